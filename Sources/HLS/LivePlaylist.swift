@@ -460,7 +460,7 @@ package struct LivePlaylist: Sendable {
         return count
     }
 
-    private static func seconds(_ milliseconds: Int) -> String {
+    static func seconds(_ milliseconds: Int) -> String {
         let rest = String(milliseconds % 1_000 + 1_000).dropFirst()
         return "\(milliseconds / 1_000).\(rest)"
     }

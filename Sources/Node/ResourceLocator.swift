@@ -7,4 +7,6 @@ package protocol ResourceLocator: Sendable {
     func preview(of stream: StreamID, takenAt time: WallTime) -> String
     /// A recording's file; nil before there is one.
     func recording(_ entry: RecordingEntry) -> String?
+    /// A recording's playlist; nil for one that HLS cannot play, or not yet.
+    func playlist(of entry: RecordingEntry) -> String?
 }

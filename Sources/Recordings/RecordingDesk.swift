@@ -66,6 +66,7 @@ package actor RecordingDesk {
     private var tell: (@Sendable (StreamID, Bool, RecordingEntry?) async -> Void)?
     private let inbox = Inbox<Event>(limit: 1_024)
     private nonisolated let readers = RecordingReaders()
+    nonisolated let indexes = FragmentIndexes()
     private var listener: Task<Void, Never>?
 
     /// - Parameters:

@@ -77,6 +77,8 @@ package struct RecordingEntry: Codable, Equatable, Sendable {
         return WallTime(milliseconds: begin)..<WallTime(milliseconds: begin + max(milliseconds, 0))
     }
 
+    /// What all parts of a recording have in common.
+    package var base: Substring { part > 1 ? id.prefix { $0 != "-" } : id[...] }
     package var kind: Kind { isClip == true ? .clip : .recording }
     /// Of the file.
     package var contentType: String { fileExtension == "mp4" ? "video/mp4" : "video/webm" }
@@ -84,8 +86,10 @@ package struct RecordingEntry: Codable, Equatable, Sendable {
     package var fileName: String? { fileExtension.map { "\(id).\($0)" } }
 
     /// As the API and webhooks say it.
-    /// - Parameter url: where the file is to be had; nil before there is one.
-    package func json(url: String?) -> JSON {
+    /// - Parameters:
+    ///   - url: where the file is to be had; nil before there is one.
+    ///   - hls: where its playlist is; nil where there is none.
+    package func json(url: String?, hls: String?) -> JSON {
         .object([
             "id": .string(id), "kind": .string(kind.rawValue), "title": .text(title),
             "part": .integer(part), "state": .string(state.rawValue),
@@ -94,6 +98,7 @@ package struct RecordingEntry: Codable, Equatable, Sendable {
             "endReason": .text(endReason?.rawValue),
             "duration": .number(Double(milliseconds) / 1_000), "size": .integer(size),
             "contentType": .text(fileExtension == nil ? nil : contentType), "url": .text(url),
+            "hls": .text(hls),
         ])
     }
 

@@ -7,6 +7,10 @@ package enum RecordingRefusal: Error, Equatable, Sendable {
     case storage
     case overloaded
     case unknownRecording
-    /// Only what has ended can be removed.
+    /// Only what has ended can be removed, or played by HLS.
     case underWay
+    /// It is no fragmented MP4, which HLS takes.
+    case notFragmented
+    /// So many wait to be looked through already.
+    case busy
 }

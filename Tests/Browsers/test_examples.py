@@ -226,7 +226,8 @@ def is_playlist(answer: Any) -> bool:
 
 def keep_recording(story: Story, _: dict[str, str], page: Any) -> None:
     recording = page["recordings"][0]
-    story.made.update(recording=recording["id"], file=recording["url"].rsplit("/", 1)[1])
+    story.made.update(
+        recording=recording["id"], file=recording["url"].rsplit("/", 1)[1], playlist=recording["hls"].rsplit("/", 1)[1])
 
 
 def keep_hls_file(story: Story, _: dict[str, str], playlist: str) -> None:
@@ -347,8 +348,13 @@ RECORDING = [
     Step("listRecordings", until=lambda page: page["recordings"][0]["state"] == "ended", keep=keep_recording),
     *(Step(name, status, {"recording": kept(part)}) for name, status, part in [
         ("showRecording", 200, "recording"), ("showRecording", 200, "file"),
-        ("listRecordedComments", 200, "recording"), ("removeRecording", 204, "recording"),
+        ("listRecordedComments", 200, "recording"),
     ]),
+    *(
+        Step(f"showRecordedHLS{end}", given={"token": lambda story: story.tokens["viewer"], "recordedFile": kept("playlist")})
+        for end in ("", "ByToken")
+    ),
+    Step("removeRecording", 204, {"recording": kept("recording")}),
     Step("makeClip", 201, by="host"),
 ]
 END = [

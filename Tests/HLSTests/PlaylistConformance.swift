@@ -5,6 +5,7 @@ struct PlaylistConformance {
         var milliseconds: Int
         var isDiscontinuous: Bool
         var map: String
+        var range = ""
     }
 
     private struct Reading {
@@ -16,6 +17,7 @@ struct PlaylistConformance {
         var segments: [Entry] = []
         var parts: [String] = []
         var hasEnded = false
+        var isRecorded = false
     }
 
     private var last: Reading?
@@ -35,7 +37,7 @@ struct PlaylistConformance {
         if lines.removeLast() != "" { faults.append("the last line has no end") }
         if lines.first != "#EXTM3U" { faults.append("#EXTM3U is not first") }
         var (duration, isDiscontinuous, map, sum, isIndependent) = (-1, false, "", 0, false)
-        var hasHint = false
+        var (hasHint, range) = (false, "")
         for line in lines.dropFirst() {
             let (tag, value) = split(line)
             if hasHint, tag != "#EXT-X-RENDITION-REPORT" { faults.append("\(line) comes after the hint") }
@@ -61,7 +63,14 @@ struct PlaylistConformance {
             case "#EXT-X-DISCONTINUITY-SEQUENCE": reading.discontinuitySequence = Int(value) ?? -1
             case "#EXT-X-SKIP": reading.skipped = Int(attribute("SKIPPED-SEGMENTS", value)) ?? 0
             case "#EXT-X-DISCONTINUITY": isDiscontinuous = true
-            case "#EXT-X-MAP": map = attribute("URI", value)
+            case "#EXT-X-PLAYLIST-TYPE":
+                reading.isRecorded = value == "VOD"
+                if !reading.isRecorded { faults.append("what is live is of no type") }
+            case "#EXT-X-INDEPENDENT-SEGMENTS": break
+            case "#EXT-X-MAP":
+                map = attribute("URI", value)
+                if let fault = fault(ofRange: attribute("BYTERANGE", value), reading) { faults.append(fault) }
+            case "#EXT-X-BYTERANGE": range = value
             case "#EXT-X-PROGRAM-DATE-TIME":
                 if !value.hasSuffix("Z") || value.count != 24 { faults.append("no date: \(value)") }
             case "#EXT-X-PART":
@@ -85,13 +94,25 @@ struct PlaylistConformance {
                 if line.hasPrefix("#") { faults.append("unknown: \(line)") }
                 if duration < 0 { faults.append("\(line) has no duration") }
                 if map.isEmpty { faults.append("\(line) has no initialization segment") }
+                if let fault = fault(ofRange: range, reading) { faults.append(fault) }
                 reading.segments.append(
-                    Entry(uri: line, milliseconds: duration, isDiscontinuous: isDiscontinuous, map: map))
-                (duration, isDiscontinuous, sum) = (-1, false, 0)
+                    Entry(
+                        uri: line, milliseconds: duration, isDiscontinuous: isDiscontinuous, map: map,
+                        range: range))
+                (duration, isDiscontinuous, sum, range) = (-1, false, 0, "")
             }
         }
         if reading.hasEnded == hasHint { faults.append("either it ends or something is hinted") }
+        if reading.isRecorded, !reading.hasEnded { faults.append("a recording goes on") }
         return reading
+    }
+
+    /// Live segments are files; those of a recording lie in one, behind those before (§4.4.4.2).
+    private static func fault(ofRange range: String, _ reading: Reading) -> String? {
+        guard reading.isRecorded else { return range.isEmpty ? nil : "a range of what is live" }
+        let numbers = range.split(separator: "@").map { Int($0) ?? -1 }
+        guard numbers.count == 2, numbers[0] > 0, numbers[1] >= 0 else { return "no range: \(range)" }
+        return nil
     }
 
     private func compare(_ new: Reading, with old: Reading, _ faults: inout [String]) {

@@ -16,8 +16,16 @@ extension GatewayHandler {
     /// `GET /hls/{stream}/index.m3u8`.
     func showHLS(_ call: Call) async throws -> HTTPResponse {
         let (stream, audience) = try await hlsStream(call)
-        let text = try await service.hlsMultivariantPlaylist(of: stream, Self.names)
-        return Self.playlist(text, for: audience, lifetime: 1)
+        do throws(HLSRefusal) {
+            let text = try await service.hlsMultivariantPlaylist(of: stream, Self.names)
+            return Self.playlist(text, for: audience, lifetime: 1)
+        } catch {
+            // Once nothing is kept of it any more there is its recording.
+            guard error == .notLive || error == .unavailable,
+                let response = try await latestRecording(call, of: stream)
+            else { throw error }
+            return response
+        }
     }
 
     /// `GET /hls/{stream}/media.m3u8`, which blocks until what the query wants is in it; of the source, or of another
@@ -82,7 +90,7 @@ extension GatewayHandler {
     // MARK: Who and what
 
     /// Who may be given what a cache has kept.
-    private enum Audience: String {
+    enum Audience: String {
         case everybody = "public"
         case asker = "private"
     }
@@ -91,7 +99,7 @@ extension GatewayHandler {
     ///
     /// What stands behind one no cache gives to others, nor what takes a token where viewers need one, unless a token
     /// in the path tells it apart: `public` allows a shared cache to keep what the header opened (RFC 9111 §3.5).
-    private func audience(
+    func audience(
         of stream: StreamID, _ call: Call, _ sender: Stage.Sender?
     ) async throws -> Audience {
         try await requireOpenGate(of: stream, before: sender)
@@ -102,6 +110,12 @@ extension GatewayHandler {
 
     /// The stream, asked about by somebody who may watch it.
     private func hlsStream(_ call: Call) async throws -> (stream: StreamID, Audience) {
+        let (stream, sender) = try await hlsViewer(call)
+        return (stream, try await audience(of: stream, call, sender))
+    }
+
+    /// Somebody who may watch a stream, apart from its gate.
+    func hlsViewer(_ call: Call) async throws -> (stream: StreamID, sender: Stage.Sender?) {
         let stream = try call.stream
         let token = try hlsAccess(call).requireViewer(of: stream)
         let sender = token?.sender(in: stream)
@@ -112,7 +126,7 @@ extension GatewayHandler {
                 guard error == .unknownStream else { throw error }
             }
         }
-        return (stream, try await audience(of: stream, call, sender))
+        return (stream, sender)
     }
 
     /// What whoever shows the path's token may do; where there is none in it, it may be in the header.
@@ -124,7 +138,7 @@ extension GatewayHandler {
             request: request, authority: call.access.authority, settings: settings, now: call.access.now)
     }
 
-    private static func playlist(_ text: String, for audience: Audience, lifetime: Int) -> HTTPResponse {
+    static func playlist(_ text: String, for audience: Audience, lifetime: Int) -> HTTPResponse {
         HTTPResponse(
             status: 200,
             headers: [

@@ -17,7 +17,7 @@ extension GatewayHandler {
         let title = try body.string("title")
         if let title, !StageDetails.isTitle(title) { throw JSONBody.invalid("title") }
         let entry = try await service.makeClip(of: stream, seconds: seconds, title: title)
-        var response = Self.fresh(entry.json(url: nil), status: 201)
+        var response = Self.fresh(entry.json(url: nil, hls: nil), status: 201)
         response.headers.set("Location", ResourcePaths.recording(entry.id, of: stream))
         return response
     }

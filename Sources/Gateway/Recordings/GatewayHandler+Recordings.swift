@@ -77,7 +77,7 @@ extension GatewayHandler {
 
     /// Refuses the file of what one may not see: as the stream says now, or, where nothing is known of it any more, as
     /// it was when the recording began.
-    private func requireOpenGate(
+    func requireOpenGate(
         of entry: RecordingEntry, in stream: StreamID, before sender: Stage.Sender?
     ) async throws {
         guard await service.streamSnapshot(stream) == nil else {
@@ -89,7 +89,7 @@ extension GatewayHandler {
     }
 
     private func json(_ entry: RecordingEntry) -> JSON {
-        entry.json(url: settings.paths.recording(entry))
+        entry.json(url: settings.paths.recording(entry), hls: settings.paths.playlist(of: entry))
     }
 
     private func recording(_ call: Call, of stream: StreamID) async throws -> RecordingEntry {

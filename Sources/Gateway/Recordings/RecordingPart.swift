@@ -8,17 +8,26 @@ import Recordings
 struct RecordingPart {
     let response: HTTPResponse
 
+    /// - Parameters:
+    ///   - fragments: to be sent as they were while the file grew; nil for the file as it is.
+    ///   - lifetime: what caches are told of one that has ended.
     /// - Returns: nil if there is no such file.
-    init?(_ path: String, _ entry: RecordingEntry, _ request: HTTPRequest) {
+    init?(
+        _ path: String, _ entry: RecordingEntry, _ request: HTTPRequest, fragments: FragmentIndex? = nil,
+        lifetime: String = "private, max-age=3600"
+    ) {
         var headers: HTTPHeaders = [
             "Accept-Ranges": "bytes", "Content-Type": entry.contentType, "X-Content-Type-Options": "nosniff",
             "Cross-Origin-Resource-Policy": "cross-origin",
-            "Cache-Control": entry.state == .ended ? "private, max-age=3600" : "no-store",
+            "Cache-Control": entry.state == .ended ? lifetime : "no-store",
             "Content-Disposition": "inline; filename=\"\(entry.fileName ?? entry.id)\"",
         ]
         var status = 200
-        let file = HTTPFile(path: path) { size -> Range<Int>? in
-            let tag = EntityTag(value: "\(size.bytes)-\(size.changedAt)")
+        var edit: HTTPFile.Edit?
+        if let fragments { edit = { bytes, offset in fragments.restore(&bytes, from: offset) } }
+        let file = HTTPFile(path: path, edit: edit) { size -> Range<Int>? in
+            let count = min(size.bytes, fragments.map { Int(clamping: $0.size) } ?? size.bytes)
+            let tag = EntityTag(value: "\(count)-\(size.changedAt)")
             headers.set("ETag", tag.description)
             if request.has(tag) {
                 status = 304
@@ -26,15 +35,15 @@ struct RecordingPart {
             }
             let isSame = request.headers["if-range"].map { $0 == tag.description } ?? true
             guard isSame, let wanted = request.headers["range"].flatMap({ ByteRange($0) }) else {
-                return 0..<size.bytes
+                return 0..<count
             }
-            guard let range = wanted.range(of: size.bytes) else {
+            guard let range = wanted.range(of: count) else {
                 status = 416
-                headers.set("Content-Range", "bytes */\(size.bytes)")
+                headers.set("Content-Range", "bytes */\(count)")
                 return 0..<0
             }
             status = 206
-            headers.set("Content-Range", "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(size.bytes)")
+            headers.set("Content-Range", "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(count)")
             return range
         }
         guard let file else { return nil }

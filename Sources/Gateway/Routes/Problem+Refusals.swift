@@ -180,7 +180,17 @@ extension RecordingRefusal: ProblemConvertible {
                 503, "overloaded", "The server records as much as it can.", headers: ["Retry-After": "30"])
         case .unknownRecording: Problem(404, "unknown-recording", "There is no such recording.")
         case .underWay:
-            Problem(409, "recording-under-way", "Only a recording that has ended can be removed.")
+            Problem(
+                409, "recording-under-way",
+                "Only a recording that has ended can be removed, or played by HLS.")
+        case .notFragmented:
+            Problem(
+                404, "not-fragmented",
+                "HLS plays recordings in MP4: those of streams in H.264. Others are played as files.")
+        case .busy:
+            Problem(
+                503, "overloaded", "Many recordings are being prepared for HLS.",
+                headers: ["Retry-After": "5"])
         }
     }
 }

@@ -23,6 +23,12 @@ package struct ResourcePaths: ResourceLocator {
         entry.fileName.map { Self.recording($0, of: entry.stream) }
     }
 
+    /// Nil for one that HLS cannot play, or not yet.
+    package func playlist(of entry: RecordingEntry) -> String? {
+        guard entry.state == .ended, entry.fileExtension == "mp4" else { return nil }
+        return "/hls/\(entry.stream)/recordings/\(entry.id).m3u8"
+    }
+
     static func stream(_ stream: some CustomStringConvertible) -> String { "/v1/streams/\(stream)" }
 
     /// - Parameter name: a file's name, or its recording's id for what is known of it.

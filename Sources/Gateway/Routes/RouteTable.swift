@@ -37,12 +37,18 @@ extension Router {
         Route(.get, "/hls/{stream}/media.m3u8", "showHLSMedia") { try await $0.showHLSMedia($1) },
         Route(.get, "/hls/{stream}/dvr.m3u8", "showHLSWindow") { try await $0.showHLSWindow($1) },
         Route(.get, "/hls/{stream}/{file}", "showHLSFile") { try await $0.showHLSFile($1) },
+        Route(.get, "/hls/{stream}/recordings/{recordedFile}", "showRecordedHLS") {
+            try await $0.showRecordedHLS($1)
+        },
         Route(.get, "/hls/{stream}/t/{token}/index.m3u8", "showHLSByToken") { try await $0.showHLS($1) },
         Route(.get, "/hls/{stream}/t/{token}/media.m3u8", "showHLSMediaByToken") {
             try await $0.showHLSMedia($1)
         },
         Route(.get, "/hls/{stream}/t/{token}/dvr.m3u8", "showHLSWindowByToken") {
             try await $0.showHLSWindow($1)
+        },
+        Route(.get, "/hls/{stream}/t/{token}/recordings/{recordedFile}", "showRecordedHLSByToken") {
+            try await $0.showRecordedHLS($1)
         },
         Route(.get, "/hls/{stream}/t/{token}/{file}", "showHLSFileByToken") {
             try await $0.showHLSFile($1)

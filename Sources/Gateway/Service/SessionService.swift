@@ -155,6 +155,8 @@ package protocol SessionService: Sendable {
     func removeRecording(_ id: String, of stream: StreamID) async throws(RecordingRefusal)
     /// Where a recording's bytes are.
     func readingPath(of recording: RecordingEntry) -> String?
+    /// How a recording is played in fragments, as its file says it.
+    func fragments(of recording: RecordingEntry) async throws(RecordingRefusal) -> FragmentIndex
     /// The HLS playlist that names the media playlists.
     func hlsMultivariantPlaylist(of stream: StreamID, _ names: HLSNames) async throws(HLSRefusal) -> String
     /// The HLS playlist of a rendition's segments and parts, once what the query wants is in it; the source's may reach

@@ -31,6 +31,6 @@ extension Node {
 
     func tell(_ clip: RecordingEntry, of stream: StreamID) async {
         guard let host = try? await knownHost(of: stream) else { return }
-        await host.report(clip: clip.json(url: configuration.locator?.recording(clip)))
+        await host.report(clip: json(clip))
     }
 }

@@ -74,11 +74,24 @@ extension Node {
         recordings?.readingPath(of: recording)
     }
 
+    /// How it is played in fragments.
+    package nonisolated func fragments(
+        of recording: RecordingEntry
+    ) async throws(RecordingRefusal) -> FragmentIndex {
+        guard let recordings else { throw .unavailable }
+        return try await recordings.fragments(of: recording)
+    }
+
+    nonisolated func json(_ entry: RecordingEntry) -> JSON {
+        let locator = configuration.locator
+        return entry.json(url: locator?.recording(entry), hls: locator?.playlist(of: entry))
+    }
+
     private func tell(_ isRecording: Bool, _ entry: RecordingEntry?, of stream: StreamID) async {
         guard let host = try? await knownHost(of: stream) else { return }
         await host.setRecording(isRecording)
         if let entry {
-            await host.report(recording: entry.json(url: configuration.locator?.recording(entry)))
+            await host.report(recording: json(entry))
         }
     }
 }

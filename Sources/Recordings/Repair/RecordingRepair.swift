@@ -17,11 +17,7 @@ enum RecordingRepair {
         defer { close(descriptor) }
         let size = Int64(lseek(descriptor, 0, SEEK_END))
         guard size >= 0 else { return nil }
-        let source = ByteSource(size: size) { offset, count in
-            var bytes = [UInt8](repeating: 0, count: count)
-            let read = pread(descriptor, &bytes, count, off_t(offset))
-            return read > 0 ? Array(bytes.prefix(read)) : []
-        }
+        let source = ByteSource(size: size, of: descriptor)
         let fragments = container == "mp4" ? MP4Fragments(source) : nil
         let outline = fragments?.outline ?? WebMOutline.read(source)
         if outline.end < size, ftruncate(descriptor, off_t(outline.end)) != 0 { return nil }

@@ -30,6 +30,8 @@ struct RecordingMachine {
         /// Where the last frame ends, in microseconds.
         var end: Int64 = 0
         var flushedAt: MonotonicTime
+        /// Before a key frame.
+        var cutAt: MonotonicTime?
         var isFlushed = false
     }
 
@@ -40,6 +42,8 @@ struct RecordingMachine {
     /// And so long for a track that was promised.
     private static let trackPatience = Duration.seconds(4)
     private static let flushInterval = Duration.milliseconds(500)
+    /// At least so much lies between fragments that begin with a key frame.
+    private static let cutInterval = Duration.seconds(1)
     private static let keyFrameInterval = Duration.seconds(2)
     /// Of the last frame of a picture that stands still; in microseconds.
     private static let frameDuration: Int64 = 33_333
@@ -185,7 +189,7 @@ struct RecordingMachine {
             guard let isVideo = next(writing, at: now, isLast: isLast) else { return }
             let isWritten: Bool
             do throws(Muxer.Failure) {
-                isWritten = isVideo ? try writeVideo(&writing) : try writeAudio(&writing)
+                isWritten = isVideo ? try writeVideo(&writing, at: now) : try writeAudio(&writing)
             } catch {
                 return fail()
             }
@@ -209,13 +213,16 @@ struct RecordingMachine {
     }
 
     /// - Returns: false if it does not fit into this file.
-    private mutating func writeVideo(_ writing: inout Writing) throws(Muxer.Failure) -> Bool {
+    private mutating func writeVideo(
+        _ writing: inout Writing, at now: MonotonicTime
+    ) throws(Muxer.Failure) -> Bool {
         guard let frame = video.first else { return true }
         guard let track = writing.muxer.videoTrack, fits(frame.video, writing) else {
             // A file must begin with a key frame, and the next one does.
             if frame.video == nil { video.removeFirst() }
             return frame.video == nil
         }
+        if frame.isKeyFrame { try cut(&writing, at: now) }
         let time = microseconds(video.time(of: frame), writing, after: writing.lastVideo)
         writing.lastVideo = time
         writing.end = max(writing.end, time + Self.frameDuration)
@@ -224,6 +231,15 @@ struct RecordingMachine {
             frame.bytes, track: track, at: time, duration: Self.frameDuration, isKeyFrame: frame.isKeyFrame)
         writing.isFlushed = false
         return true
+    }
+
+    /// Has a fragment of MP4 begin with the next frame, where a player may begin, too; once a second at most.
+    private mutating func cut(_ writing: inout Writing, at now: MonotonicTime) throws(Muxer.Failure) {
+        guard writing.video?.codec == .h264, writing.lastVideo >= 0, !writing.isFlushed,
+            writing.cutAt.map({ now >= $0 + Self.cutInterval }) ?? true
+        else { return }
+        writing.cutAt = now
+        try flush(&writing, at: now)
     }
 
     private func fits(_ video: Muxer.Video?, _ writing: Writing) -> Bool {
@@ -257,13 +273,17 @@ struct RecordingMachine {
             now >= writing.flushedAt + Self.flushInterval
         else { return }
         do throws(Muxer.Failure) {
-            try writing.muxer.flush()
+            try flush(&writing, at: now)
         } catch {
             return fail()
         }
+        phase = .writing(writing)
+    }
+
+    private mutating func flush(_ writing: inout Writing, at now: MonotonicTime) throws(Muxer.Failure) {
+        try writing.muxer.flush()
         writing.flushedAt = now
         writing.isFlushed = true
-        phase = .writing(writing)
         report(writing.muxer.takePieces())
         actions.append(.report(.flushed(milliseconds: UInt64(clamping: writing.end / 1_000))))
     }

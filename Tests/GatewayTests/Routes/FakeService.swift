@@ -8,6 +8,7 @@ import Restream
 import Stage
 import StoryFeed
 import Synchronization
+import Wire
 
 @testable import Gateway
 @testable import Node
@@ -245,6 +246,15 @@ final class FakeService: SessionService {
 
     func removeRecording(_ id: String, of stream: StreamID) async throws(RecordingRefusal) {
         throw .unknownRecording
+    }
+
+    func fragments(of recording: RecordingEntry) async throws(RecordingRefusal) -> FragmentIndex {
+        guard recording.state == .ended else { throw .underWay }
+        guard let path = state.withLock({ $0.recordingPath }),
+            let bytes = FileManager.default.contents(atPath: path),
+            let index = FragmentIndex(ByteSource(Array(bytes)))
+        else { throw .notFragmented }
+        return index
     }
 
     func readingPath(of recording: RecordingEntry) -> String? { state.withLock { $0.recordingPath } }

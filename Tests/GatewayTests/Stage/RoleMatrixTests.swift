@@ -199,6 +199,7 @@ import Testing
         Row(.get, "/hls/S/media.m3u8", "401 403 403 404 404 404 404 404"),
         Row(.get, "/hls/S/dvr.m3u8", "401 403 403 404 404 404 404 404"),
         // Nobody finds its name any more.
+        Row(.get, "/hls/S/recordings/a-s1.m4s", "401 403 403 404 404 404 404 404"),
         Row(.get, "/hls/S/a-s1.m4s", "401 403 404 404 404 404 404 404"),
         Row(
             .put, "/v1/streams/S/pause-picture", body: "RIFF0000WEBPVP8 ",
@@ -322,6 +323,7 @@ import Testing
                     path = path.replacing("/\(name)", with: "/{participant}")
                 }
                 path = path.replacing("/S.1", with: "/{duel}").replacing("/r1", with: "/{recording}")
+                    .replacing("/recordings/a-s1.m4s", with: "/recordings/{recordedFile}")
                     .replacing("/a-s1.m4s", with: "/{file}")
                     .replacing("/7", with: "/{comment}")
                     .replacing("/8", with: "/{poll}").replacing("/00000000", with: "/{session}")
@@ -343,6 +345,7 @@ import Testing
             "release", "followFeed",
             // With the token in the path, as without one there.
             "showHLSByToken", "showHLSMediaByToken", "showHLSWindowByToken", "showHLSFileByToken",
+            "showRecordedHLSByToken",
         ]
         #expect(apart.isSubset(of: Router.routes.map(\.operationID)))
         for route in Router.routes where !route.isOfWebClient && !apart.contains(route.operationID) {

@@ -10,7 +10,7 @@
 import { LiveBuffer, Source } from "./hls/buffer.js";
 import { ask, read, rest, seconds } from "./hls/fetching.js";
 import { EMPTY_S, FAR_S, LivePace, PastPace } from "./hls/pace.js";
-import { chunksAfter, endOf, parsePlaylist, parseVariants, PlaylistError } from "./hls/playlist.js";
+import { chunksAfter, endOf, isRecorded, parsePlaylist, parseVariants, PlaylistError } from "./hls/playlist.js";
 import { RenditionRule } from "./hls/renditions.js";
 import { SignallingError } from "./session.js";
 
@@ -319,6 +319,7 @@ export class HLSPlayer extends EventTarget {
   /** @param {AbortSignal} signal */
   async #askForVariants(signal) {
     const { text } = await this.#ask("index.m3u8", null, signal);
+    if (isRecorded(text)) throw new DOMException("The stream has ended.", "NotSupportedError");
     return this.pace.variants(parseVariants(text));
   }
 

@@ -17,6 +17,7 @@
  * @property {number} duration in seconds
  * @property {number} size in bytes
  * @property {string | null} url
+ * @property {string | null} [hls] the playlist of one in MP4
  * @property {string} startedAt ISO 8601
  * @property {string | null} [endReason]
  */

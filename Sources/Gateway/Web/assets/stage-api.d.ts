@@ -38,6 +38,8 @@ export interface Recording {
   /** In bytes. */
   size: number;
   url: string | null;
+  /** Its HLS playlist; null while it goes on, and for WebM. */
+  hls?: string | null;
   /** ISO 8601. */
   startedAt: string;
   endReason?: string | null;

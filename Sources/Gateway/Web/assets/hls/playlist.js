@@ -59,6 +59,14 @@ export class PlaylistError extends Error {
  */
 
 /**
+ * Whether it is what was recorded of a stream that has ended: nothing that is live.
+ * @param {string} text
+ */
+export function isRecorded(text) {
+  return /^#EXT-X-PLAYLIST-TYPE:VOD\r?$/m.test(text);
+}
+
+/**
  * The renditions that a multivariant playlist names, the richest first.
  * @param {string} text
  * @returns {Variant[]} one at least
