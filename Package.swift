@@ -146,6 +146,7 @@ let package = Package(
             name: "sfu-bench",
             dependencies: [
                 "Base", "Wire", "Crypto", "Codecs", "Peer", "Restream", "ClientPeer", "Net", "CCurl",
+                "CMuxer",
             ],
             swiftSettings: common),
         .executableTarget(

@@ -45,7 +45,7 @@ declare -A below=(
     [RostrumClientHeadless]="Base Wire Crypto Peer Net ClientPeer HTTP RostrumClient"
     [headless-recorder]="Base Net Transcoder RostrumClient RostrumClientHeadless"
     [headless-speaker]="Codecs RostrumClient RostrumClientHeadless"
-    [sfu-bench]="Base Wire Crypto Codecs Peer Restream ClientPeer Net CCurl"
+    [sfu-bench]="Base Wire Crypto Codecs Peer Restream ClientPeer Net CCurl CMuxer"
 )
 # What single files may import beyond that, and why.
 declare -A exceptions=(

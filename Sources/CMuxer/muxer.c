@@ -68,14 +68,19 @@ static int64_t seek(void *opaque, int64_t offset, int whence) {
     return muxer->position = offset;
 }
 
-cmuxer *cmuxer_open(int is_mp4) {
+cmuxer *cmuxer_open(cmuxer_format format) {
+    static const char *const names[] = {
+        [CMUXER_WEBM] = "webm",
+        [CMUXER_MP4] = "mp4",
+        [CMUXER_MPEG_TS] = "mpegts",
+    };
     cmuxer *muxer = calloc(1, sizeof *muxer);
     if (muxer == NULL) return NULL;
     av_log_set_level(AV_LOG_QUIET);
     uint8_t *buffer = av_malloc(buffer_size);
     muxer->packet = av_packet_alloc();
     if (buffer == NULL || muxer->packet == NULL
-        || avformat_alloc_output_context2(&muxer->context, NULL, is_mp4 ? "mp4" : "webm", NULL) < 0) {
+        || avformat_alloc_output_context2(&muxer->context, NULL, names[format], NULL) < 0) {
         av_free(buffer);
         cmuxer_free(muxer);
         return NULL;
@@ -160,6 +165,9 @@ int cmuxer_begin(cmuxer *muxer, int is_segmented) {
         0);
     if (is_segmented) muxer->context->avoid_negative_ts = AVFMT_AVOID_NEG_TS_DISABLED;
     av_dict_set(&options, "cluster_time_limit", "900", 0);
+    // Of MPEG-TS: no frame of sound waits for others, and whoever begins with a picture is told what there is.
+    av_dict_set(&options, "pes_payload_size", "0", 0);
+    av_dict_set(&options, "mpegts_flags", "pat_pmt_at_frames", 0);
     int result = avformat_write_header(muxer->context, &options);
     av_dict_free(&options);
     if (result < 0) return result;

@@ -115,6 +115,65 @@ int csrt_statistics(int socket, struct csrt_statistics *statistics) {
     return 0;
 }
 
+int csrt_call(struct clinux_address address, struct csrt_options options, const char *stream_id) {
+    if (srt_startup() < 0) return -ENOMEM;
+    srt_setloglevel(LOG_CRIT);
+    SRTSOCKET socket = srt_create_socket();
+    if (socket == SRT_INVALID_SOCK) return last_error();
+    int is_ipv4 = address.high == 0 && address.low >> 32 == 0xFFFF;
+    struct sockaddr_in6 storage = {0};
+    socklen_t length = clinux_store_address(&storage, address, is_ipv4);
+    int is_ready = configure(socket, options) == 1 && set_bool(socket, SRTO_SNDSYN, false) == 0 &&
+                   set(socket, SRTO_PEERLATENCY, options.latency) == 0 &&
+                   srt_setsockflag(socket, SRTO_STREAMID, stream_id, (int)strlen(stream_id)) == 0;
+    if (is_ready && srt_connect(socket, (struct sockaddr *)&storage, (int)length) >= 0) return socket;
+    int error = is_ready ? last_error() : -EINVAL;
+    srt_close(socket);
+    return error;
+}
+
+int csrt_connected(int socket) {
+    SRT_SOCKSTATUS status = srt_getsockstate(socket);
+    if (status == SRTS_CONNECTED) return 1;
+    return status == SRTS_INIT || status == SRTS_OPENED || status == SRTS_CONNECTING ? 0 : -1;
+}
+
+const char *csrt_reason(int socket) {
+    int reason = srt_getrejectreason(socket);
+    switch (reason) {
+    case SRT_REJ_UNKNOWN: return "the connection is gone";
+    // As HTTP has them; the library has no words for these.
+    case 1400: return "the server does not understand the stream ID";
+    case 1401: return "the server does not know the key";
+    case 1402: return "the server has too many callers";
+    case 1403: return "the server does not permit it";
+    case 1404: return "the server knows no such stream";
+    case 1405: return "the server takes nobody who publishes";
+    case 1409: return "somebody publishes already";
+    default: return srt_rejectreason_str(reason);
+    }
+}
+
+int csrt_send(int socket, const void *bytes, int count) {
+    if (srt_sendmsg(socket, bytes, count, -1, 1) >= 0) return 0;
+    return srt_getlasterror(NULL) == SRT_EASYNCSND ? 1 : -1;
+}
+
+int csrt_sending_statistics(int socket, struct csrt_sending *sending) {
+    SRT_TRACEBSTATS all;
+    if (srt_bistats(socket, &all, 0, 1) < 0) return -1;
+    *sending = (struct csrt_sending){
+        .sent = all.pktSentUniqueTotal,
+        .retransmitted = all.pktRetransTotal,
+        .lost = all.pktSndLossTotal,
+        .dropped = all.pktSndDropTotal,
+        .bytes = (int64_t)all.byteSentTotal,
+        .waiting = all.pktSndBuf,
+        .round_trip_milliseconds = all.msRTT,
+    };
+    return 0;
+}
+
 int csrt_poll_open(void) { return srt_epoll_create(); }
 
 int csrt_poll_watch(int poll, int socket) {

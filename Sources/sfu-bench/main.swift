@@ -61,6 +61,8 @@ do {
         exit(try await finish(HLSBench(options), options).rawValue)
     case .run(let options) where options.streamProtocol == .rtmp:
         exit(try await finish(RTMPBench(options), options).rawValue)
+    case .run(let options) where options.streamProtocol == .srt:
+        exit(try await finish(SRTBench(options), options).rawValue)
     case .run(let options) where options.command == .demo:
         let demo = try await DemoRun(options)
         let signals = interrupting(demo)

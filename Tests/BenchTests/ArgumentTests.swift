@@ -1,5 +1,6 @@
 import Base
 import Foundation
+import Net
 import Restream
 import Testing
 
@@ -76,6 +77,13 @@ import Testing
         ("publish --protocol rtmp --rtmp http://127.0.0.1/live/key", "nowhere to publish"),
         ("publish --protocol rtmp --rtmp rtmp://127.0.0.1/live/key --streams 2", "{stream}"),
         ("publish --protocol rtmp --bitrate 0", "--bitrate must not be 0"),
+        ("publish --protocol srt --rtmp rtmp://127.0.0.1/live/key", "no meaning with --protocol srt"),
+        ("publish --protocol srt --srt srt://127.0.0.1:9710", "nowhere to publish"),
+        ("publish --protocol srt --srt srt://127.0.0.1?streamid=x", "nowhere to publish"),
+        ("publish --protocol srt --srt srt://127.0.0.1:9710?streamid=x --streams 2", "{stream}"),
+        ("publish --protocol srt --srt srt://127.0.0.1:9710?streamid=x&latency=9", "from 20 to 8000"),
+        ("publish --protocol srt --srt srt://127.0.0.1:9710?streamid=x&passphrase=short", "10 to 79"),
+        ("publish --protocol srt --bitrate 0", "--bitrate must not be 0"),
         ("play --protocol hls http://127.0.0.1/a.m3u8 --streams 2", "one playlist is one stream"),
     ])
     func `says what is wrong`(line: String, words: String) {
@@ -87,6 +95,7 @@ import Testing
         "load --whep http://example.org/x", "play --protocol hls http://example.org/x.m3u8",
         "play --protocol hls --hls http://example.org/{stream}.m3u8",
         "publish --protocol rtmp --rtmp rtmp://example.org/live/key",
+        "publish --protocol srt --srt srt://example.org:9710?streamid=x",
     ])
     func `refuses targets on other machines unless told they are one's own`(line: String) throws {
         #expect(complaint(line).contains("--i-own-this-server"))
@@ -127,6 +136,16 @@ import Testing
         #expect(destination.key.exposed == "talk?token=a/b.c")
     }
 
+    @Test func `takes an address of SRT with all that it says`() throws {
+        let destination = try SRTDestination(
+            parsing: "srt://[::1]:9710?streamid=%23!::r%3Dtalk,m%3Dpublish,s%3Da.b&latency=120&mode=caller")
+        #expect(destination.host == "::1" && destination.port == 9_710)
+        #expect(destination.streamID.exposed == "#!::r=talk,m=publish,s=a.b")
+        #expect(destination.settings.latency == 120 && destination.settings.passphrase == nil)
+        let plain = try SRTDestination(parsing: "srt://h:1?streamid=publish:s:k&passphrase=0123456789")
+        #expect(plain.settings.passphrase?.exposed == "0123456789" && plain.settings.latency == 200)
+    }
+
     @Test func `numbers streams only if there are several`() throws {
         #expect(try options("load --stream s").target.streamNames == ["s"])
         #expect(try options("load --stream s --streams 3").target.streamNames == ["s-1", "s-2", "s-3"])
@@ -138,8 +157,11 @@ import Testing
             Issue.record("no help for \(command.rawValue)")
             return
         }
+        // By whole names: one may begin with another.
+        let names = text.split(separator: "\n").filter { $0.hasPrefix("  --") }
+            .compactMap { $0.split(separator: " ").first.map(String.init) }
         for option in OptionDefinition.table {
-            #expect(text.contains("  " + option.name) == option.commands.contains(command))
+            #expect(names.contains(option.name) == option.commands.contains(command), "\(option.name)")
         }
         #expect(text.split(separator: "\n").allSatisfy { $0.count <= 100 })
     }

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -18,6 +19,7 @@ from drivers.patience import patient
 from feed import open_feed, wait_for_story
 from other_server import OtherServer
 from server import Server, binary, free_port
+from srt_path import SRTPath
 
 #: Measured; or void, which a busy machine may cause and which says nothing against the tool.
 MEASURED, VOID = 0, 3
@@ -299,11 +301,12 @@ def test_recordings(server: Server, stream: str, film: dict[str, Path], kind: st
     check_frames(report, 20, least=0.75, most=1.3)
 
 
-def test_a_film_by_rtmp_is_watched_by_hls(logs: Path, stream: str) -> None:
+@pytest.mark.parametrize("kind", ["rtmp", "srt"])
+def test_a_film_is_watched_by_hls(logs: Path, stream: str, kind: str) -> None:
     server = Server(
-        logs / f"server-film-{stream}.log", "--rtmp", f"127.0.0.1:{free_port()}", "--max-hls", "1")
+        logs / f"server-film-{stream}.log", f"--{kind}", f"127.0.0.1:{free_port()}", "--max-hls", "1")
     publisher = subprocess.Popen(
-        [str(binary().with_name("sfu-bench")), "publish", server.origin, "--protocol", "rtmp", "--stream", stream,
+        [str(binary().with_name("sfu-bench")), "publish", server.origin, "--protocol", kind, "--stream", stream,
          "--duration", "10m", "--warm-up", "0", "--json", "-"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         stdin=subprocess.DEVNULL)
     try:
@@ -333,6 +336,40 @@ def test_a_film_by_rtmp_is_watched_by_hls(logs: Path, stream: str) -> None:
     published = json.loads(output[output.index("{"):])
     assert published["live"] == published["publishers"] == 1 and published["lost"] == 0
     assert published["frames"] > published["keyFrames"] > 0 and published["megabitsPerSecond"] > 0
+    if kind == "srt":
+        # Each picture is a packet at least.
+        assert published["packets"] >= published["frames"] and published["roundTrip"]["p50"] >= 0, published
+        # This machine loses nothing, but may stand still.
+        assert published["packetsLost"] + published["packetsDropped"] <= 0.02 * published["packets"], published
+
+
+def test_what_a_film_by_srt_loses_is_sent_again(logs: Path, stream: str) -> None:
+    port = free_port()
+    server = Server(logs / f"server-lossy-film-{stream}.log", "--srt", f"127.0.0.1:{port}")
+    headers = {"Authorization": f"Bearer {server.token(stream)}"}
+    key = json.loads(server.request("GET", f"/v1/streams/{stream}/ingest", headers=headers)[2])["srt"]["streamId"]
+    film = ["publish", server.origin, "--protocol", "srt", *SHORT]
+    try:
+        with SRTPath(port, 0.05, 0.02) as path:
+            address = f"srt://127.0.0.1:{path.port}?latency=1000&streamid={quote(key, safe='')}"
+            result = run(*film, "--duration", "6s", "--json", "-", "--srt", address)
+        assert result.returncode in (MEASURED, VOID), result.stderr
+        report = json.loads(result.stdout[result.stdout.index("{"):])
+        assert report["live"] == 1 and report["verdict"]["failures"] == []
+        # The server asks for what it misses more than once, and counts it once.
+        metrics = server.metrics()
+        missed, again, late = (
+            metrics[f"rostrum_srt_packets_{name}_total"] for name in ("lost", "retransmitted", "dropped"))
+        assert 0.01 * report["packets"] < missed <= report["packetsLost"], (report, missed)
+        # The last of it may be on its way.
+        assert 0.9 * missed <= again + late and again <= report["packetsRetransmitted"], (report, missed, again, late)
+        # A machine that stands still for a second sends some of it too late.
+        assert report["packetsDropped"] < 0.1 * report["packets"] and report["roundTrip"]["p50"] > 30, report
+        # Who is not let in is told why.
+        refused = run(*film, "--srt", f"srt://127.0.0.1:{port}?streamid=publish:{stream}:x")
+        assert refused.returncode == 1 and "the server does not know the key" in refused.stderr, refused.stderr
+    finally:
+        assert server.stop() == 0
 
 
 @pytest.fixture
@@ -361,6 +398,7 @@ def test_another_server(other: OtherServer, film: dict[str, Path]) -> None:
     (["play", "{origin}", "--stream", "nobody"], 1, "HTTP 409"),
     (["play", "{origin}", "--protocol", "hls", "--stream", "nobody", "--connect-timeout", "1s"], 1, "HTTP 404"),
     (["publish", "{origin}", "--protocol", "rtmp"], 1, "takes nobody by RTMP"),
+    (["publish", "{origin}", "--protocol", "srt"], 1, "takes nobody by SRT"),
     (["play", "--protocol", "rtmp"], 2, "whep or hls"),
     (["load", "{origin}", "--file", __file__], 2, "neither an IVF nor a WebM file"),
     (["load", "http://192.0.2.1:8080"], 2, "--i-own-this-server"),

@@ -15,9 +15,15 @@ typedef enum {
     CMUXER_AV1,
 } cmuxer_codec;
 
-/// @param is_mp4 fragmented MP4 instead of WebM.
+typedef enum {
+    CMUXER_WEBM,
+    /// Fragmented.
+    CMUXER_MP4,
+    CMUXER_MPEG_TS,
+} cmuxer_format;
+
 /// @return NULL if there is no memory or no such format.
-cmuxer *cmuxer_open(int is_mp4);
+cmuxer *cmuxer_open(cmuxer_format format);
 /// @param header what a decoder must know before the first frame; for H.264 parameter sets with start codes.
 /// @return the track's number.
 int cmuxer_add_video(
@@ -25,7 +31,7 @@ int cmuxer_add_video(
     size_t header_size);
 /// Opus in two channels.
 int cmuxer_add_audio(cmuxer *muxer);
-/// AAC in two channels at 48 kHz; for MP4.
+/// AAC in two channels at 48 kHz; for MP4 and MPEG-TS.
 /// @param configuration an AudioSpecificConfig.
 int cmuxer_add_aac(cmuxer *muxer, const uint8_t *configuration, size_t count);
 /// After the last track, before the first frame.

@@ -1,4 +1,4 @@
-/// libsrt, as far as publishers are taken by it.
+/// libsrt, as far as publishers are taken by it, and publish by it.
 ///
 /// Every function that can fail returns a negative number: of sockets the library's error, of addresses an errno.
 #pragma once
@@ -38,6 +38,27 @@ struct csrt_statistics {
 };
 /// @return 0, or a negative number where the connection is gone.
 int csrt_statistics(int socket, struct csrt_statistics *statistics);
+
+/// Begins to call a server, to send to it; does not wait for it.
+/// @param options of which the latency is what both ends keep at least, and the backlog has no meaning.
+/// @param stream_id what the server is told, at most 512 bytes.
+/// @return a socket, or a negative errno.
+int csrt_call(struct clinux_address address, struct csrt_options options, const char *stream_id);
+/// @return 0 while it is being connected, 1 once it is, or a negative number where it is gone.
+int csrt_connected(int socket);
+/// Why a call came to nothing, in words.
+const char *csrt_reason(int socket);
+/// @param count in bytes, at most 1,316.
+/// @return 0 once the library has it, 1 where it has no room, or a negative number where the connection is gone.
+int csrt_send(int socket, const void *bytes, int count);
+
+/// Since the connection began; in packets, but for `bytes`.
+struct csrt_sending {
+    int64_t sent, retransmitted, lost, dropped, bytes, waiting;
+    double round_trip_milliseconds;
+};
+/// @return 0, or a negative number where the connection is gone.
+int csrt_sending_statistics(int socket, struct csrt_sending *sending);
 
 int csrt_poll_open(void);
 int csrt_poll_watch(int poll, int socket);

@@ -49,7 +49,9 @@ package enum RecordingContainer: UInt8, Sendable {
 
     /// Begins a file.
     init(_ container: RecordingContainer, video: Video?, hasAudio: Bool) throws(Failure) {
-        guard let handle = unsafe cmuxer_open(container == .mp4 ? 1 : 0) else { throw Failure(code: -12) }
+        guard let handle = unsafe cmuxer_open(container == .mp4 ? CMUXER_MP4 : CMUXER_WEBM) else {
+            throw Failure(code: -12)
+        }
         unsafe self.handle = unsafe handle
         if let video { videoTrack = unsafe try Self.addVideo(video, to: handle) }
         if hasAudio { audioTrack = unsafe try Self.check(cmuxer_add_audio(handle)) }
@@ -61,7 +63,7 @@ package enum RecordingContainer: UInt8, Sendable {
     ///   - video: nil for sound alone.
     ///   - audio: an AudioSpecificConfig of AAC.
     init(segmentsOf video: Video?, audio: [UInt8]) throws(Failure) {
-        guard let handle = unsafe cmuxer_open(1) else { throw Failure(code: -12) }
+        guard let handle = unsafe cmuxer_open(CMUXER_MP4) else { throw Failure(code: -12) }
         unsafe self.handle = unsafe handle
         if let video { videoTrack = unsafe try Self.addVideo(video, to: handle) }
         audioTrack = unsafe try Self.check(cmuxer_add_aac(handle, audio, audio.count))

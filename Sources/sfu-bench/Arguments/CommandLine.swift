@@ -78,7 +78,8 @@ enum CommandLineParser {
     private static func check(_ options: Options) throws(UsageError) {
         let target = options.target
         var hosts: [String] = []
-        if options.streamProtocol == .rtmp || options.streamProtocol == .hls {
+        let isFilm = options.streamProtocol == .rtmp || options.streamProtocol == .srt
+        if isFilm || options.streamProtocol == .hls {
             hosts += try options.protocolHosts()
         } else if options.command.publishes, target.liveStreams.isEmpty {
             hosts.append(try options.server.host(of: target.whip))
@@ -105,8 +106,8 @@ enum CommandLineParser {
         if options.media.layers > 1, options.media.videoFile != nil {
             throw UsageError("--layers are made of synthetic video, not of a --file")
         }
-        if options.streamProtocol == .rtmp, options.media.bitrate == 0 {
-            throw UsageError("by RTMP a film is published: --bitrate must not be 0")
+        if isFilm, options.media.bitrate == 0 {
+            throw UsageError("by RTMP and SRT a film is published: --bitrate must not be 0")
         }
         let audience = options.audience
         let most = max(audience.viewers, audience.ramp == nil ? 0 : audience.rampMaximum) + audience.playing

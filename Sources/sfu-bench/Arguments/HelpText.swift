@@ -9,7 +9,7 @@ enum HelpText {
             "  " + command.rawValue.padded(to: 12) + command.summary
         }
         return """
-            sfu-bench: measures servers that speak WHIP and WHEP, with real ICE, DTLS and SRTP, and RTMP and HLS.
+            sfu-bench: measures servers that speak WHIP and WHEP, with real ICE, DTLS and SRTP, and RTMP, SRT and HLS.
 
             usage: sfu-bench COMMAND [SERVER] [OPTION...]
                    sfu-bench COMMAND --help
@@ -73,6 +73,7 @@ enum HelpText {
                 [
                     "sfu-bench publish --stream demo --duration 1h",
                     "sfu-bench publish --protocol rtmp --stream demo --duration 1h",
+                    "sfu-bench publish --protocol srt --stream demo --streams 20 --duration 10m",
                 ]
             case .play:
                 [

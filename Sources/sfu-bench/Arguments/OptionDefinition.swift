@@ -121,12 +121,13 @@ extension OptionDefinition {
         },
         OptionDefinition(
             "--key-frame-every", "TIME", .media, for: publishing,
-            "also send a key frame that often; 0 only when asked, or by RTMP every 2 s (default 0)"
+            "also send a key frame that often; 0 only when asked, or by RTMP and SRT every 2 s (default 0)"
         ) { options, text throws(UsageError) in
             options.media.keyFrameInterval = try OptionValue.seconds(text, "--key-frame-every", 0...600)
         },
         OptionDefinition(
-            "--audio-bitrate", "BITS", .media, for: publishing, "Opus, by RTMP AAC; 0 for none (default 48k)"
+            "--audio-bitrate", "BITS", .media, for: publishing,
+            "Opus, by RTMP and SRT AAC; 0 for none (default 48k)"
         ) { options, text throws(UsageError) in
             options.media.audioBitrate = try OptionValue.bitrate(text, "--audio-bitrate", 10_000...400_000)
         },

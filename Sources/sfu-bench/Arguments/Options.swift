@@ -9,7 +9,7 @@ enum Command: String, CaseIterable, Sendable {
     var summary: String {
         switch self {
         case .publish:
-            "publish synthetic video and audio to one or many streams (WHIP, or a drawn film by RTMP)"
+            "publish synthetic video and audio to one or many streams (WHIP, or a film by RTMP or SRT)"
         case .play: "play one or many streams with any number of viewers (WHEP, HLS)"
         case .load: "publish and play at once, and measure what the server does with it"
         case .joinStorm: "let many viewers join at the same moment, while others already play"
@@ -86,6 +86,8 @@ struct TargetOptions: Equatable, Sendable {
     var hls = "/hls/{stream}/index.m3u8"
     /// With the key; nil for what the server tells encoders.
     var rtmp: String?
+    /// With the stream ID; nil for what the server tells encoders.
+    var srt: String?
     var token: String?
     var keyID: String?
     var secret: String?

@@ -3,12 +3,12 @@ import Restream
 
 /// How a stream is published or played.
 enum StreamProtocol: String, CaseIterable, Sendable {
-    case whip, whep, rtmp, hls
+    case whip, whep, rtmp, srt, hls
 
     /// Those of a command, the usual one first.
     static func of(_ command: Command) -> [StreamProtocol] {
         switch command {
-        case .publish: [.whip, .rtmp]
+        case .publish: [.whip, .rtmp, .srt]
         case .play: [.whep, .hls]
         default: []
         }
@@ -17,11 +17,12 @@ enum StreamProtocol: String, CaseIterable, Sendable {
     /// Options that mean nothing for it, though they do for its command.
     private var without: [String] {
         let peer = ["--transport", "--srtp", "--html"]
+        let film = ["--whip", "--layers", "--burst", "--file", "--audio-file", "--threads"]
         switch self {
-        case .whip: return ["--rtmp"]
+        case .whip: return ["--rtmp", "--srt"]
         case .whep: return ["--hls", "--decoders"]
-        case .rtmp:
-            return peer + ["--whip", "--layers", "--burst", "--file", "--audio-file", "--threads"]
+        case .rtmp: return peer + film + ["--srt"]
+        case .srt: return peer + film + ["--rtmp"]
         case .hls: return peer + ["--whep", "--decrypt-every", "--nack", "--transport-cc", "--gro"]
         }
     }
@@ -45,7 +46,7 @@ extension Options {
         return server.url
     }
 
-    /// Hosts that are published to or played from by RTMP and HLS.
+    /// Hosts that are published to or played from by RTMP, SRT and HLS.
     func protocolHosts() throws(UsageError) -> [String] {
         switch streamProtocol {
         case .hls: return [try playlistURL(of: "x").host ?? ""]
@@ -56,6 +57,13 @@ extension Options {
             }
             let text = template.replacingOccurrences(of: "{stream}", with: "x")
             return [try RTMPDestination(parsing: text).address.host]
+        case .srt:
+            guard let template = target.srt else { return [server.url.host ?? ""] }
+            guard target.streams == 1 || template.contains("{stream}") else {
+                throw UsageError("--srt wants {stream} in it where there are several --streams")
+            }
+            let text = template.replacingOccurrences(of: "{stream}", with: "x")
+            return [try SRTDestination(parsing: text).host]
         case .whip, .whep, nil: return []
         }
     }
@@ -66,7 +74,7 @@ extension OptionDefinition {
     static let protocolOptions = [
         OptionDefinition(
             "--protocol", "NAME", .target, for: [.publish, .play],
-            "publish by whip or rtmp (default whip), play by whep or hls (default whep)"
+            "publish by whip, rtmp or srt (default whip), play by whep or hls (default whep)"
         ) { options, text throws(UsageError) in
             let known = StreamProtocol.of(options.command)
             guard let choice = StreamProtocol(rawValue: text), known.contains(choice) else {
@@ -80,6 +88,11 @@ extension OptionDefinition {
             "with --protocol rtmp: where to, like rtmp://127.0.0.1/live/KEY; {stream} is the stream's name "
                 + "(default: as Rostrum tells encoders)"
         ) { options, text in options.target.rtmp = text },
+        OptionDefinition(
+            "--srt", "URL", .target, for: [.publish],
+            "with --protocol srt: where to, like srt://127.0.0.1:9710?streamid=ID, with passphrase= and latency= "
+                + "(in ms) where they are needed; {stream} is the stream's name (default: as Rostrum tells encoders)"
+        ) { options, text in options.target.srt = text },
         OptionDefinition(
             "--hls", "PATH", .target, for: [.play],
             "with --protocol hls: the playlist (default /hls/{stream}/index.m3u8, or the SERVER if it ends with .m3u8)"

@@ -25,7 +25,7 @@ final class FilmThread: Sendable {
     private let state = State()
     private let thread: NativeThread
 
-    /// In seconds; by RTMP nobody can ask for a key frame.
+    /// In seconds; by RTMP and SRT nobody can ask for a key frame.
     static let keyFrameInterval = 2.0
     /// A thread that was away for longer goes on from where it is then.
     private static let longestDebt = Duration.seconds(1)

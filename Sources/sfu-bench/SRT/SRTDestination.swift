@@ -1,0 +1,81 @@
+import Base
+import Foundation
+import Net
+
+/// Where a publisher by SRT goes: the server's address, and the stream ID by which it is let in.
+struct SRTDestination: Sendable {
+    let host: String
+    let port: UInt16
+    let streamID: Secret<String>
+    let settings: SRTServerSettings
+
+    /// What both ends keep at least, in milliseconds, where the address does not say.
+    private static let usualLatency = 200
+
+    /// Takes `srt://host:port?streamid=ID[&passphrase=WORDS][&latency=MILLISECONDS]`, as encoders have it.
+    init(parsing text: String) throws(UsageError) {
+        guard let parts = URLComponents(string: text), parts.scheme == "srt", let host = parts.host,
+            let port = parts.port.flatMap({ UInt16(exactly: $0) }), port > 0
+        else { throw Self.complaint(text) }
+        let values = Dictionary(
+            (parts.queryItems ?? []).map { ($0.name, $0.value ?? "") }, uniquingKeysWith: { $1 })
+        guard Set(values.keys).isSubset(of: ["streamid", "passphrase", "latency", "mode"]),
+            values["mode"] ?? "caller" == "caller", let id = values["streamid"], !id.isEmpty
+        else { throw Self.complaint(text) }
+        try self.init(
+            host: host, port: port, streamID: id, passphrase: values["passphrase"],
+            latency: values["latency"])
+    }
+
+    private init(
+        host: String, port: UInt16, streamID: String, passphrase: String?, latency: String?
+    ) throws(UsageError) {
+        self.host = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
+        self.port = port
+        guard streamID.utf8.count <= 512 else { throw UsageError("a stream ID has 512 bytes at most") }
+        self.streamID = Secret(streamID)
+        if let passphrase, !SRTServerSettings.passphraseLengths.contains(passphrase.utf8.count) {
+            throw UsageError("a passphrase of SRT has 10 to 79 characters")
+        }
+        let milliseconds = latency.map { Int($0) ?? -1 } ?? Self.usualLatency
+        guard SRTServerSettings.latencies.contains(milliseconds) else {
+            throw UsageError("latency= is a whole number of milliseconds from 20 to 8000")
+        }
+        settings = SRTServerSettings(passphrase: passphrase.map { Secret($0) }, latency: milliseconds)
+    }
+
+    private static func complaint(_ text: String) -> UsageError {
+        UsageError("\"\(text)\" is nowhere to publish: write it like srt://127.0.0.1:9710?streamid=ID")
+    }
+
+    /// Asks Rostrum where encoders of a stream go.
+    static func asked(
+        of server: ServerAddress, for stream: String, token: String?, _ client: SignallingClient
+    ) async throws -> SRTDestination {
+        struct Answer: Decodable {
+            struct SRT: Decodable {
+                var server: String
+                var streamId: String?
+                var passphrase: Bool
+            }
+
+            var srt: SRT?
+        }
+        let url = try server.endpoint("/v1/streams/{stream}/ingest", stream: stream)
+        let text = try await client.get(url, token: token)
+        guard let answer = try? JSONDecoder().decode(Answer.self, from: Data(text.utf8)) else {
+            throw RunFailure(description: "\(url.path) does not tell where encoders go: say --srt URL")
+        }
+        guard let srt = answer.srt else {
+            throw RunFailure(description: "the server takes nobody by SRT: it wants --srt ADDRESS:PORT")
+        }
+        guard !srt.passphrase else {
+            throw RunFailure(
+                description: "the server wants a passphrase: say --srt URL with passphrase= in it")
+        }
+        guard let id = srt.streamId, let parts = URLComponents(string: srt.server), let host = parts.host,
+            let port = parts.port.flatMap({ UInt16(exactly: $0) })
+        else { throw RunFailure(description: "\(url.path) names no stream ID: say --srt URL") }
+        return try SRTDestination(host: host, port: port, streamID: id, passphrase: nil, latency: nil)
+    }
+}

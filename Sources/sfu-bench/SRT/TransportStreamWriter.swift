@@ -1,0 +1,73 @@
+import Base
+import CMuxer
+import Restream
+
+/// Writes a film as an MPEG transport stream, as encoders send it by SRT; by libavformat.
+///
+/// Used by one thread at a time.
+final class TransportStreamWriter {
+    struct Failure: Error, CustomStringConvertible {
+        let code: Int32
+
+        var description: String { "libavformat does not write the transport stream: error \(-code)" }
+    }
+
+    // Freed in `deinit`. What it has to write is the library's, until `cmuxer_clear`: it is copied before.
+    private let handle: OpaquePointer
+    private let videoTrack: Int32
+    private let audioTrack: Int32
+    private let framesPerSecond: Int
+    /// What is 0 in the stream; nil before the first sample.
+    private var zero: MonotonicTime?
+
+    init(_ format: RestreamFormat) throws(Failure) {
+        guard let handle = cmuxer_open(CMUXER_MPEG_TS) else { throw Failure(code: -12) }
+        self.handle = handle
+        framesPerSecond = format.framesPerSecond ?? 30
+        videoTrack = try Self.check(
+            cmuxer_add_video(
+                handle, CMUXER_H264, Int32(clamping: format.width), Int32(clamping: format.height),
+                format.pictureHeader, format.pictureHeader.count))
+        audioTrack = try Self.check(
+            cmuxer_add_aac(handle, format.soundConfiguration, format.soundConfiguration.count))
+        _ = try Self.check(cmuxer_begin(handle, 0))
+        cmuxer_clear(handle)
+    }
+
+    deinit {
+        cmuxer_free(handle)
+    }
+
+    /// - Returns: packets of 188 bytes, one behind the other.
+    func write(_ sample: RestreamSample) throws(Failure) -> [UInt8] {
+        let zero = zero ?? sample.time
+        self.zero = zero
+        let isSound = sample.kind == .sound
+        // Encoders begin later than 0, so that no clock of theirs does.
+        let time = max(sample.time.nanoseconds(since: zero) / 1_000, 0) + 1_000_000
+        let duration = Int64(1_000_000) / Int64(max(framesPerSecond, 1))
+        _ = try Self.check(
+            cmuxer_write(
+                handle, isSound ? audioTrack : videoTrack, time, isSound ? 21_333 : duration,
+                sample.kind == .picture ? 0 : 1, sample.bytes, sample.bytes.count))
+        // Nothing waits for what comes next.
+        _ = try Self.check(cmuxer_flush(handle))
+        return takePackets()
+    }
+
+    private func takePackets() -> [UInt8] {
+        var (packets, index, offset, count) = ([UInt8](), 0, Int64(0), 0)
+        var bytes: UnsafePointer<UInt8>?
+        while cmuxer_pending(handle, index, &offset, &bytes, &count) != 0 {
+            packets += UnsafeBufferPointer(start: bytes, count: count)
+            index += 1
+        }
+        cmuxer_clear(handle)
+        return packets
+    }
+
+    private static func check(_ result: Int32) throws(Failure) -> Int32 {
+        guard result >= 0 else { throw Failure(code: result) }
+        return result
+    }
+}
