@@ -41,6 +41,9 @@ private func error(of bytes: [UInt8]) -> WireError? {
         let first = feedback.streams[0].metrics
         #expect(first.map(\.hasArrived) == [true, false, true])
         #expect(first.map(\.offset) == [512, nil, 0])
+        // The longest time that can be said, and one that is longer.
+        let longest = CongestionControlFeedback.Metric(offset: 0x1FFD)
+        #expect([longest.offset, CongestionControlFeedback.Metric(offset: 0x1FFE).offset] == [0x1FFD, nil])
         #expect(first.map(\.mark) == [0, 0, 3])
         let second = feedback.streams[1].metrics
         #expect(second.map(\.hasArrived) == [true, true])
