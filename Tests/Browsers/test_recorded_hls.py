@@ -92,7 +92,7 @@ def recorded(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[R
         assert status in (200, 201), answer
 
     # A busy machine starts the encoder late.
-    ask("/v1/streams", {"id": "show", "title": "Show", "recording": "automatic", "hostGraceSeconds": 3600})
+    ask("/v1/streams", {"id": "show", "title": "Show", "hostGraceSeconds": 3600})
     address = f"rtmp://127.0.0.1:{port}/live/show?token={server.token('show')}"
 
     def latest() -> dict[str, Any]:
@@ -101,6 +101,9 @@ def recorded(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[R
 
     with Encoder(address, logs / "encoder-recorded-hls.log", PLAIN, picture=PICTURE):
         ask("/v1/streams/show/live", {})
+        # Sound that comes later than the picture would begin another file.
+        wait_until(lambda: len(server.json("/v1/streams/show")["tracks"]) == 2, 30, "picture and sound come")
+        ask("/v1/streams/show/recording", {})
         wait_until(lambda: latest()["duration"] >= SECONDS, 60, "it is recorded")
         assert latest()["hls"] is None and server.request("GET", f"/hls/show/recordings/{latest()['id']}.m3u8")[0] == 409
         ask("/v1/streams/show/end", {})
