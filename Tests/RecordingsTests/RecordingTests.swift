@@ -289,6 +289,37 @@ struct Studio {
         #expect(studio.outline(studio.file).milliseconds > 4_500)
     }
 
+    /// As from encoders that begin with the picture.
+    @Test(arguments: [1, 8], [InputCodec.vp8, .h264])
+    func `has sound that nobody told of and that comes a moment later`(tenths: Int, codec: InputCodec) {
+        var studio = Studio(hasAudio: false)
+        studio.codec = codec
+        studio.play(tenths, hasSound: false)
+        studio.play(30)
+        #expect(!studio.isOver)
+        guard case .began(_, _, _, hasAudio: true)? = studio.reports.first else {
+            Issue.record("it began without: \(studio.reports)")
+            return
+        }
+        studio.stop()
+        #expect(abs(studio.outline(studio.file).milliseconds - 3_000 - Int64(tenths * 100)) < 150)
+    }
+
+    @Test func `goes on in another where sound begins long after the picture`() {
+        var studio = Studio(hasAudio: false)
+        studio.play(20, hasSound: false)
+        guard case .began(_, _, _, hasAudio: false)? = studio.reports.first else {
+            Issue.record("it waits: \(studio.reports)")
+            return
+        }
+        studio.play(10)
+        #expect(studio.isOver)
+        guard case .finished(_, .changed)? = studio.reports.last else {
+            Issue.record("it goes on: \(studio.reports)")
+            return
+        }
+    }
+
     @Test func `of nothing has no bytes`() {
         var studio = Studio()
         studio.stop()

@@ -41,6 +41,9 @@ struct RecordingMachine {
     private static let clockPatience = Duration.milliseconds(1_500)
     /// And so long for a track that was promised.
     private static let trackPatience = Duration.seconds(4)
+    /// And so long for one that was not: an encoder's sound often comes a moment after its picture, and a file that has
+    /// begun without it has no place for it.
+    private static let surprisePatience = Duration.seconds(1)
     private static let flushInterval = Duration.milliseconds(500)
     /// At least so much lies between fragments that begin with a key frame.
     private static let cutInterval = Duration.seconds(1)
@@ -157,13 +160,15 @@ struct RecordingMachine {
         let isComplete =
             (!request.expectsVideo || !video.isEmpty) && (!request.expectsAudio || !audio.isEmpty)
         let isCertain = (video.isEmpty || video.isCertain) && (audio.isEmpty || audio.isCertain)
-        let isReady = isComplete && (isCertain || waited >= Self.clockPatience)
+        let isWhole = !video.isEmpty && !audio.isEmpty || waited >= Self.surprisePatience
+        let isReady = isComplete && isWhole && (isCertain || waited >= Self.clockPatience)
         guard isReady || waited >= Self.trackPatience || isLast else { return }
         while let frame = video.first, frame.video == nil { video.removeFirst() }
         guard let first = video.first ?? audio.first else { return }
-        // Pictures out of the cache are older than the first sound: they are shown in a moment, one after the other.
+        // Pictures out of the cache are older than all else: they are shown in a moment, one after the other. What came
+        // before the first sound of somebody whose sound is late is shown as it was.
         let starts = [video.first.map { video.time(of: $0) }, audio.first.map { audio.time(of: $0) }]
-        let zero = starts.compactMap(\.self).max() ?? now
+        let zero = min(starts.compactMap(\.self).max() ?? now, video.first?.arrival ?? now)
         while let frame = audio.first, audio.time(of: frame) < zero, video.first != nil {
             audio.removeFirst()
         }
