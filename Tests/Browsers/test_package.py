@@ -29,13 +29,15 @@ def run(*command: str | Path, **more: Any) -> str:
     return result.stdout
 
 
+def make_package(output: Path) -> Path:
+    """Made of the program under test: a release build takes minutes."""
+    return Path(run(
+        ROOT / "Tools" / "package", "--program", binary(), "--compression", "none", "--output", output).strip())
+
+
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Made of the program under test: a release build takes minutes."""
-    output = tmp_path_factory.mktemp("package")
-    path = run(
-        ROOT / "Tools" / "package", "--program", binary(), "--compression", "none", "--output", output)
-    return Path(path.strip())
+    return make_package(tmp_path_factory.mktemp("package"))
 
 
 @pytest.fixture(scope="module")
