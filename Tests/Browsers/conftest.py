@@ -19,8 +19,6 @@ import evidence  # noqa: E402
 from drivers import Browser, Chromium, Firefox, WebKit  # noqa: E402
 from server import ROOT, Server, binary  # noqa: E402
 
-#: Whoever takes a fixture that is called so, or has it for a parameter, has a browser.
-WINDOWS = {"chromium", "firefox", "webkit", "browser", "browsers"}
 LOG_MARKS = pytest.StashKey[dict[Path, int]]()
 LOGS = Path(os.environ.get("ROSTRUM_TEST_LOGS", ROOT / ".build" / "browser-tests"))
 # Processes that run tests side by side each have their own server and browsers, and leave logs of their own.
@@ -90,19 +88,10 @@ def close_pages() -> Iterator[None]:
         browser.close_pages()
 
 
-def names_of(item: pytest.Function) -> set[str]:
-    """Of its fixtures, and those that it may ask for by a parameter."""
-    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
-    return {*item.fixturenames, *(value for value in parameters if isinstance(value, str))}
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # Of tests with one id xdist would run the first alone, and say nothing.
     assert len({item.nodeid for item in items}) == len(items), "two tests have one id"
-    for item in items:
-        if isinstance(item, pytest.Function) and WINDOWS.isdisjoint(names_of(item)):
-            item.add_marker("windowless")
 
 
 @pytest.hookimpl(wrapper=True)
