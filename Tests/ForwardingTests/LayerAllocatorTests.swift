@@ -153,6 +153,72 @@ import Testing
         #expect(other.wanted == nil)
     }
 
+    // MARK: Paths that others use, too
+
+    @Test func `steps down where the queue stands`() {
+        var allocator = LayerAllocator()
+        var granted: Int? = 2
+        var falls: [Double] = []
+        for turn in 0...100 {
+            let now = Double(turn) / 10
+            let next = follow(&allocator, granted, available: 1_700_000, isOverused: true, at: now)
+            if next != granted { falls.append(now) }
+            granted = next
+        }
+        // Down to the least, which costs others little.
+        #expect(granted == 0)
+        #expect(falls.count == 2 && abs(falls[0] - 2) < 0.15 && abs(falls[1] - 4) < 0.15, "\(falls)")
+    }
+
+    @Test func `stays where the queue drains again and again`() {
+        var allocator = LayerAllocator()
+        for turn in 0..<300 {
+            let granted = follow(
+                &allocator, 2, available: 1_700_000, isOverused: turn % 10 < 5, at: Double(turn) / 10)
+            #expect(granted == 2)
+        }
+    }
+
+    /// What a viewer has who is thought to have room for nothing, by tenths of a second.
+    private func compete(
+        _ allocator: inout LayerAllocator, burstRate: Int?, from start: Double = 0, for seconds: Int,
+        loses: (Double) -> Bool = { _ in false }
+    ) -> [Double] {
+        var granted: Int?
+        var begun: [Double] = []
+        for turn in 0..<(seconds * 10) {
+            let now = start + Double(turn) / 10
+            let next = allocator.allocate(
+                [Wish(steps: Self.ladder, granted: granted)], available: 50_000, isLimited: true,
+                isOverused: true, losesSome: granted != nil && loses(now), burstRate: burstRate, at: time(now)
+            )[0]
+            if next != nil, granted == nil { begun.append(now) }
+            granted = next
+        }
+        return begun
+    }
+
+    @Test func `tries the least against others, and keeps it while it arrives`() {
+        var allocator = LayerAllocator()
+        let begun = compete(&allocator, burstRate: 2_000_000, for: 60)
+        #expect(begun.count == 1 && abs(begun[0] - 5) < 0.15, "\(begun)")
+    }
+
+    @Test func `tries later each time that it is lost`() {
+        var allocator = LayerAllocator()
+        let begun = compete(&allocator, burstRate: 2_000_000, for: 300) { _ in true }
+        let pauses = zip(begun, begun.dropFirst()).map { $1 - $0 }
+        #expect(begun.count >= 5 && zip(pauses, pauses.dropFirst()).allSatisfy { $0 < $1 + 1 }, "\(begun)")
+        #expect(pauses.last ?? 0 > 55, "\(pauses)")
+    }
+
+    @Test func `tries nothing where the path itself is too slow, or where that is not known`() {
+        for rate in [nil, 60_000, 200_000] {
+            var allocator = LayerAllocator()
+            #expect(compete(&allocator, burstRate: rate, for: 120).isEmpty)
+        }
+    }
+
     /// Whatever is asked, nothing traps, and what is chosen is among what there is.
     @Test func `takes any numbers`() {
         var random = SeededGenerator(seed: 1)
@@ -170,7 +236,8 @@ import Testing
             let grants = allocator.allocate(
                 wishes, available: Int.random(in: 0...100_000_000, using: &random),
                 isLimited: Bool.random(using: &random), isOverused: Bool.random(using: &random),
-                at: time(Double(turn) / 10))
+                isLossy: Bool.random(using: &random), losesSome: Bool.random(using: &random),
+                burstRate: [nil, 0, .max].randomElement(using: &random) ?? nil, at: time(Double(turn) / 10))
             #expect(grants.count == wishes.count)
             for (wish, grant) in zip(wishes, grants) {
                 if let grant { #expect(wish.steps.indices.contains(grant)) }

@@ -40,8 +40,16 @@ struct SimulatedNetwork {
     var uplinkLoss: [TransportAddress: Double] = [:]
     /// Before a receiver, by its address.
     var links: [TransportAddress: CappedLink] = [:]
+    /// Before several receivers, who have nothing before them alone.
+    var commonLink: CommonLink?
+    /// Behind a sender, by its address.
+    var uplinks: [TransportAddress: CappedLink] = [:]
+    /// Instead of the conditions' delay, for what is sent by an address or to it.
+    var delays: [TransportAddress: Duration] = [:]
     /// Bytes of datagrams sent to each receiver, whether they arrive or not.
     private(set) var offered: [TransportAddress: Int] = [:]
+    /// Those that arrive.
+    private(set) var delivered: [TransportAddress: Int] = [:]
 
     init(conditions: Conditions, random: any RandomNumberGenerator, digest: RunDigest) {
         self.digest = digest
@@ -59,14 +67,12 @@ struct SimulatedNetwork {
             lost += 1
             return
         }
-        var queued = Duration.zero
-        if links[datagram.destination] != nil {
-            guard let waits = links[datagram.destination]?.pass(datagram.bytes.count, at: now) else {
-                lost += 1
-                return
-            }
-            queued = waits
+        guard let queued = pass(datagram, at: now) else {
+            lost += 1
+            return
         }
+        delivered[datagram.destination, default: 0] += datagram.bytes.count
+        let delay = delays[datagram.source] ?? delays[datagram.destination] ?? conditions.delay
         let copies = chance(conditions.duplication) ? 2 : 1
         for _ in 0..<copies {
             let jitter = conditions.jitter.wholeNanoseconds
@@ -74,9 +80,20 @@ struct SimulatedNetwork {
             count += 1
             insert(
                 InFlight(
-                    arrival: (now + conditions.delay + queued).advanced(byNanoseconds: extra), number: count,
+                    arrival: (now + delay + queued).advanced(byNanoseconds: extra), number: count,
                     datagram: datagram))
         }
+    }
+
+    /// - Returns: how long a datagram takes through the link behind its sender or before its receiver; nil if it is
+    ///   dropped there.
+    private mutating func pass(_ datagram: Datagram, at now: MonotonicTime) -> Duration? {
+        let (receiver, size) = (datagram.destination, datagram.bytes.count)
+        if uplinks[datagram.source] != nil { return uplinks[datagram.source]?.pass(size, at: now) }
+        if commonLink?.receivers.contains(receiver) == true {
+            return commonLink?.link.pass(size, at: now)
+        }
+        return links[receiver] == nil ? .zero : links[receiver]?.pass(size, at: now)
     }
 
     /// The next datagram that has arrived by `now`.
@@ -125,6 +142,60 @@ struct CappedLink {
         guard start <= now + queue else { return nil }
         free = start.advanced(byNanoseconds: Int64(size) * 8_000_000_000 / Int64(max(bitrate, 1)))
         return .nanoseconds(free.nanoseconds(since: now))
+    }
+}
+
+/// A link that several receivers, and others who are no clients of the server, have in common.
+struct CommonLink {
+    var link: CappedLink
+    var receivers: Set<TransportAddress>
+}
+
+/// A sender of TCP who has the same link as others: slow start, a segment more a round trip, half for each round trip
+/// with a loss.
+/// - Source: RFC 5681 §3.1 and §3.2, without time-outs: what is lost is sent again with what comes next.
+struct SimulatedTCPSender {
+    private static let segment = 1_500
+
+    private var window = 10.0
+    private var threshold = Double.infinity
+    /// Segments on their way, by when their sender hears of them.
+    private var underWay: [(news: MonotonicTime, isLost: Bool)] = []
+    /// Losses until then are of the same round trip.
+    private var halvedUntil = MonotonicTime.zero
+    /// Segments that are left to send.
+    private(set) var rest: Int
+    /// Bytes that arrived.
+    private(set) var delivered = 0
+
+    /// - Parameter bytes: to send.
+    init(bytes: Int) {
+        rest = (bytes + Self.segment - 1) / Self.segment
+    }
+
+    var isDone: Bool { rest == 0 && underWay.isEmpty }
+
+    /// Takes in what is heard by `now`, and sends what may be sent then.
+    /// - Parameter roundTrip: without the queue's part.
+    mutating func advance(to now: MonotonicTime, through link: inout CappedLink, roundTrip: Duration) {
+        for segment in underWay where segment.news <= now {
+            if segment.isLost {
+                rest += 1
+                guard segment.news > halvedUntil else { continue }
+                threshold = max(window / 2, 2)
+                window = threshold
+                halvedUntil = now + roundTrip
+            } else {
+                delivered += Self.segment
+                window += window < threshold ? 1 : 1 / window
+            }
+        }
+        underWay.removeAll { $0.news <= now }
+        while rest > 0, Double(underWay.count) < window {
+            rest -= 1
+            let waits = link.pass(Self.segment, at: now)
+            underWay.append((now + roundTrip + (waits ?? link.queue), waits == nil))
+        }
     }
 }
 

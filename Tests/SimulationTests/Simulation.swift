@@ -53,6 +53,36 @@ final class Simulation {
         server.network.uplinkLoss[client.outerAddress] = share
     }
 
+    /// Puts one link before several clients.
+    func share(_ link: CappedLink, among clients: [SimulatedClient]) {
+        server.network.commonLink = CommonLink(link: link, receivers: Set(clients.map(\.outerAddress)))
+    }
+
+    /// Changes what a link takes that clients share, or puts something else through it.
+    func withCommonLink(_ body: (inout CommonLink) -> Void) {
+        guard var link = server.network.commonLink else { return }
+        body(&link)
+        server.network.commonLink = link
+    }
+
+    /// Puts a link behind a client: what they tell goes through it.
+    func capUplink(of client: SimulatedClient, _ link: CappedLink) {
+        server.network.uplinks[client.outerAddress] = link
+    }
+
+    /// Puts so many bytes of something else through the link behind a client.
+    func occupyUplink(of client: SimulatedClient, _ bytes: Int) {
+        _ = server.network.uplinks[client.outerAddress]?.pass(bytes, at: now)
+    }
+
+    /// Moves a client away: so long does what it sends and is sent take.
+    func delay(_ client: SimulatedClient, by delay: Duration) {
+        server.network.delays[client.outerAddress] = delay
+    }
+
+    /// Bytes of datagrams that arrived at a client, or will.
+    func bytesDelivered(to client: SimulatedClient) -> Int { network.delivered[client.outerAddress] ?? 0 }
+
     /// Bytes of datagrams that were sent to a client, whether they arrived or not.
     func bytesSent(to client: SimulatedClient) -> Int { network.offered[client.outerAddress] ?? 0 }
 

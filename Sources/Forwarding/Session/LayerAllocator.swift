@@ -39,6 +39,8 @@ struct LayerAllocator {
         /// After a step down no other goes up for so long; doubled where a step up was the cause.
         var minimumHold = Duration.seconds(3)
         var maximumHold = Duration.seconds(60)
+        /// Nobody is without a picture for longer than this because one failed.
+        var longestEmpty = Duration.seconds(5)
         /// A step up that lasted for so long did not fail.
         var trial = Duration.seconds(10)
     }
@@ -51,6 +53,7 @@ struct LayerAllocator {
     private var lastStepUp: MonotonicTime?
     /// Since when the least there is takes more than there is.
     private var excessSince: MonotonicTime?
+    private var others = PathSharing()
     /// Bit rate of all pictures with the next step up; nil while all are the best there are.
     private(set) var wanted: Int?
 
@@ -75,16 +78,25 @@ struct LayerAllocator {
     ///   - isLimited: whether the path has shown that it takes no more; else what is sent goes on.
     ///   - isOverused: whether its queue grows: nothing goes up meanwhile.
     ///   - isLossy: whether much of what is sent does not arrive.
+    ///   - losesSome: whether more does not arrive than can be repaired for long.
+    ///   - burstRate: bits a second at which the path passes on what leaves at once, whoever else sends over it; nil
+    ///     where that is not known.
     /// - Returns: in the wishes' order, nil for nothing.
     mutating func allocate(
         _ wishes: [Wish], available: Int, isLimited: Bool, isOverused: Bool, isLossy: Bool = false,
-        at now: MonotonicTime
+        losesSome: Bool = false, burstRate: Int? = nil, at now: MonotonicTime
     ) -> [Int?] {
         var grants = [Int?](repeating: nil, count: wishes.count)
         var room = available
         let mayBegin = !isOverused && now >= emptyUntil
         let mayRise = mayBegin && now >= heldUntil
         var isPatient = false
+        others.look(isQueued: isOverused, hasPicture: wishes.contains { $0.granted != nil }, at: now)
+        others.noteLoss(isMuch: isLossy, isSome: losesSome, at: now)
+        if let least = wishes.first?.steps.first {
+            others.compete(for: least, burstRate: burstRate, at: now)
+        }
+        let mustYield = wishes.contains { $0.granted ?? 0 > 0 } && others.takeYield()
         for isLast in [false, true] {
             // What comes last has to wait for the others.
             if isLast, zip(wishes, grants).contains(where: { !$0.isLast && $1 != $0.steps.indices.last }) {
@@ -96,6 +108,8 @@ struct LayerAllocator {
                 let wish = wishes[index]
                 guard let least = wish.steps.first else { continue }
                 var fits = fits(wish, 0, into: room, isLimited: isLimited, mayRise: mayBegin)
+                if fits, wish.granted != nil { others.succeed() }
+                if others.isCompeting, !isLast { fits = true }
                 if !fits, wish.granted != nil, !isLast, mayStay(wish, in: room, isLossy: isLossy, at: now) {
                     isPatient = true
                     fits = true
@@ -106,7 +120,8 @@ struct LayerAllocator {
             }
             for index in chosen {
                 let wish = wishes[index]
-                while let step = grants[index], step + 1 < wish.steps.count {
+                let top = mustYield ? max(wish.granted ?? 0, 1) : wish.steps.count
+                while let step = grants[index], step + 1 < top {
                     let more = wish.steps[step + 1] - wish.steps[step]
                     let hasRoom = fits(
                         wish, step + 1, into: room + wish.steps[step], isLimited: isLimited, mayRise: mayRise)
@@ -163,7 +178,7 @@ struct LayerAllocator {
             let isFailure = lastStepUp.map { now < $0 + limits.trial } ?? false
             if wasTried { hold = isFailure ? min(hold * 2, limits.maximumHold) : limits.minimumHold }
             heldUntil = now + hold
-            emptyUntil = now + hold / 4
+            emptyUntil = now + min(hold / 4, limits.longestEmpty)
             lastStepUp = nil
         } else if hasRisen {
             lastStepUp = now

@@ -66,6 +66,9 @@ final class OutgoingPath {
     /// TCP loses nothing: what does not come was left out here.
     var isLossy: Bool { backlog == nil && told >= Self.fewest && lost * 4 >= told }
 
+    /// Whether a tenth and more of it is lost, of which repairs make even more.
+    var losesSome: Bool { backlog == nil && told >= Self.fewest && lost * 10 >= told }
+
     /// Percent of what the path takes that leave its full queue room to drain.
     private static let draining = 70
 

@@ -175,7 +175,7 @@ extension Session {
         let isLimited = path.cause != .application || path.isLossy
         let grants = path.allocator.allocate(
             wishes, available: room, isLimited: isLimited, isOverused: isPathFull, isLossy: path.isLossy,
-            at: now)
+            losesSome: path.losesSome, burstRate: path.burstRate, at: now)
         for (index, asked) in asking.enumerated() {
             let choices = asked.choices
             let isBest = grants[index].map { $0 >= choices.own && $0 == choices.grants.count - 1 } ?? false

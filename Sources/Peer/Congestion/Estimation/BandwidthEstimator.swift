@@ -37,6 +37,11 @@ package struct BandwidthEstimator: Sendable {
     private static let longQueue = 40.0
     /// Milliseconds after which what was seen of the queue is of the past.
     private static let pause = 1_000.0
+    /// Bits a second up to which what came in the last second counts, and not a moment in which somebody else's burst
+    /// held it up.
+    ///
+    /// Of more that would tell too late that a link has become slower.
+    private static let small = 600_000.0
     /// Before a probe that cannot be sent now is thought of again.
     private static let look = Duration.milliseconds(100)
 
@@ -168,7 +173,9 @@ package struct BandwidthEstimator: Sendable {
         switch detector.usage {
         case .over:
             guard let served = service.bitrate else { return }
-            delayBased.decrease(served: served, queue: detector.standing, at: now)
+            let arrived = Double(acknowledged.bitrate(at: now))
+            delayBased.decrease(
+                served: max(served, min(arrived, Self.small)), queue: detector.standing, at: now)
         case .normal:
             // A queue of our own is none of the path, but more than enough.
             guard lossBased.rate == nil, queue.total < queue.usual + Self.longQueue else { return }

@@ -24,6 +24,9 @@ package struct ProbeController: Sendable {
     private static let maximumPause = Duration.seconds(30)
     /// Where a probe is given up as soon as it has to wait, it disturbs little.
     private static let maximumShortPause = Duration.seconds(15)
+    /// So little costs nobody much, and may be all that a viewer misses for a picture.
+    private static let littleTarget = 700_000.0
+    private static let maximumLittlePause = Duration.seconds(4)
     /// While nothing comes back a probe is all that shows the end of it, and disturbs nobody.
     private static let silentPause = Duration.seconds(3)
     /// What is wanted is probed for with some room.
@@ -221,7 +224,9 @@ package struct ProbeController: Sendable {
         var pause = Self.minimumPause
         var rate = target
         if let failure, target >= Self.otherRate * failure.rate {
-            pause = min(failure.pause * 2, length == nil ? Self.maximumPause : Self.maximumShortPause)
+            var longest = length == nil ? Self.maximumPause : Self.maximumShortPause
+            if target <= Self.littleTarget { longest = min(longest, Self.maximumLittlePause) }
+            pause = min(failure.pause * 2, longest)
             rate = min(rate, failure.rate)
         }
         failure = Failure(rate: rate, pause: pause, until: now + pause, isDeceptive: isDeceptive)

@@ -93,6 +93,16 @@ import Testing
         #expect(overused < 80, "of 3,500 samples")
     }
 
+    @Test(arguments: 1...3) func `keeps the little that comes while others burst`(seed: UInt64) {
+        var path = World.Path(4e6)
+        for second in 2..<20 { path.cross += [(second * 1_000, 12e6), (second * 1_000 + 100, 0)] }
+        var world = World(path, source: .fixed(450_000, keyFrame: 1), seed: seed)
+        world.wanted = 800_000
+        world.run(until: 20_000)
+        let least = world.samples(2_000..<20_000).map(\.bitrate).min() ?? 0
+        #expect(least > 350_000, "\(least)")
+    }
+
     @Test(arguments: 1...3, [0.05, 0.1]) func `uses four fifths of a link that loses a tenth`(
         seed: UInt64, loss: Double
     ) {

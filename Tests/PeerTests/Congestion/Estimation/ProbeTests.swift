@@ -143,6 +143,18 @@ import Testing
         #expect(pauses.map { ($0 + 500) / 1_000 } == [1, 2, 4, 8, 16, 30, 30, 30])
     }
 
+    @Test mutating func `tries what may be all that is missing for a picture every four seconds`() {
+        probes.want(500_000)
+        var times: [Int64] = []
+        for time in stride(from: 0 as Int64, to: 30_000, by: 100) {
+            guard let probe = due(time, estimate: 100_000) else { continue }
+            times.append(time)
+            come(probe, from: time, at: 90_000)
+        }
+        let pauses = zip(times, times.dropFirst()).map { $1 - $0 }
+        #expect(pauses.map { ($0 + 500) / 1_000 } == [1, 2, 4, 4, 4, 4, 4, 4], "\(times)")
+    }
+
     @Test mutating func `tries less than what failed at once, and more not before its time`() {
         probes.want(2_000_000)
         _ = failures(from: 0, seconds: 20)
