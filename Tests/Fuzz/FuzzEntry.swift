@@ -19,6 +19,7 @@ package struct FuzzEntry: Sendable {
         FuzzEntry(name: "Interaction", run: fuzzInteraction),
         FuzzEntry(name: "MP4Box", run: fuzzMP4Box),
         FuzzEntry(name: "Negotiation", run: fuzzNegotiation),
+        FuzzEntry(name: "RED", run: fuzzRED),
         FuzzEntry(name: "RTCP", run: fuzzRTCP),
         FuzzEntry(name: "RTMP", run: fuzzRTMP),
         FuzzEntry(name: "RTP", run: fuzzRTP),

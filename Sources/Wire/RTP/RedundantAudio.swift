@@ -39,3 +39,83 @@ package enum RedundantAudio {
         position &+= lastHeaderLength
     }
 }
+
+/// A payload of that format, as it came: where its blocks lie.
+///
+/// Holds byte ranges, not bytes, and is read in full before anything of it is used: one that does not fit into its
+/// packet is refused as a whole.
+/// - Source: RFC 2198 §3.
+package struct RedundantPayload: Equatable, Sendable {
+    /// A payload with more earlier blocks is refused, as libwebrtc does (`red_payload_splitter.cc`).
+    package static let maximumBlocks = 32
+
+    /// Of the packet's own block: 7 bits.
+    package let payloadType: UInt8
+    /// The packet's own block, within the payload; may be empty.
+    package let primary: Range<Int>
+    /// Earlier blocks; see `RedundantBlockCursor`.
+    package let earlierCount: Int
+
+    /// Parses the payload of a decrypted packet, without padding.
+    /// - Throws: `.truncated` where headers or blocks do not fit, `.invalid(.redundantBlockCount)` for too many blocks.
+    package init(parsing payload: Span<UInt8>) throws(WireError) {
+        var position = 0
+        var length = 0
+        var count = 0
+        while try payload.uint8(at: position) & 0x80 != 0 {
+            guard count < Self.maximumBlocks else { throw .invalid(.redundantBlockCount) }
+            length &+= try Int(payload.uint32(at: position) & 0x3FF)
+            count &+= 1
+            position &+= RedundantAudio.headerLength
+        }
+        payloadType = try payload.uint8(at: position)
+        position &+= RedundantAudio.lastHeaderLength
+        try payload.require(position &+ length)
+        primary = (position &+ length)..<payload.count
+        earlierCount = count
+    }
+}
+
+/// An earlier packet's sound within a payload.
+package struct RedundantBlock: Equatable, Sendable {
+    /// 7 bits; it may differ from that of the packet's own block.
+    package let payloadType: UInt8
+    /// Ticks that its time stamp lies before the packet's own: 14 bits.
+    package let offset: UInt32
+    /// Within the payload; may be empty.
+    package let range: Range<Int>
+}
+
+/// Walks the earlier blocks of a payload, in the order of the packet, without allocating.
+package struct RedundantBlockCursor: Sendable {
+    private var remaining: Int
+    private var header = 0
+    private var data: Int
+
+    /// Stands before the first.
+    package init(_ payload: RedundantPayload) {
+        remaining = payload.earlierCount
+        data = payload.earlierCount &* RedundantAudio.headerLength &+ RedundantAudio.lastHeaderLength
+    }
+
+    /// The next block, or nil at the end.
+    /// - Parameter payload: the one that was parsed.
+    package mutating func next(in payload: Span<UInt8>) -> RedundantBlock? {
+        guard remaining > 0, let word = try? payload.uint32(at: header) else { return nil }
+        let end = data &+ Int(word & 0x3FF)
+        guard end <= payload.count else { return nil }
+        defer {
+            remaining &-= 1
+            header &+= RedundantAudio.headerLength
+            data = end
+        }
+        return RedundantBlock(
+            payloadType: UInt8(truncatingIfNeeded: word >> 24 & 0x7F), offset: word >> 10 & 0x3FFF,
+            range: data..<end)
+    }
+}
+
+extension WireError.Field {
+    /// More earlier blocks in a payload than are believed.
+    package static var redundantBlockCount: Self { .init("red.blockCount") }
+}
