@@ -34,7 +34,7 @@ import Wire
         bytes.append(bigEndian: UInt32(7))
         bytes += payload
         let header = try RTPHeader(parsing: bytes.span)
-        return try layer.receive(bytes.span, header, isRepair: false, clock: nil, at: now)
+        return try layer.receive(bytes.span, header, origin: .original, clock: nil, at: now)
     }
 
     /// It could not be sent: packets leave out of the history.

@@ -30,6 +30,19 @@ final class SimulatedClient {
     private var nextVideo = MonotonicTime.distantFuture
     private var nextAudio = MonotonicTime.distantFuture
     private var audioTimestamp: UInt32 = 7
+    /// Where a publisher puts earlier sound into later packets; nil elsewhere.
+    var redundantSound: RedundantSound?
+    /// What a publisher makes of the payloads that say so, by their number.
+    var spoilsSound: ((Int, [UInt8]) -> [UInt8])?
+    /// Time stamps of all sound that was sent.
+    private(set) var spokenTimes: [UInt32] = []
+    /// The sound that came, by its time stamp.
+    private(set) var heardSound: [UInt32: [UInt8]] = [:]
+    /// How much later a viewer's time stamps of sound are than those that it was sent with; nil before the first.
+    private(set) var soundShift: UInt32?
+    /// How loud what came was said to be, by its time stamp.
+    private(set) var heardLevels: [UInt32: UInt8] = [:]
+    private(set) var repairsOfSoundAsked = 0
     private var transport: UInt16 = 65_500
     private(set) var keyFrameRequests = 0
     private(set) var transportFeedback = 0
@@ -242,13 +255,29 @@ final class SimulatedClient {
     private func sendAudio(
         at now: MonotonicTime, over connection: ClientConnection, into sink: inout CollectingSink
     ) {
-        let payload: [UInt8] = [0x78] + Array(repeating: UInt8(truncatingIfNeeded: audioTimestamp), count: 80)
+        var payload = Self.sound(at: audioTimestamp)
+        let blocks = audioTrack?.redundantBlocks
+        if let type = blocks, redundantSound != nil {
+            payload = redundantSound?.wrap(payload, timestamp: audioTimestamp, type: type) ?? payload
+            payload = spoilsSound?(spokenTimes.count, payload) ?? payload
+        }
         try? audioTrack?.send(
-            payload, timestamp: audioTimestamp, marker: false, transport: &transport, at: now,
+            payload, timestamp: audioTimestamp, marker: false,
+            audioLevel: redundantSound == nil ? nil : Self.soundLevel,
+            isRedundant: blocks != nil && redundantSound != nil, transport: &transport, at: now,
             over: connection,
             into: &sink)
+        spokenTimes.append(audioTimestamp)
         audioTimestamp &+= 960
         nextAudio = now + .milliseconds(20)
+    }
+
+    /// -dBov.
+    static let soundLevel: UInt8 = 30
+
+    /// 20 ms of sound that tell when they were.
+    static func sound(at timestamp: UInt32) -> [UInt8] {
+        [0x78] + (0..<80).map { UInt8(truncatingIfNeeded: timestamp >> UInt32($0 % 4 * 8)) }
     }
 
     private func sendReports(
@@ -331,6 +360,16 @@ final class SimulatedClient {
         } else {
             audioPackets += 1
             heardTimes.insert(packet.header.timestamp)
+            heardSound[packet.header.timestamp] = packet.payload
+            let sent = packet.payload.dropFirst().prefix(4).reversed().reduce(UInt32(0)) {
+                $0 << 8 | UInt32($1)
+            }
+            soundShift = soundShift ?? packet.header.timestamp &- sent
+            if let id = received[index].line.extensions.audioLevel,
+                let range = packet.header.extensionRange(id: id, in: own.span), range.count == 1
+            {
+                heardLevels[packet.header.timestamp] = own[range.lowerBound] & 0x7F
+            }
             if let lastAudio, packet.sequenceNumber > lastAudio + 1 { audioGaps += 1 }
             lastAudio = max(lastAudio ?? .min, packet.sequenceNumber)
         }
@@ -401,6 +440,7 @@ final class SimulatedClient {
             case .senderReport(let report):
                 for index in received.indices { received[index].receive(report, at: now) }
             case .nack(let nack):
+                if nack.mediaSSRC == audioTrack?.ssrc { repairsOfSoundAsked += nack.lost.count }
                 for index in videoTracks.indices where videoTracks[index].ssrc == nack.mediaSSRC {
                     try? videoTracks[index].resend(
                         nack.lost, transport: &transport, over: connection, into: &sink)

@@ -91,7 +91,8 @@ final class Simulation {
     /// A client whose offer the server has answered; it connects as time goes on.
     func add(
         _ role: SimulatedClient.Role, worker: Int = 0, rids: [String] = [], hasRTX: Bool = true,
-        hasRED: Bool = false, hasTransportFeedback: Bool = true, saysEstimates: Bool = false,
+        hasRED: Bool = false, prefersRED: Bool = false, hasTransportFeedback: Bool = true,
+        saysEstimates: Bool = false,
         feedback: ClientOffer.Feedback = .transportWide,
         bitrate: Int = 300_000,
         layers: [SyntheticVideo.Settings] = [],
@@ -109,7 +110,7 @@ final class Simulation {
                 checksConsent: checksConsent)
         }
         let offer = client.offer.description.text
-        var text = hasRED ? Self.withRED(offer) : offer
+        var text = hasRED || prefersRED ? Self.withRED(offer, isPreferred: prefersRED) : offer
         if saysEstimates { text = Self.withEstimates(text) }
         if !hasTransportFeedback || saysEstimates { text = Self.withoutTransportFeedback(text) }
         let (id, _, answer) = try server.open(
@@ -128,11 +129,15 @@ final class Simulation {
         return (client, id)
     }
 
-    /// An offer of a client that takes earlier sound in later packets, as Chromium's.
-    private static func withRED(_ offer: String) -> String {
+    /// An offer of a client that takes earlier sound in later packets, or sends it, as Chromium's.
+    private static func withRED(_ offer: String, isPreferred: Bool) -> String {
         var lines: [Substring] = []
         for line in offer.split(separator: "\r\n") {
-            lines.append(line.hasPrefix("m=audio") ? line + " 63" : line)
+            if line.hasPrefix("m=audio"), isPreferred {
+                lines.append(Substring(line.replacing("SAVPF ", with: "SAVPF 63 ")))
+            } else {
+                lines.append(line.hasPrefix("m=audio") ? line + " 63" : line)
+            }
             guard line.hasPrefix("a=rtpmap:"), line.hasSuffix(" opus/48000/2"),
                 let type = line.dropFirst(9).split(separator: " ").first
             else { continue }

@@ -65,7 +65,7 @@ package struct ReceivingTrack {
         }
         let arrival = stream.receive(
             sequenceNumber: header.sequenceNumber, timestamp: header.timestamp, size: bytes.count,
-            isRetransmission: isRepair, startsKeyFrame: startsKeyFrame, at: now)
+            origin: isRepair ? .retransmission : .original, startsKeyFrame: startsKeyFrame, at: now)
         switch arrival {
         case .new(let index):
             return Packet(

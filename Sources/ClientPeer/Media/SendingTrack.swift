@@ -44,6 +44,9 @@ package struct SendingTrack {
         stream = SendStream(ssrc: encoding.ssrc, clockRate: format.codec.clockRate)
     }
 
+    /// What blocks of earlier sound are called (RFC 2198); nil where the server does not take them.
+    package var redundantBlocks: UInt8? { format.redundancyPayloadType.map { _ in format.payloadType } }
+
     /// Of media, without retransmissions.
     package var packetsSent: UInt64 { stream.packetCount }
 
@@ -53,10 +56,11 @@ package struct SendingTrack {
     ///   - transport: the connection's transport-wide counter (RFC draft-holmer-rmcat-transport-wide-cc).
     ///   - audioLevel: -dBov of RFC 6464; nil to say nothing.
     ///   - captured: when the media was; nil for now.
+    ///   - isRedundant: the payload has blocks of earlier sound in it (RFC 2198), which the server has to take.
     package mutating func send(
         _ payload: [UInt8], timestamp: UInt32, marker: Bool, audioLevel: UInt8? = nil,
-        captured: MonotonicTime? = nil, transport: inout UInt16, at now: MonotonicTime,
-        over connection: ClientConnection,
+        captured: MonotonicTime? = nil, isRedundant: Bool = false, transport: inout UInt16,
+        at now: MonotonicTime, over connection: ClientConnection,
         into sink: inout some DatagramSink & ~Copyable
     ) throws(SRTPError) {
         let index = nextIndex
@@ -66,7 +70,9 @@ package struct SendingTrack {
         stream.sent(payloadSize: payload.count, timestamp: timestamp, captured: captured ?? now, at: now)
         let introduces = stream.packetCount <= UInt64(Self.introductions)
         try write(
-            payload, index: index, payloadType: format.payloadType, ssrc: ssrc, timestamp: timestamp,
+            payload, index: index,
+            payloadType: (isRedundant ? format.redundancyPayloadType : nil) ?? format.payloadType, ssrc: ssrc,
+            timestamp: timestamp,
             marker: marker, audioLevel: audioLevel,
             rid: introduces ? (line.extensions.rtpStreamID, encoding.rid) : nil, introduces: introduces,
             transport: &transport, over: connection, into: &sink)

@@ -20,14 +20,20 @@ extension Session {
             }
             switch route.kind {
             case .media:
-                try accept(
-                    datagram.span.extracting(0..<length), header, on: route, isRepair: false, at: now,
-                    into: &sink)
+                if let blocks = route.layer.reader.blockPayloadType(ofRedundancy: header.payloadType) {
+                    try acceptRedundant(
+                        &datagram, header, length: length, blocks: blocks, on: route, at: now, into: &sink)
+                } else {
+                    try accept(
+                        datagram.span.extracting(0..<length), header, on: route, origin: .original, at: now,
+                        into: &sink)
+                }
             case .repair:
                 guard let start = try restoreOriginal(&datagram, header, on: route) else { return }
                 let original = datagram.span.extracting(start..<length)
                 try accept(
-                    original, RTPHeader(parsing: original), on: route, isRepair: true, at: now, into: &sink)
+                    original, RTPHeader(parsing: original), on: route, origin: .retransmission, at: now,
+                    into: &sink)
             }
         } catch {
             noteRefusal(error)
@@ -44,17 +50,19 @@ extension Session {
     }
 
     /// Takes a decrypted packet of a known source in: statistics, history, and on to the slots.
-    private func accept(
-        _ bytes: Span<UInt8>, _ header: RTPHeader, on route: Route, isRepair: Bool, at now: MonotonicTime,
-        into sink: inout some DatagramSink & ~Copyable
+    func accept(
+        _ bytes: Span<UInt8>, _ header: RTPHeader, on route: Route, origin: ReceiveStream.Origin,
+        at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) throws(WireError) {
         let layer = route.layer
         guard
             let packet = try layer.receive(
-                bytes, header, isRepair: isRepair, clock: isPublisherClockKnown ? publisherClock : nil,
+                bytes, header, origin: origin, clock: isPublisherClockKnown ? publisherClock : nil,
                 at: now)
         else { return }
-        noteAccepted(route.track.kind, size: bytes.count, isRepair: isRepair)
+        noteAccepted(route.track.kind, size: bytes.count, origin)
+        // What was within another packet came without its level, and before it nobody took the track for silent.
+        if monitor != nil, origin != .redundancy { watch(packet, bytes, of: route.track, at: now) }
         pass(packet, bytes, of: layer, route.track, at: now, into: &sink)
     }
 
@@ -73,7 +81,8 @@ extension Session {
                 counters.drops.undecodable &+= 1
                 continue
             }
-            noteAccepted(track.kind, size: bytes.count, isRepair: false)
+            noteAccepted(track.kind, size: bytes.count, .original)
+            if monitor != nil { watch(packet, bytes, of: track, at: now) }
             pass(packet, bytes, of: layer, track, at: now, into: &sink)
         }
     }
@@ -83,16 +92,19 @@ extension Session {
         _ packet: MediaPacket, _ bytes: Span<UInt8>, of layer: TrackLayer, _ track: Track,
         at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) {
-        if monitor != nil { watch(packet, bytes, of: track, at: now) }
         track.relay(packet, bytes, of: layer, over: links)
         layer.forward(packet, at: now, into: &sink)
         track.tap(packet, bytes, of: layer, at: now)
         track.retargetIfDue(at: now)
     }
 
-    private func noteAccepted(_ kind: MediaKind, size: Int, isRepair: Bool) {
+    private func noteAccepted(_ kind: MediaKind, size: Int, _ origin: ReceiveStream.Origin) {
         if kind == .audio { counters.audioReceived.add(size) } else { counters.videoReceived.add(size) }
-        if isRepair { counters.packetsRepaired &+= 1 }
+        switch origin {
+        case .original: break
+        case .retransmission: counters.packetsRepaired &+= 1
+        case .redundancy: counters.packetsRecovered &+= 1
+        }
     }
 
     /// Notes for control that a source is alive, and how loud it is.
@@ -118,12 +130,8 @@ extension Session {
             let original = try Retransmission.original(
                 of: header, in: packet.span, payloadType: payloadType, ssrc: ssrc)
         else { return nil }
-        let prefix = Retransmission.prefixLength
-        var index = header.payloadRange.lowerBound - 1
-        while index >= 0 {
-            try packet.store(packet.span.uint8(at: index), at: index + prefix)
-            index -= 1
-        }
+        let prefix = try packet.moveHeader(
+            endingAt: header.payloadRange.lowerBound, forwardBy: Retransmission.prefixLength)
         let flags = try packet.span.uint8(at: prefix + 1)
         try packet.store(flags & 0x80 | original.payloadType, at: prefix + 1)
         try packet.store(original.sequenceNumber, at: prefix + 2)

@@ -36,7 +36,10 @@ extension Session {
         let repairedRID = text(ids.repairedRTPStreamID, of: header, in: packet)
         guard let source = source(ofMID: mid, header: header) else { return nil }
         let isRepair = source.reader.originalPayloadType(ofRepair: header.payloadType) != nil
-        guard isRepair || source.reader.codec(ofPayloadType: header.payloadType) != nil else { return nil }
+        let isMedia =
+            source.reader.codec(ofPayloadType: header.payloadType) != nil
+            || source.reader.blockPayloadType(ofRedundancy: header.payloadType) != nil
+        guard isRepair || isMedia else { return nil }
         let name = source.plan.rids.isEmpty ? nil : (repairedRID ?? rid)
         // With simulcast a packet without a RID cannot be placed, and one with a RID nobody offered is not wanted.
         if !source.plan.rids.isEmpty {
@@ -66,6 +69,7 @@ extension Session {
         let takers = sources.filter { source in
             source.plan.formats.contains {
                 $0.payloadType == header.payloadType || $0.repairPayloadType == header.payloadType
+                    || $0.redundancyPayloadType == header.payloadType
             }
         }
         return takers.count == 1 ? takers.first : nil

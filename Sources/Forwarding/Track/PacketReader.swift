@@ -11,7 +11,7 @@ package struct PacketReader {
         self.ids = ids
     }
 
-    /// Nil for RTX and for what was not agreed.
+    /// Nil for RTX, for RED and for what was not agreed.
     package func codec(ofPayloadType payloadType: UInt8) -> MediaCodec? {
         for format in formats where format.payloadType == payloadType { return format.codec }
         return nil
@@ -20,6 +20,12 @@ package struct PacketReader {
     /// The payload type of the packets that an RTX payload type repeats.
     package func originalPayloadType(ofRepair payloadType: UInt8) -> UInt8? {
         for format in formats where format.repairPayloadType == payloadType { return format.payloadType }
+        return nil
+    }
+
+    /// The payload type of the blocks in packets that carry earlier sound (RFC 2198); nil for other packets.
+    package func blockPayloadType(ofRedundancy payloadType: UInt8) -> UInt8? {
+        for format in formats where format.redundancyPayloadType == payloadType { return format.payloadType }
         return nil
     }
 

@@ -248,14 +248,14 @@ package final class TrackLayer {
     /// - Parameter clock: the publisher's, for the capture time; nil while it is not known for all that it sends.
     /// - Returns: what is to be forwarded; nil for a duplicate or a packet that comes far too late.
     func receive(
-        _ bytes: Span<UInt8>, _ header: RTPHeader, isRepair: Bool, clock: SourceClock?,
+        _ bytes: Span<UInt8>, _ header: RTPHeader, origin: ReceiveStream.Origin, clock: SourceClock?,
         captured: MonotonicTime? = nil, at now: MonotonicTime
     ) throws(WireError) -> MediaPacket? {
         var packet = try reader.read(bytes, header, structure: structure)
         let startsKeyFrame = isVideo && packet.isEntryPoint
         let arrival = stream?.receive(
             sequenceNumber: header.sequenceNumber, timestamp: header.timestamp, size: bytes.count,
-            isRetransmission: isRepair, startsKeyFrame: startsKeyFrame, head: packet.keyFrameHead, at: now)
+            origin: origin, startsKeyFrame: startsKeyFrame, head: packet.keyFrameHead, at: now)
         switch arrival {
         case .new(let index), .repaired(let index): packet.sequenceNumber = index
         case .duplicate, .tooOld, nil: return nil
@@ -278,7 +278,7 @@ package final class TrackLayer {
     ) throws(WireError) -> MediaPacket? {
         let header = try RTPHeader(parsing: bytes)
         guard ssrc == header.ssrc || restart(ssrc: header.ssrc, at: now) else { return nil }
-        return try receive(bytes, header, isRepair: false, clock: nil, captured: captured, at: now)
+        return try receive(bytes, header, origin: .original, clock: nil, captured: captured, at: now)
     }
 
     /// Takes a packet in that another worker received and checked.

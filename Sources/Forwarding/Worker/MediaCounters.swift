@@ -100,6 +100,10 @@ package struct MediaCounters: Equatable, Sendable {
     package var videoReceived = Volume()
     /// Of publishers' packets, those that came by retransmission.
     package var packetsRepaired: UInt64 = 0
+    /// Of publishers' sound, packets that carried earlier ones, and lost ones that were taken out of them.
+    package var redundancyReceived: UInt64 = 0
+    /// Not among `packetsRepaired`.
+    package var packetsRecovered: UInt64 = 0
     /// Packets that publishers were asked to send again.
     package var repairsRequested: UInt64 = 0
 
@@ -147,6 +151,8 @@ package struct MediaCounters: Equatable, Sendable {
         audioReceived.add(other.audioReceived)
         videoReceived.add(other.videoReceived)
         packetsRepaired &+= other.packetsRepaired
+        redundancyReceived &+= other.redundancyReceived
+        packetsRecovered &+= other.packetsRecovered
         repairsRequested &+= other.repairsRequested
         packetsSent &+= other.packetsSent
         bytesSent &+= other.bytesSent

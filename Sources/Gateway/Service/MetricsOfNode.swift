@@ -151,6 +151,16 @@ enum MetricsOfNode {
                 \.packetsRepaired
             ),
             (
+                "publisher_redundant_packets",
+                "Packets of publishers' sound that came in the format for earlier ones (RED).",
+                \.redundancyReceived
+            ),
+            (
+                "publisher_packets_recovered",
+                "Packets of publishers' sound that got lost and were taken out of later ones.",
+                \.packetsRecovered
+            ),
+            (
                 "key_frame_demands", "Occasions on which a viewer needed a key frame: joins, PLI, FIR.",
                 \.keyFrameDemands
             ),

@@ -30,10 +30,7 @@ struct AnswerWriter {
     }
 
     mutating func append(_ line: NegotiatedLine, _ slot: SlotIdentifiers.Slot?) {
-        let formats = line.formats.flatMap { item in
-            [item.format.payloadType, item.format.repairPayloadType, item.format.redundancyPayloadType]
-                .compactMap(\.self).map(String.init)
-        }
+        let formats = line.formats.flatMap { $0.payloadTypes.map(String.init) }
         var section = MediaDescription(
             media: line.offered.description.media, port: 9, transport: line.offered.description.transport,
             formats: formats)

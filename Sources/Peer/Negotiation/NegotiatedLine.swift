@@ -22,7 +22,7 @@ struct NegotiatedLine {
     ) {
         self.offered = offered
         kind = offered.kind == .video ? .video : .audio
-        self.formats = publishes ? formats.map(\.withoutRedundancy) : formats
+        self.formats = formats
         self.publishes = publishes
         self.receives = receives
         feedback = formats.reduce(into: []) { $0.formUnion($1.feedback) }

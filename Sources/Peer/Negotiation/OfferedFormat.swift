@@ -3,13 +3,23 @@ import Wire
 /// One codec of an m-line that we forward, as the client offers it.
 package struct OfferedFormat: Sendable {
     /// Under the payload types of the offer, which an answer keeps.
-    package private(set) var format: MediaFormat
+    package let format: MediaFormat
     /// As offered: an answer repeats it.
     package let map: RTPMap
     /// Nil where the offer has no `a=fmtp` for it.
     package let parameters: FormatParameters?
     /// What the client understands of what we could use.
     package let feedback: FeedbackKinds
+    /// Whether RED of it stands before it: libwebrtc then sends RED, as long as the answer has them in that order too
+    /// (`WebRtcVoiceSendChannel::SetSendCodecs`).
+    let prefersRedundancy: Bool
+
+    /// Payload types in the order of the answer, which is the offer's (RFC 3264 §6.1).
+    var payloadTypes: [UInt8] {
+        let redundancy = format.redundancyPayloadType
+        let bare = [format.payloadType, format.repairPayloadType]
+        return (prefersRedundancy ? [redundancy] + bare : bare + [redundancy]).compactMap(\.self)
+    }
 
     /// Kinds of RTCP feedback that we send or answer.
     package struct FeedbackKinds: OptionSet, Sendable {
@@ -46,7 +56,9 @@ package struct OfferedFormat: Sendable {
     package static func formats(of description: MediaDescription) throws(WireError) -> [OfferedFormat] {
         let table = try PayloadTypeTable(description)
         var formats: [OfferedFormat] = []
+        var passed = Set<UInt8>()
         for payloadType in try description.payloadTypes() {
+            passed.insert(payloadType)
             guard let map = table.maps[payloadType] else { continue }
             let parameters = table.parameters[payloadType]
             guard let codec = MediaCodec(map, parameters, kind: description.kind) else { continue }
@@ -56,16 +68,10 @@ package struct OfferedFormat: Sendable {
                         codec: codec, payloadType: payloadType, repairPayloadType: table.repairs[payloadType],
                         redundancyPayloadType: table.redundancies[payloadType]),
                     map: map, parameters: parameters,
-                    feedback: table.feedback[payloadType, default: []].union(table.commonFeedback)))
+                    feedback: table.feedback[payloadType, default: []].union(table.commonFeedback),
+                    prefersRedundancy: table.redundancies[payloadType].map(passed.contains) ?? false))
         }
         return formats.withoutSingleUnitModeWherePossible
-    }
-
-    /// The same for an m-line on which nothing is sent to the client: we take no RED.
-    var withoutRedundancy: OfferedFormat {
-        var other = self
-        other.format.redundancyPayloadType = nil
-        return other
     }
 
     /// The `a=fmtp` of our answer.

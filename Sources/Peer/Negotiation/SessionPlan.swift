@@ -178,7 +178,7 @@ package struct MediaFormat: Equatable, Sendable {
     package var payloadType: UInt8
     /// RTX for this format (RFC 4588 §8.6, `apt`); nil if it was not offered.
     package var repairPayloadType: UInt8?
-    /// RED whose blocks are all of this format (RFC 2198 §5); nil if it was not offered, or the m-line publishes.
+    /// RED whose blocks are all of this format (RFC 2198 §5); nil if it was not offered.
     package var redundancyPayloadType: UInt8?
 
     package init(

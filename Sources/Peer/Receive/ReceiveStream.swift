@@ -28,6 +28,16 @@ package struct ReceiveStream: Sendable {
         case tooOld
     }
 
+    /// How a packet came to us.
+    package enum Origin: Equatable, Sendable {
+        /// As it was sent, for the first time or again.
+        case original
+        /// On the RTX stream (RFC 4588).
+        case retransmission
+        /// Within a later packet (RFC 2198): it fills its place, but the network has lost it.
+        case redundancy
+    }
+
     /// Losses between two looks, before any repair: what the network did, not what the viewer notices.
     package struct LossInterval: Equatable, Sendable {
         /// By sequence numbers.
@@ -49,6 +59,8 @@ package struct ReceiveStream: Sendable {
         package var bytes: UInt64 = 0
         /// That came again because they were asked for, as RTX or as they were.
         package var repaired: UInt64 = 0
+        /// That were within later packets; not among the accepted ones.
+        package var recovered: UInt64 = 0
         /// Dropped: they had come before.
         package var duplicates: UInt64 = 0
         /// Dropped: too far behind to be told from duplicates.
@@ -76,6 +88,10 @@ package struct ReceiveStream: Sendable {
     /// The same for `takeLoss`, where only originals count as received.
     private var examined = Tally()
     private var originals: Int64 = 0
+    /// The latest packets that only later ones carried so far, at most `carriedLimit`.
+    private var carried: [Int64] = []
+    /// More than a second of sound: what comes later is out of order beyond hope.
+    private static let carriedLimit = 64
 
     private var lastSenderReport: ReceivedSenderReport?
 
@@ -103,22 +119,23 @@ package struct ReceiveStream: Sendable {
     /// Takes in one authenticated packet.
     /// - Parameters:
     ///   - size: bytes of the whole packet, for counters and rates only.
-    ///   - isRetransmission: it came on the RTX stream; `sequenceNumber` and `timestamp` are the original ones.
+    ///   - origin: how it came; `sequenceNumber` and `timestamp` are the original ones.
     ///   - startsKeyFrame: it is the first packet of a key frame a decoder can start at.
     ///   - head: how many packets before that one may belong to the key frame too.
     package mutating func receive(
         sequenceNumber: UInt16, timestamp: UInt32, size: Int,
-        isRetransmission: Bool = false, startsKeyFrame: Bool = false, head: Int64 = 0, at now: MonotonicTime
+        origin: Origin = .original, startsKeyFrame: Bool = false, head: Int64 = 0, at now: MonotonicTime
     ) -> Arrival {
         let expectedBefore = expected
         let index: Int64
         var wasRequested = false
-        switch window.insert(sequenceNumber, isRetransmission: isRetransmission) {
+        switch window.insert(sequenceNumber, isRetransmission: origin != .original) {
         case .tooOld:
             counters.tooOld &+= 1
             return .tooOld
         case .duplicate(let known):
             counters.duplicates &+= 1
+            noteLateOriginal(known, origin)
             return .duplicate(known)
         case .ahead(let newest, let missing):
             index = newest
@@ -131,9 +148,28 @@ package struct ReceiveStream: Sendable {
             if repair != .none { wasRequested = nacks.arrived(index) }
         }
         if startsKeyFrame, repair != .none { nacks.keyFrameStarted(at: index - head) }
-        let isRepair = isRetransmission || wasRequested
+        guard origin != .redundancy else {
+            noteCarried(index)
+            return .repaired(index)
+        }
+        let isRepair = origin == .retransmission || wasRequested
         count(size: size, timestamp: timestamp, isRepair: isRepair, at: now)
         return isRepair ? .repaired(index) : .new(index)
+    }
+
+    /// A later packet carried it: reports go on to tell the sender that it got lost.
+    private mutating func noteCarried(_ index: Int64) {
+        counters.recovered &+= 1
+        if carried.count == Self.carriedLimit { carried.removeFirst() }
+        carried.append(index)
+    }
+
+    /// What was taken out of a later packet comes itself: it was not lost, only out of order.
+    private mutating func noteLateOriginal(_ index: Int64, _ origin: Origin) {
+        guard origin != .redundancy, let place = carried.firstIndex(of: index) else { return }
+        carried.remove(at: place)
+        counters.packets &+= 1
+        if origin == .original { originals += 1 }
     }
 
     private mutating func count(size: Int, timestamp: UInt32, isRepair: Bool, at now: MonotonicTime) {
@@ -154,6 +190,7 @@ package struct ReceiveStream: Sendable {
         counters.restarts &+= 1
         jitterEstimator.restart()
         if repair != .none { nacks.restart() }
+        carried.removeAll(keepingCapacity: true)
     }
 
     /// Appends the sequence numbers to ask the sender for now; they count as asked for.
@@ -182,6 +219,12 @@ extension ReceiveStream {
 
     /// Index of the newest packet; its low 32 bits are the extended highest sequence number of a report.
     package var highest: Int64? { window.highest }
+
+    /// The index that a packet with this number has; nil before the first packet, and far from the newest.
+    package func index(of sequenceNumber: UInt16) -> Int64? { window.index(of: sequenceNumber) }
+
+    /// Whether a packet before others of the stream was not seen; false for what is too old to know.
+    package func isMissing(_ index: Int64) -> Bool { window.isMissing(index) }
 
     /// In ticks of the media clock.
     package var jitter: UInt32 { jitterEstimator.jitter }

@@ -70,6 +70,21 @@ package struct SequenceWindow: Sendable {
         return jump(to: highest &+ forward)
     }
 
+    /// The index that a packet with this number has, or would get; nil for one so far from the newest that it may be
+    /// from after a jump or a restart, and before the first.
+    package func index(of sequenceNumber: UInt16) -> Int64? {
+        guard let highest else { return nil }
+        let step = Int64(Int16(bitPattern: sequenceNumber &- UInt16(truncatingIfNeeded: highest)))
+        guard step <= Int64(Self.maximumDropout), step > -Self.capacity else { return nil }
+        return highest &+ step
+    }
+
+    /// Whether a packet of the stream was not seen; so are all newer than the newest.
+    package func isMissing(_ index: Int64) -> Bool {
+        guard let highest, index > lowest, index > highest &- Self.capacity else { return false }
+        return index > highest || !isMarked(index)
+    }
+
     private mutating func moveAhead(from highest: Int64, to index: Int64) -> Place {
         let missing = Int(index &- highest &- 1)
         guard missing <= Self.maximumDropout else { return jump(to: index) }

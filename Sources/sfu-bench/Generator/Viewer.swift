@@ -154,7 +154,7 @@ final class Viewer: Client {
         let expected = streams[target].reception.expected
         let arrival = streams[target].reception.receive(
             sequenceNumber: original.sequenceNumber, timestamp: original.timestamp, size: length,
-            isRetransmission: true, at: now)
+            origin: .retransmission, at: now)
         count(arrival, target, newestBefore: before, expectedBefore: expected)
         guard case .repaired(let number) = arrival, firstFrame != nil, let video = codec.video else { return }
         let payload = datagram.span.extracting(original.payloadRange)

@@ -15,7 +15,7 @@ import Wire
         #expect(plan.congestionFeedback == .transportWide)
         #expect(plan.allowsReducedSizeRTCP)
         let audio = plan.sources[0]
-        #expect(audio.formats == [MediaFormat(codec: .opus, payloadType: 111)])
+        #expect(audio.formats == [MediaFormat(codec: .opus, payloadType: 111, redundancyPayloadType: 63)])
         #expect(audio.announced.map(\.ssrc) == [1_629_157_458])
         let video = plan.sources[1]
         #expect(
@@ -47,13 +47,40 @@ import Wire
         #expect(section.formats == ["111", "63"])
         #expect(try section.rtpMaps().last?.text == "63 red/48000/2")
         #expect(try section.formatParameters().last?.text == "63 111/111")
-        // Pictures have no such thing, nor has what a client sends us.
+        // Pictures have no such thing.
         #expect(
             plan.slots.filter { $0.kind == .video }.flatMap(\.formats).allSatisfy {
                 $0.redundancyPayloadType == nil
             })
         let (publisher, _) = try NegotiationFixture.negotiate("chrome-sendrecv")
         #expect(publisher.slots.flatMap(\.formats).allSatisfy { $0.redundancyPayloadType == nil })
+    }
+
+    /// libwebrtc sends RED only if it stands before Opus in the answer: so whether it does is the client's choice.
+    @Test func `of publishers who send earlier sound in later packets, and of those who only could`() throws {
+        let opus = MediaFormat(codec: .opus, payloadType: 111, redundancyPayloadType: 63)
+        let (plan, answer) = try NegotiationFixture.negotiate("chrome-publish")
+        #expect(plan.sources[0].formats == [opus])
+        #expect(answer.media[0].formats == ["111", "63"])
+        #expect(
+            plan.sources.filter { $0.kind == .video }.flatMap(\.formats).allSatisfy {
+                $0.redundancyPayloadType == nil
+            })
+        for name in ["chrome-publish", "chrome-stage", "safari-publish"] {
+            let text = try Fixtures.text("Offers/\(name).sdp").replacing(
+                "SAVPF 111 63 ", with: "SAVPF 63 111 ")
+            let purpose = NegotiationFixture.purpose(of: name)
+            let (plan, answer) = try NegotiationFixture.negotiate(SessionDescription(parsing: text), purpose)
+            #expect(plan.sources[0].formats == [opus], "\(name)")
+            #expect(answer.media[0].formats == ["63", "111"], "\(name)")
+            #expect(
+                try answer.media[0].rtpMaps().map(\.text) == ["111 opus/48000/2", "63 red/48000/2"], "\(name)"
+            )
+            #expect(try answer.media[0].formatParameters().last?.text == "63 111/111", "\(name)")
+            #expect(!answer.text.contains("a=rtcp-fb:63"), "\(name)")
+        }
+        let (firefox, _) = try NegotiationFixture.negotiate("firefox-publish")
+        #expect(firefox.sources[0].formats.allSatisfy { $0.redundancyPayloadType == nil })
     }
 
     @Test(arguments: ["63 111/112", "63 112/112", "63 111", "63 111/", "63 /", "63 x/x", "63 111/111/300"])

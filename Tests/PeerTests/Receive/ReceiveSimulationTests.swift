@@ -109,7 +109,8 @@ private struct RepairSimulation {
         let wasAsked = askedAt[number] != nil
         let outcome = stream.receive(
             sequenceNumber: UInt16(truncatingIfNeeded: number), timestamp: UInt32(truncatingIfNeeded: number),
-            size: 1_000, isRetransmission: isRetransmission, startsKeyFrame: startsKeyFrame,
+            size: 1_000, origin: isRetransmission ? .retransmission : .original,
+            startsKeyFrame: startsKeyFrame,
             at: MonotonicTime(nanoseconds: now))
         let expected: ReceiveStream.Arrival =
             if arrived.contains(number) {

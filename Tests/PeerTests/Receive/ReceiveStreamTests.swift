@@ -9,11 +9,12 @@ import Wire
 
     @discardableResult
     func receive(
-        _ number: UInt16, timestamp: UInt32 = 0, isRetransmission: Bool = false, startsKeyFrame: Bool = false,
+        _ number: UInt16, timestamp: UInt32 = 0, origin: ReceiveStream.Origin = .original,
+        startsKeyFrame: Bool = false,
         at milliseconds: Int64 = 0
     ) -> ReceiveStream.Arrival {
         stream.receive(
-            sequenceNumber: number, timestamp: timestamp, size: 1_000, isRetransmission: isRetransmission,
+            sequenceNumber: number, timestamp: timestamp, size: 1_000, origin: origin,
             startsKeyFrame: startsKeyFrame, at: at(milliseconds))
     }
 
@@ -49,7 +50,7 @@ import Wire
         #expect(receive(13) == .new(13))
         #expect(nacks(at: 0) == [11, 12])
         #expect(receive(12) == .repaired(12))
-        #expect(receive(11, isRetransmission: true) == .repaired(11))
+        #expect(receive(11, origin: .retransmission) == .repaired(11))
         #expect(receive(11) == .duplicate(11))
         #expect(receive(10 &- 3_000) == .tooOld)
         #expect(stream.counters.packets == 5)
@@ -82,10 +83,51 @@ import Wire
     @Test func `takes repaired packets as received`() throws {
         receive(1)
         receive(4)
-        receive(2, isRetransmission: true)
+        receive(2, origin: .retransmission)
         #expect(try report().cumulativeLost == 1)
         #expect(takeLoss() == ReceiveStream.LossInterval(expected: 4, lost: 2))
         #expect(takeLoss() == ReceiveStream.LossInterval(expected: 0, lost: 0))
+    }
+
+    /// The sender is to know what its path does, whatever it does about it.
+    @Test func `reports as lost what only a later packet carried, and asks for it no more`() throws {
+        receive(1)
+        #expect(stream.isMissing(2), "what is newer than the newest is not there yet")
+        #expect(receive(3, origin: .redundancy) == .repaired(3))
+        receive(4)
+        #expect(stream.index(of: 2) == 2 && stream.isMissing(2) && !stream.isMissing(3))
+        #expect(nacks(at: 0) == [2])
+        #expect(receive(2, origin: .redundancy) == .repaired(2))
+        #expect(nacks(at: 1_000).isEmpty && stream.deadline == nil)
+        #expect(receive(2, origin: .redundancy) == .duplicate(2))
+        #expect(try report().cumulativeLost == 2)
+        #expect(stream.counters.recovered == 2)
+        #expect(stream.counters.packets == 2)
+        #expect(takeLoss() == ReceiveStream.LossInterval(expected: 4, lost: 2))
+    }
+
+    @Test func `takes what comes itself after all for received, once`() throws {
+        receive(1)
+        receive(2, origin: .redundancy)
+        receive(3)
+        #expect(try report().cumulativeLost == 1)
+        #expect(receive(2) == .duplicate(2))
+        #expect(receive(2) == .duplicate(2))
+        #expect(try report().cumulativeLost == 0)
+        #expect(takeLoss() == ReceiveStream.LossInterval(expected: 3, lost: 0))
+        #expect(stream.counters.packets == 3)
+    }
+
+    @Test func `knows the numbers of packets only near the newest one`() {
+        #expect(stream.index(of: 5) == nil && !stream.isMissing(5))
+        receive(65_530)
+        #expect(stream.index(of: 2) == 65_538)
+        #expect(
+            stream.index(of: 65_529) == 65_529 && !stream.isMissing(65_529),
+            "before the first nothing is missing")
+        #expect(stream.index(of: 65_530 &+ 3_000) == 68_530)
+        #expect(stream.index(of: 65_530 &+ 3_001) == nil)
+        #expect(stream.index(of: 65_530 - 2_048) == nil)
     }
 
     @Test func `hides no loss behind duplicates`() throws {
@@ -218,7 +260,8 @@ import Wire
                 sequenceNumber: UInt16(truncatingIfNeeded: random.next()),
                 timestamp: UInt32(truncatingIfNeeded: random.next()),
                 size: Int(truncatingIfNeeded: random.next()),
-                isRetransmission: random.next() % 2 == 0, startsKeyFrame: random.next() % 8 == 0, at: now)
+                origin: random.next() % 2 == 0 ? .retransmission : .original,
+                startsKeyFrame: random.next() % 8 == 0, at: now)
             let ntp = random.next()
             _ = stream.receive(senderReport(ntp: ntp, rtp: UInt32(truncatingIfNeeded: ntp)), at: now)
             clock.observe(ntp: ntp, at: now)

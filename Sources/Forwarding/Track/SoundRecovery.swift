@@ -1,0 +1,189 @@
+import Peer
+import Wire
+
+/// Finds out which lost packets of sound a later one carries.
+///
+/// A block tells when its sound begins, not what number its packet had. That number follows from the packets beside
+/// it: where the sound of one ends when that of the other begins, no packet was sent between. Blocks that touch nothing
+/// that is known stay unused: after silence that was not sent (DTX), or before another loss, their numbers would be a
+/// guess, and a viewer who was sent a number cannot be sent it with other sound (RFC 7714 §8.1).
+///
+/// Chromium sends packets of padding alone between those of sound, by which it finds out what its path takes. They have
+/// numbers and no sound, and may get lost as well: among them a block is believed only if what is missing between the
+/// packets before and behind it is, at its length, just what their time stamps have room for.
+/// - Source: RFC 2198 §3; RFC 6716 §3.1 (how long a packet lasts); RFC 7587 §3.1.3 (discontinuous transmission).
+struct SoundRecovery {
+    /// The sound of one packet, in ticks of the RTP clock.
+    struct Sound {
+        /// The packet's sequence number, extended.
+        var index: Int64 = 0
+        var start: UInt32 = 0
+        var length: UInt32 = 0
+
+        var end: UInt32 { start &+ length }
+    }
+
+    /// A block of the packet.
+    struct Block {
+        var sound = Sound()
+        /// Within the payload.
+        var range = 0..<0
+        /// Whether its packet is lost, and the number of that is known.
+        fileprivate(set) var isFound = false
+    }
+
+    /// So many packets before the one that carries blocks are looked at; an offset has 14 bits, a third of a second.
+    static let reach: Int64 = 32
+    /// Of more blocks than this the latest are looked at; browsers send one or two.
+    static let maximumBlocks = 8
+
+    private let own: Sound
+    /// The packet itself, those before it that came, and those that were found in it.
+    private var known = InlineArray<48, Sound>(repeating: Sound())
+    private var knownCount = 0
+    /// Packets before it that came without sound: bit 0 for the one right before it.
+    private var silent: UInt64 = 0
+    private var blocks = InlineArray<8, Block>(repeating: Block())
+    /// The oldest first.
+    private(set) var count = 0
+
+    /// - Parameter own: of the packet that carries the blocks.
+    init(in own: Sound) {
+        self.own = own
+        noteKnown(own)
+    }
+
+    /// A packet before it has come.
+    mutating func noteKnown(_ sound: Sound) {
+        guard knownCount < known.count else { return }
+        known[knownCount] = sound
+        knownCount += 1
+    }
+
+    /// A packet before it has come that has no sound.
+    mutating func noteSilent(_ index: Int64) {
+        let distance = own.index &- index
+        guard (1...Self.reach).contains(distance) else { return }
+        silent |= 1 << UInt64(distance - 1)
+    }
+
+    private func isSilent(_ index: Int64) -> Bool {
+        let distance = own.index &- index
+        return (1...Self.reach).contains(distance) && silent >> UInt64(distance - 1) & 1 == 1
+    }
+
+    /// Takes the blocks in that may be of use: those of the same format, with sound in them.
+    ///
+    /// Where they do not follow each other in time, none of them is believed.
+    mutating func take(_ red: RedundantPayload, in payload: Span<UInt8>) {
+        var cursor = RedundantBlockCursor(red)
+        var skipped = red.earlierCount - Self.maximumBlocks
+        var last = UInt32.max
+        while let block = cursor.next(in: payload) {
+            guard block.payloadType == red.payloadType else { continue }
+            guard block.offset > 0, block.offset < last else { return count = 0 }
+            last = block.offset
+            skipped -= 1
+            guard skipped < 0, count < blocks.count,
+                let length = try? OpusPayload.duration(payload.extracting(block.range))
+            else { continue }
+            let sound = Sound(
+                start: own.start &- block.offset, length: UInt32(truncatingIfNeeded: length))
+            blocks[count] = Block(sound: sound, range: block.range)
+            count += 1
+        }
+    }
+
+    /// Finds the packets that are missing among the blocks; each that is found helps to find others.
+    mutating func resolve(isMissing: (Int64) -> Bool) {
+        var goesOn = true
+        while goesOn {
+            goesOn = false
+            for place in 0..<count where !blocks[place].isFound {
+                guard let index = number(of: blocks[place].sound), isMissing(index) else { continue }
+                blocks[place].sound.index = index
+                blocks[place].isFound = true
+                noteKnown(blocks[place].sound)
+                goesOn = true
+            }
+        }
+    }
+
+    /// A block by its place; nil for one that is of no use.
+    func found(_ place: Int) -> Block? {
+        guard place >= 0, place < count, blocks[place].isFound else { return nil }
+        return blocks[place]
+    }
+
+    /// The number of the packet that had this sound; nil where its neighbours do not tell, or contradict each other.
+    private func number(of sound: Sound) -> Int64? {
+        var number: Int64?
+        for place in 0..<knownCount {
+            let other = known[place]
+            guard other.start == sound.end || other.end == sound.start else { continue }
+            let step: Int64 = other.start == sound.end ? -1 : 1
+            var claim = other.index &+ step
+            while isSilent(claim) { claim &+= step }
+            guard number == nil || number == claim else { return nil }
+            number = claim
+        }
+        guard let number, number < own.index, number >= own.index &- Self.reach else { return nil }
+        for place in 0..<knownCount {
+            let other = known[place]
+            guard other.index != number else { return nil }
+            let gap = other.index < number ? sound.start &- other.end : other.start &- sound.end
+            guard Int32(bitPattern: gap) >= 0 else { return nil }
+        }
+        return silent == 0 || isFull(around: number, sound.length) ? number : nil
+    }
+
+    /// Whether the packets that are missing around one are all of its length, if none is without sound.
+    private func isFull(around number: Int64, _ length: UInt32) -> Bool {
+        var below: Sound?
+        var above = own
+        for place in 0..<knownCount {
+            let other = known[place]
+            if other.index < number, other.index > below?.index ?? .min { below = other }
+            if other.index > number, other.index < above.index { above = other }
+        }
+        guard let below else { return false }
+        let missing = (below.index &+ 1..<above.index).count { !isSilent($0) }
+        return above.start &- below.end == UInt32(truncatingIfNeeded: missing) &* length
+    }
+}
+
+extension TrackLayer {
+    /// The lost packets that one with earlier sound carries; nil where there are none.
+    ///
+    /// - Parameters:
+    ///   - header: as the packet came.
+    ///   - payload: its payload, of which `red` was read.
+    func recovery(by header: RTPHeader, _ red: RedundantPayload, in payload: Span<UInt8>) -> SoundRecovery? {
+        guard red.earlierCount > 0, let stream, ssrc == header.ssrc,
+            let index = stream.index(of: header.sequenceNumber),
+            (1...SoundRecovery.reach).contains(where: { stream.isMissing(index &- $0) })
+        else { return nil }
+        let length = (try? OpusPayload.duration(payload.extracting(red.primary))) ?? 0
+        var recovery = SoundRecovery(
+            in: .init(index: index, start: header.timestamp, length: UInt32(truncatingIfNeeded: length)))
+        recovery.take(red, in: payload)
+        guard recovery.count > 0 else { return nil }
+        for distance in 1...SoundRecovery.reach {
+            noteKnown(index &- distance, in: &recovery)
+        }
+        recovery.resolve { stream.isMissing($0) }
+        return recovery
+    }
+
+    /// Tells of a packet, if it is in the history.
+    private func noteKnown(_ index: Int64, in recovery: inout SoundRecovery) {
+        guard let range = history.range(of: index) else { return }
+        let storage = history.storage
+        let bytes = storage.span.extracting(range)
+        guard let header = try? RTPHeader(parsing: bytes) else { return }
+        guard !header.payloadRange.isEmpty else { return recovery.noteSilent(index) }
+        guard let length = try? OpusPayload.duration(bytes.extracting(header.payloadRange)) else { return }
+        recovery.noteKnown(
+            .init(index: index, start: header.timestamp, length: UInt32(truncatingIfNeeded: length)))
+    }
+}
