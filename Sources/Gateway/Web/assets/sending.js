@@ -76,7 +76,8 @@ export async function replaceMedia(session, media, kept = null) {
  */
 export function addTrack(peer, track, options) {
   if ((typeof track === "string" ? track : track.kind) === "audio") {
-    peer.addTransceiver(track, { direction: "sendonly", streams: [options.media] });
+    const transceiver = peer.addTransceiver(track, { direction: "sendonly", streams: [options.media] });
+    preferRedundancy(transceiver, RTCRtpSender.getCapabilities("audio"));
     return;
   }
   const maxBitrate = options.maxBitrate ?? 2_500_000;
@@ -85,6 +86,21 @@ export function addTrack(peer, track, options) {
     ? RIDS.map((rid, index) => ({ rid, ...encodingOf(index, sizes, maxBitrate) })) : [{ ...SINGLE, maxBitrate }];
   const transceiver = addVideo(peer, track, options.media, encodings);
   useOnlyCodec(transceiver, RTCRtpSender.getCapabilities("video"), options.codec);
+}
+
+/**
+ * Sends each packet of sound once more in the next one (RED), where the browser can: what a speaker's link loses is missed
+ * by everybody, and browsers are not asked for sound again.
+ * @param {RTCRtpTransceiver} transceiver
+ * @param {RTCRtpCapabilities | null} capabilities
+ */
+export function preferRedundancy(transceiver, capabilities) {
+  const codecs = capabilities?.codecs ?? [];
+  /** @param {{ mimeType: string }} codec */
+  const isRedundant = ({ mimeType }) => mimeType.toLowerCase() === "audio/red";
+  const redundant = codecs.filter(isRedundant);
+  if (!redundant.length || !transceiver.setCodecPreferences) return;
+  transceiver.setCodecPreferences([...redundant, ...codecs.filter((codec) => !isRedundant(codec))]);
 }
 
 /**

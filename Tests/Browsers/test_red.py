@@ -1,0 +1,162 @@
+"""Publishers who put earlier sound into later packets (RED, RFC 2198): what their path loses, nobody misses."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from drivers import Browser, Page, wait_until
+from drivers.patience import patient
+from lossy import LossyPath
+from media import go_live
+from server import Server
+from test_congestion import COUNT, PLAY
+from test_players import system_python  # noqa: F401
+
+HERE = Path(__file__).parent
+
+#: Publishes sound alone, with RED before Opus or as the browser does by itself.
+PUBLISH = """async (path, token, prefersRed) => {
+    const peer = globalThis.peer = new RTCPeerConnection({bundlePolicy: 'max-bundle'});
+    const media = await navigator.mediaDevices.getUserMedia({audio: true});
+    const transceiver = peer.addTransceiver(media.getAudioTracks()[0], {direction: 'sendonly', streams: [media]});
+    if (prefersRed) {
+        const {codecs} = RTCRtpSender.getCapabilities('audio');
+        const isRed = ({mimeType}) => mimeType.toLowerCase() === 'audio/red';
+        transceiver.setCodecPreferences([...codecs.filter(isRed), ...codecs.filter(codec => !isRed(codec))]);
+    }
+    await peer.setLocalDescription();
+    const answer = await fetch(path, {
+        method: 'POST', body: peer.localDescription.sdp,
+        headers: {'Content-Type': 'application/sdp', Authorization: `Bearer ${token}`},
+    });
+    if (answer.status !== 201) throw new Error(`${answer.status} ${await answer.text()}`);
+    await peer.setRemoteDescription({type: 'answer', sdp: await answer.text()});
+}"""
+
+#: What a publisher sent: bytes of payload, and packets.
+SENT = """async () => {
+    for (const entry of (await peer.getStats()).values()) {
+        if (entry.type !== 'outbound-rtp') continue;
+        const {bytesSent, packetsSent} = entry;
+        return {bytesSent, packetsSent};
+    }
+}"""
+
+#: How loud what came was, summed up.
+ENERGY = """async () => {
+    for (const entry of (await peer.getStats()).values()) {
+        if (entry.type === 'inbound-rtp' && entry.kind === 'audio') return entry.totalAudioEnergy ?? 0;
+    }
+    return 0;
+}"""
+
+SAMPLES = 48_000
+RED, RECOVERED = "rostrum_publisher_redundant_packets_total", "rostrum_publisher_packets_recovered_total"
+
+
+def count(server: Server, name: str) -> float:
+    return sum(value for sample, value in server.metrics().items() if sample.startswith(name))
+
+
+@pytest.fixture
+def path(server: Server) -> Iterator[LossyPath]:
+    path = LossyPath(server, loss=0, seed=7)
+    yield path
+    path.close()
+
+
+def play(browser: Browser, server: Server, stream: str) -> Page:
+    page = browser.open(server.origin + "/healthz")
+    page.evaluate(PLAY, f"/whep/{stream}?wait=20")
+    wait_until(lambda: page.evaluate(COUNT)["samples"] > 2 * SAMPLES, 30, "there is sound")
+    return page
+
+
+def concealed(pages: list[Page], seconds: int) -> list[float]:
+    """Shares of the sound that each page had to make up, over so many seconds of it."""
+    before = [page.evaluate(COUNT) for page in pages]
+    shares = []
+    for page, start in zip(pages, before, strict=True):
+        end = start["samples"] + seconds * SAMPLES
+        wait_until(lambda page=page, end=end: page.evaluate(COUNT)["samples"] >= end, seconds * 2, "sound is played")
+        after = page.evaluate(COUNT)
+        shares.append((after["concealed"] - start["concealed"]) / (after["samples"] - start["samples"]))
+    return shares
+
+
+@pytest.mark.alone
+def test_viewers_miss_nothing_of_what_a_publishers_path_loses(
+    chromium: Browser, firefox: Browser, server: Server, path: LossyPath, stream: str,
+) -> None:
+    found = {}
+    for prefers_red in (False, True):
+        name = f"{stream}-{prefers_red}".lower()
+        path.loss = 0
+        with chromium.open(path.origin + "/healthz", before_load=path.rewrite) as host:
+            red = count(server, RED)
+            host.evaluate(PUBLISH, f"/whip/{name}", server.token(name), prefers_red)
+            pages = [play(chromium, server, name), play(firefox, server, name)]
+            first = host.evaluate(SENT)
+            path.loss = 0.1
+            recovered = count(server, RECOVERED)
+            shares = concealed(pages, 20)
+            last = host.evaluate(SENT)
+            assert all(page.evaluate(ENERGY) > 0 for page in pages)
+            packets = last["packetsSent"] - first["packetsSent"]
+            found[prefers_red] = {
+                "concealed": shares, "packets": packets,
+                "bytes a packet": (last["bytesSent"] - first["bytesSent"]) / packets,
+                "red": count(server, RED) - red, "recovered": count(server, RECOVERED) - recovered,
+            }
+            for page in pages:
+                page.close()
+    print(found)
+    whole, bare = found[True], found[False]
+    assert (bare["red"], bare["recovered"]) == (0, 0), found
+    # Beside sound there are packets of padding, by which the browser finds out what its path takes.
+    assert whole["red"] > 0.4 * whole["packets"], found
+    assert whole["recovered"] > 0.03 * whole["packets"], found
+    # One in a hundred is lost with the one behind it; a busy machine's come late besides.
+    assert max(whole["concealed"]) < 0.04, found
+    assert min(bare["concealed"]) > 0.05, "or what is above proves nothing"
+
+
+def test_a_studio_sends_earlier_sound_in_later_packets(
+    chromium: Browser, firefox: Browser, server: Server, stream: str,
+) -> None:
+    red = count(server, RED)
+    host = go_live(chromium, server, stream)
+    pages = [play(browser, server, stream) for browser in (chromium, firefox)]
+    assert count(server, RED) > red + 50
+    for page in pages:
+        wait_until(lambda page=page: page.evaluate(ENERGY) > 0, 20, "what the studio says is heard")
+    host.close()
+
+
+@pytest.mark.parametrize("distance", [1, 2])
+def test_gstreamer_sends_the_packet_before_or_the_one_before_that(
+    chromium: Browser, server: Server, stream: str, system_python: str, distance: int,  # noqa: F811
+) -> None:
+    red, recovered = count(server, RED), count(server, RECOVERED)
+    speaker = subprocess.Popen(
+        [system_python, str(HERE / "gst_speaker.py"), f"{server.origin}/whip/{stream}", server.token(stream),
+         str(distance), "0.1", str(round(patient(12)))], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        page = play(chromium, server, stream)
+        wait_until(lambda: page.evaluate(ENERGY) > 0, 20, "the tone is heard")
+        output, errors = speaker.communicate(timeout=patient(40))
+    finally:
+        speaker.kill()
+    assert speaker.returncode == 0, errors
+    sent = json.loads(output)
+    found = {**sent, "red": count(server, RED) - red, "recovered": count(server, RECOVERED) - recovered}
+    print(found)
+    assert sent["redundant"] == sent["sent"] + sent["dropped"]
+    # What left before the connection was there came nowhere.
+    assert found["red"] > 0.7 * sent["sent"], found
+    assert found["recovered"] > 0.6 * sent["dropped"] * found["red"] / sent["sent"], found
