@@ -2,10 +2,20 @@ import Base
 import Codecs
 import Wire
 
-/// Turns the frames of one video source into pictures; a library, or a test's stand-in.
-protocol PictureDecoder: AnyObject {
+/// Turns the frames of one video source into pictures.
+protocol AssembledFrameDecoder: AnyObject {
+    /// Nil where the frame shows nothing.
+    func decode(_ frame: AssembledFrame) throws(CodecError) -> Picture?
+}
+
+/// One that looks at nothing but their bytes; a library, or a test's stand-in.
+protocol PictureDecoder: AssembledFrameDecoder {
     /// Nil where the frame shows nothing.
     func decode(_ frame: [UInt8]) throws(CodecError) -> Picture?
+}
+
+extension PictureDecoder {
+    func decode(_ frame: AssembledFrame) throws(CodecError) -> Picture? { try decode(frame.bytes) }
 }
 
 extension VideoDecoder: PictureDecoder {}
@@ -26,11 +36,11 @@ final class VideoInput {
     /// Between two wishes for a key frame.
     private static let wishInterval = Duration.milliseconds(500)
 
-    private let makeDecoder: (VideoCodec) -> (any PictureDecoder)?
+    private let makeDecoder: (VideoCodec) -> (any AssembledFrameDecoder)?
     private let resize: (Picture) throws(CodecError) -> Picture
     private var assembler = FrameAssembler()
     private var clock = MediaClock(rate: 90_000)
-    private var decoder: (codec: VideoCodec, decoder: any PictureDecoder)?
+    private var decoder: (codec: VideoCodec, decoder: any AssembledFrameDecoder)?
     private var pictures: [Shown] = []
     /// Frames that came faster than they may be decoded, and when they came.
     private var backlog: [(frame: AssembledFrame, arrival: MonotonicTime)] = []
@@ -50,7 +60,7 @@ final class VideoInput {
     /// - Parameter resize: what becomes of each picture before anything else.
     init(
         resize: @escaping (Picture) throws(CodecError) -> Picture = { $0 },
-        makeDecoder: @escaping (VideoCodec) -> (any PictureDecoder)?
+        makeDecoder: @escaping (VideoCodec) -> (any AssembledFrameDecoder)?
     ) {
         self.makeDecoder = makeDecoder
         self.resize = resize
@@ -123,8 +133,10 @@ final class VideoInput {
         clock.note(timestamp, captured: frame.captured, arrival: now)
         guard let time = clock.time(of: timestamp) else { return nil }
         do throws(CodecError) {
-            guard let decoded = try decoder(for: frame.codec)?.decode(frame.bytes) else { return nil }
+            // Also of a frame that shows nothing: the next ones need not tell it again.
             orientation = frame.orientation ?? orientation
+            let decoder = decoder(for: frame.codec)
+            guard let decoded = try decoder?.decode(frame) else { return nil }
             let turn = Picture.Turn(orientation: orientation)
             decodedFrames &+= 1
             pictures.append(
@@ -133,12 +145,12 @@ final class VideoInput {
         } catch {
             failures &+= 1
             isBroken = true
-            decoder = nil
+            self.decoder = nil
         }
         return now.nanoseconds(since: time)
     }
 
-    private func decoder(for codec: VideoCodec) -> (any PictureDecoder)? {
+    private func decoder(for codec: VideoCodec) -> (any AssembledFrameDecoder)? {
         if let decoder, decoder.codec == codec { return decoder.decoder }
         decoder = makeDecoder(codec).map { (codec, $0) }
         return decoder?.decoder

@@ -9,7 +9,7 @@ import Wire
 final class Packager {
     /// What libraries do for it; tests may stand in.
     struct Codecs {
-        var makePictureDecoder: (VideoCodec, InputID) -> (any PictureDecoder)?
+        var makePictureDecoder: (VideoCodec, InputID) -> (any AssembledFrameDecoder)?
         var makeSoundDecoder: (InputID) -> (any SoundDecoder)?
     }
 

@@ -42,7 +42,10 @@ private final class PackagingRunner {
         self.inbox = inbox
         self.environment = environment
         packager = Packager(
-            at: Self.now, codecs: .registered(in: environment.register) { [sources] in sources[$0] },
+            at: Self.now,
+            codecs: .registered(in: environment.register, sharing: environment.pool) {
+                [sources] in sources[$0]
+            },
             request: request)
     }
 
@@ -78,14 +81,21 @@ private final class PackagingRunner {
 
 extension Packager.Codecs {
     /// Those of libraries, which say what they decode while they do.
-    /// - Parameter source: where the bitstream of an input comes from; nil for one that is not decoded.
+    /// - Parameters:
+    ///   - pool: whose members decode the same pictures once; nil for what is not made of the present.
+    ///   - source: where the bitstream of an input comes from; nil for one that is not decoded.
     static func registered(
-        in register: DecodingRegister, source: @escaping (InputID) -> SourceKey?
+        in register: DecodingRegister, sharing pool: DecodingPool? = nil,
+        source: @escaping (InputID) -> SourceKey?
     ) -> Packager.Codecs {
         Packager.Codecs(
             makePictureDecoder: { codec, input in
-                guard let decoder = try? VideoDecoder(codec), let source = source(input) else { return nil }
-                return RegisteredDecoder(decoder, of: source, in: register)
+                guard let source = source(input) else { return nil }
+                let make: @Sendable () -> (any PictureDecoder)? = {
+                    (try? VideoDecoder(codec)).map { RegisteredDecoder($0, of: source, in: register) }
+                }
+                guard let pool else { return make() }
+                return pool.decoder(of: DecodingPool.Source(key: source, codec: codec), make: make)
             },
             makeSoundDecoder: { input in
                 guard let decoder = try? OpusDecoder(), let source = source(input) else { return nil }

@@ -33,6 +33,8 @@ package struct JobEnvironment: Sendable {
     package let outlet: Outlet
     /// To be told of everything that is decoded.
     package let register: DecodingRegister
+    /// Of the process, for jobs that may decode the same as others do.
+    let pool: DecodingPool
 
     /// Tells whoever began the job.
     package func report(_ body: [UInt8]) {

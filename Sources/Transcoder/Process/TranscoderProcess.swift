@@ -22,6 +22,7 @@ package final class TranscoderProcess {
 
     private let outlet: Outlet
     private let register: DecodingRegister
+    private let pool = DecodingPool()
     private let make: Maker
     private var jobs: [JobID: any TranscoderJob] = [:]
     private var inputs: [InputID: JobID] = [:]
@@ -97,7 +98,7 @@ package final class TranscoderProcess {
         switch request {
         case .hello(let version): return version == TranscoderChannel.version
         case .begin(let id, let kind, let body):
-            let environment = JobEnvironment(id: id, outlet: outlet, register: register)
+            let environment = JobEnvironment(id: id, outlet: outlet, register: register, pool: pool)
             guard jobs[id] == nil, jobs.count < Self.jobLimit,
                 let job = make(kind, body, environment)
             else {
