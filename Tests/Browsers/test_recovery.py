@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 import pytest
 
 from drivers import Browser, Page
@@ -213,6 +216,24 @@ def test_everyone_comes_back_after_the_server_was_started_again(
         wait_for_state(viewer, "live", seconds=25)
         wait_for_frames(viewer)
         assert_never_reloaded(viewer)
+
+
+def test_a_host_is_back_as_soon_as_the_socket_tells_of_another_server(
+    chromium: Browser, own_server: Server, stream: str
+) -> None:
+    """A server that died said goodbye to nobody, and ICE takes its time to find out: here it never does."""
+    with go_live(chromium, own_server, stream) as studio:
+        studio.evaluate("""() => {
+            Object.defineProperty(RTCPeerConnection.prototype, 'connectionState', { get: () => 'connected' });
+            globalThis.former = rostrum.room.onAir.connection.session;
+        }""")
+        os.kill(own_server.pid, signal.SIGKILL)
+        own_server.stop()
+        own_server.start()
+        studio.wait_for(
+            "() => rostrum.room.onAir.connection.session && rostrum.room.onAir.connection.session !== former",
+            seconds=12, what="the host has another session")
+        wait_for_state(studio, "live")
 
 
 def test_ice_restarts_within_the_same_session(
