@@ -37,7 +37,7 @@ extension Node {
         guard workers[worker].post(.open(opening)) else {
             // Somebody else may have lost their place for it.
             await perform(actions + live.end(id, because: "the worker takes none", at: now().elapsed))
-            throw .overloaded
+            throw isStopping ? .stopping : .overloaded
         }
         if let welcome { registry.keep(welcome.host) }
         if omissions.admitSessionLine(at: now().elapsed) {

@@ -110,8 +110,10 @@ package enum SessionRefusal: Error, Equatable, Sendable {
     case notAcceptable(String)
     /// Nobody publishes, and the viewer did not want to wait.
     case noPublisher
-    /// As many sessions as configured are there already, or too many requests wait, or the server is about to stop.
+    /// As many sessions as configured are there already, or too many requests wait.
     case overloaded
+    /// The server is about to stop, most likely to be started again at once.
+    case stopping
     /// An address has as many sessions as strangers may have from one.
     case tooManySessions
     case unknownSession

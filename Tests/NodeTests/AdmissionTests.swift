@@ -135,7 +135,7 @@ import Wire
         #expect(throws: SessionRefusal.overloaded) { _ = try rig.admit(candidate) }
         let viewer = rig.candidate(request(.play), gets: [.video])
         rig.live.stop()
-        #expect(throws: SessionRefusal.overloaded) { _ = try rig.admit(viewer) }
+        #expect(throws: SessionRefusal.stopping) { _ = try rig.admit(viewer) }
     }
 
     @Test mutating func `to the programme that its stream's settings say`() throws {

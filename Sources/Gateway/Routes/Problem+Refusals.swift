@@ -48,6 +48,11 @@ extension SessionRefusal: ProblemConvertible {
             Problem(
                 503, "overloaded", "The server has no room for another session.",
                 headers: ["Retry-After": "5"])
+        case .stopping:
+            // Whoever is told to stay away for longer comes back long after the next server is there.
+            Problem(
+                503, "stopping", "The server is being stopped or restarted; ask again in a moment.",
+                headers: ["Retry-After": "1"])
         case .tooManySessions:
             Problem(
                 429, "too-many-sessions",

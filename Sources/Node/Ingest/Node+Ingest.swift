@@ -182,7 +182,7 @@ extension IngestEnd {
         case .stage(.rejected(let rejection)): self = .refused(rejection.explanation)
         case .stage(.unknownStream): self = .unknownStream
         case .stage: self = .refused("This cannot be done now. Try again.")
-        case .overloaded, .tooManySessions, .noPublisher, .unknownSession, .malformedOffer,
+        case .overloaded, .stopping, .tooManySessions, .noPublisher, .unknownSession, .malformedOffer,
             .unsupportedOffer, .notAcceptable, .gated:
             self = .overloaded
         }

@@ -74,7 +74,7 @@ struct LiveStreams {
 
     /// Whether there is a place, in the server and on the stage.
     func checkPlace(for request: SessionRequest) throws(SessionRefusal) {
-        guard !isStopping else { throw .overloaded }
+        guard !isStopping else { throw .stopping }
         try sessions.checkPlace(for: request)
         guard request.purpose == .stage, !request.isAudience else { return }
         guard request.participant != nil, streams[request.stream]?.room?.isFull != true else {

@@ -142,7 +142,8 @@ private let fragment: HTTPHeaders = [
 
     @Test(arguments: [
         (SessionRefusal.malformedOffer("x"), 400), (.unsupportedOffer("x"), 422), (.notAcceptable("x"), 406),
-        (.noPublisher, 409), (.overloaded, 503), (.unknownSession, 404), (.stage(.unknownStream), 404),
+        (.noPublisher, 409), (.overloaded, 503), (.stopping, 503), (.unknownSession, 404),
+        (.stage(.unknownStream), 404),
     ])
     func `answers each refusal with its status`(_ refusal: SessionRefusal, _ status: Int) async throws {
         let bench = try Bench()
@@ -159,6 +160,14 @@ private let fragment: HTTPHeaders = [
         #expect(body.status == status)
         #expect(body.type.hasPrefix("urn:rostrum:problem:"))
         #expect(!body.title.isEmpty && !body.detail.isEmpty)
+    }
+
+    /// Told to stay away for as long as from a full server, all clients would come seconds after the next one is there.
+    @Test func `asks for a short pause only while it is being restarted`() async throws {
+        let bench = try Bench()
+        bench.service.state.withLock { $0.refusal = .stopping }
+        let response = await bench.ask(.post, "/whep/s1", token: try bench.token(.viewer), sdp, body: "v=0")
+        #expect(response.status == 503 && response.headers["retry-after"] == "1")
     }
 
     @Test func `refuses an empty body and one that is no text`() async throws {
