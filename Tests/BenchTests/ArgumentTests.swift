@@ -37,6 +37,14 @@ import Testing
         #expect(try options("play").audience.viewers == 1)
     }
 
+    @Test func `lets viewers of a restarted server wait for publishers, as pages do`() throws {
+        let restart = try options("restart --command=true --streams 20 --viewers 25 --return-timeout 5s")
+        #expect(restart.target.whep == "/whep/{stream}?wait=60" && restart.restart.ready == "/readyz")
+        #expect(restart.restart.command == "true" && restart.restart.comeBack == 5)
+        #expect(restart.audience.viewers == 25 && restart.target.streamNames.count == 20)
+        #expect(try options("restart").restart.command == nil)
+    }
+
     @Test func `takes values behind a blank or an equals sign`() throws {
         let spaced = try options("load http://127.0.0.1:9000 --viewers 300 --bitrate 2.5M --duration 2m")
         let joined = try options("load 127.0.0.1:9000 --viewers=300 --bitrate=2500k --duration=120s")
@@ -85,6 +93,9 @@ import Testing
         ("publish --protocol srt --srt srt://127.0.0.1:9710?streamid=x&passphrase=short", "10 to 79"),
         ("publish --protocol srt --bitrate 0", "--bitrate must not be 0"),
         ("play --protocol hls http://127.0.0.1/a.m3u8 --streams 2", "one playlist is one stream"),
+        ("load --command true", "no meaning for load"), ("restart --command=", "wants a command"),
+        ("restart --restart-timeout 0", "between 1 s"), ("restart --return-timeout 1h", "and 600 s"),
+        ("restart --protocol whip", "no meaning for restart"), ("restart --ramp 3", "no meaning for restart"),
     ])
     func `says what is wrong`(line: String, words: String) {
         #expect(complaint(line).contains(words))
@@ -96,6 +107,7 @@ import Testing
         "play --protocol hls --hls http://example.org/{stream}.m3u8",
         "publish --protocol rtmp --rtmp rtmp://example.org/live/key",
         "publish --protocol srt --srt srt://example.org:9710?streamid=x",
+        "restart --ready http://example.org/ready",
     ])
     func `refuses targets on other machines unless told they are one's own`(line: String) throws {
         #expect(complaint(line).contains("--i-own-this-server"))

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shlex
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -198,6 +201,48 @@ def test_churn(server: Server, stream: str) -> None:
     check_viewers(report, 10)
     assert report["joins"]["handshakes"] >= 5
     check_key_frame_requests(report)
+
+
+def restarting(server: Server, log: Path, how: str) -> tuple[str, Path]:
+    """A shell's command that ends the server and starts it again, and where that writes the new one's process."""
+    arguments = Path(f"/proc/{server.pid}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")
+    line = " ".join(shlex.quote(argument.decode()) for argument in arguments)
+    pid, written = server.pid, log.with_suffix(".pid")
+    # Whoever has ended is still there until its parent, this test, asks for its status.
+    gone = f"[ ! -e /proc/{pid} ] || grep -q '^State:.Z' /proc/{pid}/status"
+    return f"kill -{how} {pid}; until {gone}; do sleep 0.05; done; {line} >>{shlex.quote(str(log))} 2>&1 & echo $! >{written}", written
+
+
+@pytest.mark.parametrize("how", ["TERM", "KILL"])
+def test_restart(logs: Path, stream: str, how: str) -> None:
+    """Who publishes and who watches come back by themselves, whether the server said goodbye or not."""
+    log = logs / f"server-restart-{how}.log"
+    server = Server(log)
+    command, written = restarting(server, log, how)
+    many = ["restart", server.origin, "--stream", stream, *SHORT, "--duration", "1s", "--bitrate", "300k", "--json", "-"]
+    pid = 0
+    try:
+        result = run(*many, "--streams", "3", "--viewers", "7", "--command", command)
+        pid = int(written.read_text())
+        assert result.returncode in (MEASURED, VOID), result.stdout[-2000:] + result.stderr
+        report = json.loads(result.stdout)
+        restart, clients = report["restart"], report["clients"]
+        assert report["verdict"]["failures"] == [] and clients["failed"] == 0
+        assert restart["isCommanded"] and restart["commandStatus"] == 0 and restart["notReady"] > 0
+        for group, count in (("publishers", 3), ("viewers", 21)):
+            assert restart[group]["count"] == restart[group]["back"] == clients[group] == count
+            assert restart[group]["kept"] == 0 and restart[group]["attempts"]["p50"] >= 1
+            assert restart[group]["asked"]["p50"] <= restart[group]["media"]["p50"] < 15_000
+        assert 0 < restart["viewers"]["firstPacket"]["p50"] <= restart["viewers"]["media"]["p50"]
+        assert clients["gotFirstFrame"] == 21 and report["media"]["packets"] > 0 and report["media"]["stalled"] == 0
+        assert report["serverUse"]["source"] == f"process {pid}"
+        assert "restart it now" not in result.stderr
+        lost = run(*many, "--viewers", "2", "--command", f"kill -KILL {pid}", "--restart-timeout", "1s")
+        assert lost.returncode == 1 and "was not ready again" in lost.stderr, lost.stderr
+    finally:
+        if pid and Path(f"/proc/{pid}").exists():
+            os.kill(pid, signal.SIGKILL)
+        server.stop()
 
 
 def test_ramp(server: Server, stream: str) -> None:
@@ -404,6 +449,8 @@ def test_another_server(other: OtherServer, film: dict[str, Path]) -> None:
     (["load", "http://192.0.2.1:8080"], 2, "--i-own-this-server"),
     (["interact", "--viewers", "3", "--comments", "9"], 2, "one a second at most"),
     (["interact", "{origin}", "--token", "x"], 1, "many people"),
+    (["restart", "{origin}", "--viewers", "1", "--warm-up", "0", "--command", "exit 3"], 1, "ended with status 3"),
+    (["restart", "{origin}", "--ready", "/nothing"], 1, "name another path by --ready"),
     (["feed", "--streams", "ann,ann"], 2, "two or more streams like a,b,c"),
     (["load", "--viewer", "3"], 2, "did you mean --viewers?"),
     ([], 2, "say what to do"),
@@ -415,7 +462,7 @@ def test_errors_say_what_is_wrong(server: Server, arguments: list[str], status: 
     assert len(result.stderr.splitlines()) <= 3, result.stderr
 
 
-@pytest.mark.parametrize("command", ["", "publish", "play", "load", "join-storm", "churn", "feed", "sync", "interact", "demo"])
+@pytest.mark.parametrize("command", ["", "publish", "play", "load", "join-storm", "churn", "restart", "feed", "sync", "interact", "demo"])
 def test_help(command: str) -> None:
     result = run(*filter(None, [command, "--help"]))
     assert result.returncode == 0 and result.stderr == ""

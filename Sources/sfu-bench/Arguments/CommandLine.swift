@@ -91,6 +91,7 @@ enum CommandLineParser {
         } else if options.command.plays, options.streamProtocol != .hls {
             hosts.append(try options.server.host(of: target.whep))
         }
+        if options.command == .restart { hosts.append(try options.server.host(of: options.restart.ready)) }
         if !target.isOwned, let host = hosts.first(where: { !ServerAddress.isLoopback(host: $0) }) {
             throw UsageError(
                 "\(host) is not this machine. Load hurts: if the server is yours, say --i-own-this-server")

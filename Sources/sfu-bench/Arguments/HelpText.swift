@@ -92,6 +92,11 @@ enum HelpText {
                     "sfu-bench join-storm --viewers 3000 --playing 100 --handshakes-only",
                 ]
             case .churn: ["sfu-bench churn --viewers 100 --join-rate 20 --duration 5m"]
+            case .restart:
+                [
+                    "sfu-bench restart --streams 20 --viewers 25 --command 'systemctl restart rostrum'",
+                    "sfu-bench restart --viewers 300        # and restart the server when you are told to",
+                ]
             case .network:
                 [
                     "sfu-bench network --profile all --html network.html",

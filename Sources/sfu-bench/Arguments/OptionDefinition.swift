@@ -6,6 +6,7 @@ struct OptionDefinition: Sendable {
         case target = "Target"
         case media = "What publishers send"
         case audience = "Viewers"
+        case restart = "Restart"
         case timing = "Times"
         case machine = "Machine"
         case report = "Report"
@@ -47,7 +48,7 @@ extension OptionDefinition {
     static let table =
         targetOptions + protocolOptions + mediaOptions + audienceOptions + networkOptions + swipingOptions
         + followingOptions
-        + interactingOptions + timingOptions + machineOptions + reportOptions
+        + interactingOptions + restartOptions + timingOptions + machineOptions + reportOptions
 
     private static let targetOptions = [
         OptionDefinition("--stream", "NAME", .target, "stream to use (default bench)") {
@@ -71,7 +72,7 @@ extension OptionDefinition {
         ) { options, text in options.target.whip = text },
         OptionDefinition(
             "--whep", "PATH", .target, for: playing.subtracting([.feed]),
-            "WHEP endpoint (default /whep/{stream})"
+            "WHEP endpoint (default /whep/{stream}, restart \(RestartOptions.whep) as pages do)"
         ) { options, text in options.target.whep = text },
         OptionDefinition(
             "--feed", "PATH", .target, for: [.feed],
@@ -149,8 +150,8 @@ extension OptionDefinition {
     private static let audienceOptions = [
         OptionDefinition(
             "--viewers", "N", .audience, for: crowds.union([.interact]),
-            "viewers of each stream (default: play 1, load and churn 100, join-storm 300, interact 1000); feed: of all "
-                + "(20)"
+            "viewers of each stream (default: play 1, load, churn and restart 100, join-storm 300, interact 1000); "
+                + "feed: of all (20)"
         ) { options, text throws(UsageError) in
             options.audience.viewers = try OptionValue.count(text, "--viewers", 0...20_000)
         },
@@ -215,12 +216,13 @@ extension OptionDefinition {
         OptionDefinition(
             "--duration", "TIME", .timing, for: media.union([.demo, .interact]),
             "how long to measure, like 10s or 5m (default 10s, network: each profile as long as it is); "
-                + "demo: how long to go on (default a day)"
+                + "restart: once all are back; demo: how long to go on (default a day)"
         ) { options, text throws(UsageError) in
             options.timing.duration = try OptionValue.seconds(text, "--duration", 1...86_400)
         },
         OptionDefinition(
-            "--warm-up", "TIME", .timing, "between the last join and the measurement (default 3s)"
+            "--warm-up", "TIME", .timing,
+            "between the last join and the measurement, or the restart (default 3s)"
         ) { options, text throws(UsageError) in
             options.timing.warmUp = try OptionValue.seconds(text, "--warm-up", 0...600)
         },

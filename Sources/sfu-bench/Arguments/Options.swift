@@ -3,7 +3,7 @@ import Wire
 
 /// What `sfu-bench` is asked to do.
 enum Command: String, CaseIterable, Sendable {
-    case publish, play, load, churn, feed, sync, interact, network, demo
+    case publish, play, load, churn, feed, sync, interact, network, restart, demo
     case joinStorm = "join-storm"
 
     var summary: String {
@@ -17,6 +17,7 @@ enum Command: String, CaseIterable, Sendable {
         case .feed: "let viewers swipe through a story feed of many streams"
         case .demo: "keep a few streams with a lively audience on a server with --dev, for a first look"
         case .network: "watch over one impaired network after another, in user space, and tell what is seen"
+        case .restart: "restart the server, and time how publishers and viewers come back as pages do"
         case .interact: "comment, tap, give and vote with a large audience, and count what each of them hears"
         case .sync: "follow one of Rostrum's streams with many WebSockets, and time what is commanded"
         }
@@ -27,7 +28,7 @@ enum Command: String, CaseIterable, Sendable {
 
     /// The order of `--help`.
     static let listed: [Command] = [
-        .publish, .play, .load, .joinStorm, .churn, .feed, .network, .sync, .interact, .demo,
+        .publish, .play, .load, .joinStorm, .churn, .restart, .feed, .network, .sync, .interact, .demo,
     ]
 }
 
@@ -46,6 +47,7 @@ struct Options: Equatable, Sendable {
     var following = FollowingOptions()
     var interacting = InteractingOptions()
     var network = NetworkOptions()
+    var restart = RestartOptions()
 
     init(_ command: Command) {
         self.command = command
@@ -54,11 +56,12 @@ struct Options: Equatable, Sendable {
             switch command {
             case .publish, .sync, .demo: 0
             case .play, .network: 1
-            case .load, .churn: 100
+            case .load, .churn, .restart: 100
             case .joinStorm: 300
             case .feed: 20
             case .interact: 1_000
             }
+        if command == .restart { target.whep = RestartOptions.whep }
         if command == .demo { timing.duration = 86_400 }
         if command == .network {
             media.layers = MediaOptions.rids.count

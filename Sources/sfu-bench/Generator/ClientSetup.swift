@@ -51,6 +51,8 @@ enum GeneratorCommand: Sendable {
 /// How far a client has come.
 enum Milestone: Equatable, Sendable {
     case iceConnected, dtlsConnected, firstPacket, firstFrame
+    /// The server reported of what a publisher sent.
+    case taken
     /// The connection broke, or was never made.
     case failed
     case closedByServer

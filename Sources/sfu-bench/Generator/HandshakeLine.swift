@@ -31,7 +31,7 @@ extension Milestone {
     fileprivate var endsHandshake: Bool {
         switch self {
         case .dtlsConnected, .failed, .closedByServer: true
-        case .iceConnected, .firstPacket, .firstFrame: false
+        case .iceConnected, .firstPacket, .firstFrame, .taken: false
         }
     }
 }

@@ -29,6 +29,7 @@ final class Publisher: Client {
     private var nextKeyFrame = MonotonicTime.distantFuture
     private let keyFrameInterval: Int64
     private let number: Int
+    private var isTaken = false
 
     init(
         _ setup: ClientSetup, _ settings: PublisherSettings, _ surroundings: ClientSurroundings, seed: UInt64,
@@ -149,8 +150,17 @@ final class Publisher: Client {
         case .pictureLossIndication(let request): makeKeyFrame(of: [request.mediaSSRC])
         case .fullIntraRequest(let request): makeKeyFrame(of: request.entries.map(\.ssrc))
         case .nack(let nack): answer(nack)
+        case .transportFeedback: noteTaken(at: now)
+        case .receiverReport(let report) where !report.reports.isEmpty: noteTaken(at: now)
         default: break
         }
+    }
+
+    /// The server has got something of it, by its own words.
+    private func noteTaken(at now: MonotonicTime) {
+        guard !isTaken else { return }
+        isTaken = true
+        note(.taken, at: now)
     }
 
     private func makeKeyFrame(of wanted: [UInt32]) {

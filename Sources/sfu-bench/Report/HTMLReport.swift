@@ -13,6 +13,7 @@ enum HTMLReport {
             <p class="setup">\(HTMLText.escaped(report.startedAt)) · \(HTMLText.escaped(setup(report.setup)))</p>
             \(verdict(report.verdict))
             \(tiles(report))
+            \(restartTable(report.restart))
             \(phaseTable(report.phases))
             \(rampTable(report.ramp))
             \(swipingTable(report.swiping))
@@ -105,14 +106,26 @@ enum HTMLReport {
         return table(row(head, "th"), rows)
     }
 
+    private static func restartTable(_ restart: Report.Restart?) -> String {
+        guard let restart else { return "" }
+        return tables("since the server is ready again, ms", restart.rows, "restart", restart.facts)
+    }
+
     private static func swipingTable(_ swiping: Report.Swiping?) -> String {
         guard let swiping else { return "" }
-        let rows = swiping.rows.map { title, values in
+        return tables("swiping, ms", swiping.rows, "swiping", swiping.facts)
+    }
+
+    /// One table of quantiles, and one of what else is to be said.
+    private static func tables(
+        _ title: String, _ rows: [(title: String, values: Quantiles)], _ factsTitle: String,
+        _ facts: [(title: String, value: String)]
+    ) -> String {
+        let cells = rows.map { title, values in
             row([title] + [values.p50, values.p95, values.p99, values.maximum].map(Format.short), "td")
         }
-        let facts = swiping.facts.map { row([$0.title, $0.value], "td") }
-        return table(row(["swiping, ms", "p50", "p95", "p99", "max"], "th"), rows)
-            + table(row(["swiping", ""], "th"), facts)
+        return table(row([title, "p50", "p95", "p99", "max"], "th"), cells)
+            + table(row([factsTitle, ""], "th"), facts.map { row([$0.title, $0.value], "td") })
     }
 
     static func table(_ head: String, _ rows: [String]) -> String {

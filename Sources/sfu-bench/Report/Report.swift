@@ -21,6 +21,7 @@ struct Report: Codable, Equatable, Sendable {
     var serverUse: ServerUse?
     var generator: GeneratorUse?
     var joins: Joins?
+    var restart: Restart?
     var ramp: Ramp?
     var swiping: Swiping?
     var network: NetworkReport?

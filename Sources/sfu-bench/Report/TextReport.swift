@@ -11,6 +11,7 @@ enum TextReport {
             return (lines + network.lines + verdict(report.verdict)).joined(separator: "\n") + "\n"
         }
         lines += clients(report.clients, hasMedia: report.setup.isHandshakesOnly != true)
+        if let restart = report.restart { lines += self.restart(restart) }
         lines += phases(report.phases)
         if let joins = report.joins {
             lines.append(
@@ -65,6 +66,12 @@ enum TextReport {
         guard !phases.isEmpty else { return [] }
         return ["joining, ms" + String(repeating: " ", count: labelWidth - 9) + header]
             + phases.map { row($0.title, quantiles($0.milliseconds)) }
+    }
+
+    private static func restart(_ restart: Report.Restart) -> [String] {
+        ["since the server is ready again, ms".padded(to: labelWidth + 2) + header]
+            + restart.rows.map { row($0.title, quantiles($0.values)) }
+            + restart.facts.map { row($0.title, $0.value) }
     }
 
     private static func swiping(_ swiping: Report.Swiping) -> [String] {

@@ -78,7 +78,7 @@ extension Bench {
         }
     }
 
-    private func publishing(_ interval: Interval) -> Report.Publishing {
+    func publishing(_ interval: Interval) -> Report.Publishing {
         let tally = interval.tally
         return Report.Publishing(
             packets: Int(clamping: tally.packetsSent),

@@ -72,6 +72,7 @@ final class Bench: Interruptible {
             case .churn: try await churn()
             case .feed: try await feed()
             case .network: try await network()
+            case .restart: try await restart()
             case .sync, .interact, .demo:
                 throw RunFailure(description: "\(options.command.rawValue) is a run of its own")
             }
@@ -145,7 +146,10 @@ final class Bench: Interruptible {
 
     /// Publishes every stream, and waits for the handshakes.
     func startPublishers() async throws -> [Participant] {
-        let tickets = try await tickets(.host, count: 1)
+        try await startPublishers(try await tickets(.host, count: 1))
+    }
+
+    func startPublishers(_ tickets: [Entrance.Ticket]) async throws -> [Participant] {
         let publishers = await withTaskGroup(of: Participant?.self) { group in
             for ticket in tickets {
                 group.addTask { [entrance] in await entrance.publish(ticket) }

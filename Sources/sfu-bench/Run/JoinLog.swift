@@ -18,6 +18,8 @@ struct JoinTimes: Equatable, Sendable {
     var dtlsConnected: MonotonicTime?
     var firstPacket: MonotonicTime?
     var firstFrame: MonotonicTime?
+    /// Of a publisher: when the server first reported of its media.
+    var taken: MonotonicTime?
     var outcome = Outcome.joining
 
     /// Milliseconds between two steps; nil if one was not taken.
@@ -77,6 +79,7 @@ final class JoinLog: Sendable {
                 }
             case .firstPacket: set(notice, \.firstPacket)
             case .firstFrame: set(notice, \.firstFrame)
+            case .taken: set(notice, \.taken)
             case .failed:
                 let times = clients.withLock { $0[notice.id] }
                 let phase =

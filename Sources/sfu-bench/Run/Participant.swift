@@ -41,6 +41,8 @@ final class Entrance: Sendable {
     struct Ticket: Sendable {
         let id: Int
         let stream: String
+        let role: TokenSource.Role
+        let identity: String
         let token: String?
     }
 
@@ -50,7 +52,7 @@ final class Entrance: Sendable {
         let id = nextID.wrappingAdd(1, ordering: .relaxed).oldValue
         let identity = "bench-\(role.rawValue)-\(ProcessInfo.processInfo.processIdentifier)-\(id)"
         return Ticket(
-            id: id, stream: stream,
+            id: id, stream: stream, role: role, identity: identity,
             token: try await tokens.token(for: identity, role, stream, client, scope: scope))
     }
 
@@ -59,23 +61,65 @@ final class Entrance: Sendable {
         _ role: TokenSource.Role, stream: String, identity: String, name: String
     ) async throws(SignallingError) -> Ticket {
         Ticket(
-            id: nextID.wrappingAdd(1, ordering: .relaxed).oldValue, stream: stream,
-            token: try await tokens.token(for: identity, role, stream, client, name: name))
+            id: nextID.wrappingAdd(1, ordering: .relaxed).oldValue, stream: stream, role: role,
+            identity: identity, token: try await tokens.token(for: identity, role, stream, client, name: name)
+        )
     }
 
+    /// The same place once more.
+    func next(_ ticket: Ticket) -> Ticket {
+        Ticket(
+            id: nextID.wrappingAdd(1, ordering: .relaxed).oldValue, stream: ticket.stream, role: ticket.role,
+            identity: ticket.identity, token: ticket.token)
+    }
+
+    /// The same with a fresh token.
+    func renewed(_ ticket: Ticket) async throws(SignallingError) -> Ticket {
+        let next = next(ticket)
+        return Ticket(
+            id: next.id, stream: next.stream, role: next.role, identity: next.identity,
+            token: try await tokens.token(for: next.identity, next.role, next.stream, client))
+    }
+
+    /// Publishes or plays, and tells what kept it from that.
+    func enter(_ ticket: Ticket, isViewer: Bool) async throws(SignallingError) -> Participant {
+        let (requests, path) = (isViewer ? Self.playing : publishing, path(isViewer: isViewer))
+        let (participant, setup) = try await negotiated(
+            ticket, requests, path: path, isViewer: isViewer, isEarlier: false)
+        generator.add(setup)
+        return participant
+    }
+
+    /// Whether the server still knows a session; one that names none has nothing to ask for.
+    func isKnown(_ participant: Participant) async -> Bool {
+        guard let session = participant.session else { return false }
+        return await client.knows(session, token: participant.token)
+    }
+
+    /// Lets go of a client whose session is over, without a word to the server.
+    func forget(_ id: Int) async { await generator.remove(id: id) }
+
+    private static let playing: [ClientOffer.Request] = [.playAudio, .playVideo]
+
+    private func path(isViewer: Bool) -> String { isViewer ? options.target.whep : options.target.whip }
+
     func publish(_ ticket: Ticket) async -> Participant? {
+        await join(ticket, publishing, path: options.target.whip, isViewer: false, isEarlier: false)
+    }
+
+    private var publishing: [ClientOffer.Request] {
         let rids = options.media.layers > 1 ? MediaOptions.rids.prefix(options.media.layers) : []
         let video = ClientOffer.Request.publishVideo(.vp8, rids: Array(rids))
         var requests: [ClientOffer.Request] = []
         if recordings.audio != nil || options.media.audioBitrate > 0 { requests.append(.publishAudio) }
         if recordings.video != nil || options.media.bitrate > 0 { requests.append(video) }
-        return await join(ticket, requests, path: options.target.whip, isViewer: false, isEarlier: false)
+        return requests
     }
 
     /// - Parameter isEarlier: counts among those who play before a storm.
     func view(_ ticket: Ticket, isEarlier: Bool = false) async -> Participant? {
         await join(
-            ticket, [.playAudio, .playVideo], path: options.target.whep, isViewer: true, isEarlier: isEarlier)
+            ticket, Self.playing, path: options.target.whep, isViewer: true, isEarlier: isEarlier)
     }
 
     /// Watches over an impaired network.
@@ -122,6 +166,15 @@ final class Entrance: Sendable {
         _ ticket: Ticket, _ requests: [ClientOffer.Request], path: String, isViewer: Bool, isEarlier: Bool,
         purpose chosen: ClientSetup.Purpose? = nil
     ) async -> (participant: Participant, setup: ClientSetup)? {
+        try? await negotiated(
+            ticket, requests, path: path, isViewer: isViewer, isEarlier: isEarlier, purpose: chosen)
+    }
+
+    /// The same, and tells what it failed by, which the log is told too.
+    private func negotiated(
+        _ ticket: Ticket, _ requests: [ClientOffer.Request], path: String, isViewer: Bool, isEarlier: Bool,
+        purpose chosen: ClientSetup.Purpose? = nil
+    ) async throws(SignallingError) -> (participant: Participant, setup: ClientSetup) {
         log.begin(ticket.id, isViewer: isViewer, at: MonotonicClock.now())
         do {
             let endpoint = try options.server.endpoint(path, stream: ticket.stream)
@@ -156,7 +209,7 @@ final class Entrance: Sendable {
             return (Participant(id: ticket.id, session: answer.session, token: ticket.token), setup)
         } catch {
             log.fail(ticket.id, "\(error)")
-            return nil
+            throw error as? SignallingError ?? .unusable("\(error)")
         }
     }
 

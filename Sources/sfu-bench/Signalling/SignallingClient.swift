@@ -82,6 +82,14 @@ final class SignallingClient: Sendable {
         return body
     }
 
+    /// Whether the server knows what is there; no answer counts as no.
+    func knows(_ url: URL, token: String?) async -> Bool {
+        var request = URLRequest(url: url)
+        authorize(&request, token)
+        guard let (_, response) = try? await send(request) else { return false }
+        return (200..<300).contains(response.statusCode)
+    }
+
     func get(_ url: URL, token: String? = nil) async throws(SignallingError) -> String {
         var request = URLRequest(url: url)
         authorize(&request, token)
@@ -136,6 +144,8 @@ final class SignallingClient: Sendable {
         } else {
             detail = String(decoding: body.prefix(200), as: UTF8.self)
         }
-        return .refused(status: response.statusCode, detail: detail)
+        let seconds = response.value(forHTTPHeaderField: "Retry-After").flatMap { Double($0) }
+        let retryAfter = seconds.flatMap { (0...86_400).contains($0) ? $0 : nil }
+        return .refused(status: response.statusCode, detail: detail, retryAfter: retryAfter)
     }
 }

@@ -1,0 +1,157 @@
+import Base
+import Foundation
+import Net
+
+// A server that is restarted while many publish and watch.
+
+extension Bench {
+    /// Its clients are the tool's own, on the generator's threads, and not `RostrumClient`'s: those have a thread each,
+    /// which hundreds on one machine would feel, and come back as programs do and not as pages.
+    func restart() async throws -> Report {
+        let ready = try options.server.endpoint(options.restart.ready, stream: "")
+        let watch = ReadinessWatch(ready)
+        guard (try? await entrance.get(ready, token: nil)) != nil else {
+            throw RunFailure(
+                description:
+                    "\(options.restart.ready) is not answered with 200, by which the server says that it "
+                    + "is ready: name another path by --ready")
+        }
+        var clients = try await everybodyPlays()
+        await pause(options.timing.warmUp)
+        guard !isInterrupted else { throw RunFailure(description: "interrupted before the restart") }
+        watch.start()
+        defer { watch.stop() }
+        recorder.beginWatching()
+        var found = Report.Restart(isCommanded: options.restart.command != nil)
+        let from = await recorder.mark()
+        let outage = try await goThrough(&clients, watch, since: from.time, &found)
+        let use = await use(since: outage)
+        let peak = recorder.endWatching()
+        let after = await measure(options.timing.duration)
+        var report = emptyReport()
+        let ids = Set(clients.map(\.session.id))
+        let times = log.times(of: ids)
+        report.clients = Self.clients(clients, times, found)
+        report.restart = found
+        report.phases = Self.phases(times.filter(\.isViewer))
+        report.media = after.media(after.tally)
+        report.publishing = publishing(after)
+        report.serverUse = use
+        var own = Interval(from: from, to: after.to).generatorUse(isPinned: generator.isPinned)
+        if let peak { own.takePeak(peak) }
+        report.generator = own
+        report.latencyCurve = after.tally.latency.cumulative.map { [Double($0.value) / 1e6, $0.share] }
+        report.series = recorder.series
+        report.verdict.judge(by: own)
+        report.verdict.failures += found.failures(after: options.restart.comeBack)
+        let lostAgain = times.count { if case .failed = $0.outcome { true } else { false } }
+        if report.verdict.failures.isEmpty, lostAgain > 0 {
+            report.verdict.failures.append("\(lostAgain) clients came back and were lost again")
+        }
+        if let stalled = report.media?.stalled, stalled > 0 {
+            report.verdict.failures.append("\(stalled) viewers got nothing any more")
+        }
+        if let status = found.commandStatus, status != 0 {
+            report.verdict.notes.append("the command ended with status \(status)")
+        }
+        await leave(clients.map(\.session))
+        return report
+    }
+
+    /// Publishes all streams, and has viewers watch them.
+    private func everybodyPlays() async throws -> [Returner] {
+        let hosts = try await tickets(.host, count: 1)
+        let publishers = try await startPublishers(hosts)
+        let guests = try await tickets(.viewer, count: options.audience.viewers)
+        let viewers = await join(guests, rate: options.audience.joinRate)
+        let awaitsFrame = options.media.bitrate > 0 || options.media.videoFile != nil
+        let tickets = Dictionary((hosts + guests).map { ($0.id, $0) }) { one, _ in one }
+        let all = [(publishers, false), (viewers, true)].flatMap { sessions, isViewer in
+            sessions.compactMap { session in
+                tickets[session.id].map {
+                    Returner($0, session, isViewer: isViewer, awaitsFrame: awaitsFrame)
+                }
+            }
+        }
+        let ready = all.count { client in
+            let times = log[client.session.id]
+            return !client.isViewer || (awaitsFrame ? times?.firstFrame : times?.firstPacket) != nil
+        }
+        guard ready == hosts.count + guests.count else {
+            throw RunFailure(
+                description:
+                    "\(hosts.count + guests.count - ready) of \(guests.count) viewers had no media before "
+                    + "the restart: \(log.reason ?? "no key frame in time")")
+        }
+        return all
+    }
+
+    /// Has the server restarted, and everybody come back.
+    /// - Throws: `RunFailure` if it was not restarted, or is not ready in time.
+    private func goThrough(
+        _ clients: inout [Returner], _ watch: ReadinessWatch, since began: MonotonicTime,
+        _ found: inout Report.Restart
+    ) async throws -> Outage {
+        var command = try options.restart.command.map { try ShellCommand($0) }
+        if command == nil {
+            let seconds = Format.short(options.restart.within)
+            progress.step("restart it now: \(options.server.url.absoluteString), within \(seconds) s")
+        }
+        let latest = began.advanced(byNanoseconds: Int64(options.restart.within * 1e9))
+        var isTold = false
+        await ComeBack(entrance, log, watch).run(&clients, reasons: &found.reasons) { missing in
+            command?.look()
+            let (outage, now) = (watch.seen, MonotonicClock.now())
+            if isInterrupted { return true }
+            guard let up = outage.up else {
+                let isHopeless = outage.noticed == nil && (command?.status ?? 0) != 0
+                return isHopeless || now > latest
+            }
+            if !isTold {
+                progress.step("ready again after \(Format.short(outage.milliseconds ?? 0)) ms")
+                isTold = true
+            }
+            return missing == 0 || Double(now.nanoseconds(since: up)) / 1e9 > options.restart.comeBack
+        }
+        found.commandStatus = command?.status
+        let outage = watch.seen
+        guard let noticed = outage.noticed else {
+            let status = found.commandStatus.map { "; the command ended with status \($0)" } ?? ""
+            throw RunFailure(description: "no restart was noticed" + status)
+        }
+        guard let up = outage.up else {
+            throw RunFailure(
+                description:
+                    "the server was not ready again \(Format.short(options.restart.within)) s after the "
+                    + "restart began")
+        }
+        found.noticed = max(Double(noticed.nanoseconds(since: began)) / 1e6, 0)
+        found.notReady = outage.milliseconds ?? 0
+        found.publishers = .init(clients.filter { !$0.isViewer }, since: up, by: log)
+        found.viewers = .init(clients.filter(\.isViewer), since: up, by: log)
+        progress.step("\(found.viewers.back) viewers and \(found.publishers.back) publishers are back")
+        return outage
+    }
+
+    /// What the server, another process than before, has used until now.
+    private func use(since outage: Outage) async -> Report.ServerUse? {
+        var fresh = options
+        fresh.machine.serverPID = nil
+        let probe = await ServerProbe(fresh, client: SignallingClient(connections: 2, timeout: 2))
+        guard let usage = await probe.usage(), let down = outage.down else { return nil }
+        let seconds = max(Double(MonotonicClock.now().nanoseconds(since: down)) / 1e9, 0.001)
+        return Report.ServerUse(
+            source: probe.description, cpuSeconds: usage.processorSeconds,
+            cores: usage.processorSeconds / seconds, residentBytes: usage.residentBytes)
+    }
+
+    private static func clients(
+        _ clients: [Returner], _ times: [JoinTimes], _ found: Report.Restart
+    ) -> Report.Clients {
+        Report.Clients(
+            publishers: found.publishers.count, viewers: found.viewers.count,
+            joined: found.viewers.back,
+            gotFirstFrame: times.count { $0.isViewer && $0.firstFrame != nil },
+            failed: found.publishers.count - found.publishers.back + found.viewers.count - found.viewers.back)
+    }
+}
