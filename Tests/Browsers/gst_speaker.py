@@ -1,9 +1,10 @@
 """A WHIP publisher on GStreamer's webrtcbin whose packets of sound carry earlier ones (`rtpredenc`), a program of its own
 because it needs the system's Python (python3-gi).
 
-    /usr/bin/python3 gst_speaker.py http://127.0.0.1:8080/whip/demo TOKEN DISTANCE LOSS SECONDS
+    /usr/bin/python3 gst_speaker.py http://127.0.0.1:8080/whip/demo TOKEN DISTANCE LOSS
 
-Each packet carries the one so many before it; of the packets a share, 0 to 1, never leaves. Prints as JSON how many left.
+Each packet carries the one so many before it; of the packets a share, 0 to 1, never leaves. Sends until its standard input
+ends, and prints as JSON how many left once it was connected.
 """
 
 import json
@@ -23,8 +24,9 @@ OPUS, RED = 111, 63
 
 
 class Speaker:
-    def __init__(self, endpoint: str, token: str, distance: int, loss: float, seconds: int) -> None:
+    def __init__(self, endpoint: str, token: str, distance: int, loss: float) -> None:
         self.endpoint, self.token, self.loss = endpoint, token, loss
+        self.is_connected = False
         self.counts = {"sent": 0, "dropped": 0, "redundant": 0}
         self.chance = random.Random(5)
         self.loop = GLib.MainLoop()
@@ -38,14 +40,21 @@ class Speaker:
             "encoding-params=(string)2 ! identity name=gate ! peer.")
         self.peer = self.pipeline.get_by_name("peer")
         self.peer.connect("on-negotiation-needed", lambda *_: self.offer())
+        self.peer.connect("notify::connection-state", lambda *_: self.on_state())
         gate = self.pipeline.get_by_name("gate").get_static_pad("src")
         gate.add_probe(Gst.PadProbeType.BUFFER, self.on_packet)
         bus = self.pipeline.get_bus()
         bus.add_signal_watch()
         bus.connect("message::error", self.on_error)
-        GLib.timeout_add_seconds(seconds, self.loop.quit)
+        GLib.io_add_watch(sys.stdin, GLib.PRIORITY_DEFAULT, GLib.IOCondition.HUP, lambda *_: self.loop.quit())
+
+    def on_state(self) -> None:
+        state = self.peer.get_property("connection-state")
+        self.is_connected |= state == GstWebRTC.WebRTCPeerConnectionState.CONNECTED
 
     def on_packet(self, _: Gst.Pad, info: Gst.PadProbeInfo) -> Gst.PadProbeReturn:
+        if not self.is_connected:
+            return Gst.PadProbeReturn.OK
         buffer = info.get_buffer()
         self.counts["redundant"] += buffer.extract_dup(1, 1)[0] & 0x7F == RED
         if self.chance.random() < self.loss:
@@ -92,4 +101,4 @@ class Speaker:
 
 
 Gst.init(None)
-Speaker(sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4]), int(sys.argv[5])).run()
+Speaker(sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])).run()

@@ -145,11 +145,12 @@ def test_gstreamer_sends_the_packet_before_or_the_one_before_that(
     red, recovered = count(server, RED), count(server, RECOVERED)
     speaker = subprocess.Popen(
         [system_python, str(HERE / "gst_speaker.py"), f"{server.origin}/whip/{stream}", server.token(stream),
-         str(distance), "0.1", str(round(patient(12)))], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+         str(distance), "0.1"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         page = play(chromium, server, stream)
         wait_until(lambda: page.evaluate(ENERGY) > 0, 20, "the tone is heard")
-        output, errors = speaker.communicate(timeout=patient(40))
+        wait_until(lambda: count(server, RECOVERED) >= recovered + 20, 40, "what is lost is taken out of what comes")
+        output, errors = speaker.communicate(timeout=patient(20))
     finally:
         speaker.kill()
     assert speaker.returncode == 0, errors
@@ -157,6 +158,6 @@ def test_gstreamer_sends_the_packet_before_or_the_one_before_that(
     found = {**sent, "red": count(server, RED) - red, "recovered": count(server, RECOVERED) - recovered}
     print(found)
     assert sent["redundant"] == sent["sent"] + sent["dropped"]
-    # What left before the connection was there came nowhere.
-    assert found["red"] > 0.7 * sent["sent"], found
+    # Of the last ones the server may not have heard when it is asked.
+    assert found["red"] > 0.9 * sent["sent"], found
     assert found["recovered"] > 0.6 * sent["dropped"] * found["red"] / sent["sent"], found
