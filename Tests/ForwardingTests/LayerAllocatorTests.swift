@@ -212,6 +212,19 @@ import Testing
         #expect(pauses.last ?? 0 > 55, "\(pauses)")
     }
 
+    /// Who wanted none, or looks at the next story only, lacked none.
+    @Test(arguments: [[], [LayerAllocator.Wish(steps: [150_000], granted: nil, isLast: true)]])
+    func `waits as long where no picture was wanted before`(wishes: [LayerAllocator.Wish]) {
+        var allocator = LayerAllocator()
+        for turn in 0..<200 {
+            _ = allocator.allocate(
+                wishes, available: 50_000, isLimited: true, isOverused: false, burstRate: 2_000_000,
+                at: time(Double(turn) / 10))
+        }
+        let begun = compete(&allocator, burstRate: 2_000_000, from: 20, for: 20)
+        #expect(begun.count == 1 && abs(begun[0] - 25) < 0.15, "\(begun)")
+    }
+
     @Test func `tries nothing where the path itself is too slow, or where that is not known`() {
         for rate in [nil, 60_000, 200_000] {
             var allocator = LayerAllocator()

@@ -91,9 +91,11 @@ struct LayerAllocator {
         let mayBegin = !isOverused && now >= emptyUntil
         let mayRise = mayBegin && now >= heldUntil
         var isPatient = false
-        others.look(isQueued: isOverused, hasPicture: wishes.contains { $0.granted != nil }, at: now)
+        let looked = wishes.filter { !$0.isLast }
+        let lacksPictures = !looked.isEmpty && looked.allSatisfy { $0.granted == nil }
+        others.look(isQueued: isOverused, lacksPictures: lacksPictures, at: now)
         others.noteLoss(isMuch: isLossy, isSome: losesSome, at: now)
-        if let least = wishes.first?.steps.first {
+        if let least = looked.first?.steps.first {
             others.compete(for: least, burstRate: burstRate, at: now)
         }
         let mustYield = wishes.contains { $0.granted ?? 0 > 0 } && others.takeYield()

@@ -18,7 +18,7 @@ struct PathSharing {
     /// For how long the queue stood, less the time for which it did not.
     private var fullness = Duration.zero
     private var lookedAt: MonotonicTime?
-    /// Since when there is no picture; nil while there is one.
+    /// Since when there is no picture although one is wanted; nil else.
     private var emptySince: MonotonicTime?
     private var competingSince: MonotonicTime?
     private var abstinence = Self.minimumAbstinence
@@ -27,16 +27,17 @@ struct PathSharing {
     var isCompeting: Bool { competingSince != nil }
 
     /// Lets time pass.
-    mutating func look(isQueued: Bool, hasPicture: Bool, at now: MonotonicTime) {
+    /// - Parameter lacksPictures: whether some are wanted and none is sent.
+    mutating func look(isQueued: Bool, lacksPictures: Bool, at now: MonotonicTime) {
         let elapsed = min(max(now.nanoseconds(since: lookedAt ?? now), 0), 1_000_000_000)
         lookedAt = now
         fullness = max(fullness + .nanoseconds(isQueued ? elapsed : -elapsed), .zero)
-        if hasPicture {
+        guard lacksPictures else {
             emptySince = nil
-        } else {
-            competingSince = nil
-            emptySince = emptySince ?? now
+            return
         }
+        competingSince = nil
+        emptySince = emptySince ?? now
     }
 
     /// What is sent to compete is given up where it does not arrive.
