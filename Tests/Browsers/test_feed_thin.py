@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from drivers import PHONE, Browser, Page, wait_until
 from feed import open_feed, wait_for_preload, wait_for_story
-from media import STATISTICS, go_live
+from media import STATISTICS, go_live, press_go_live
 from server import Server
 
 #: Pictures of the side that is in view, or of the other one, that came whole.
@@ -76,23 +76,49 @@ def test_the_neighbour_gets_every_second_picture_until_it_is_in_view(
     assert page.evaluate(CAME, True)[2] == asked == 0
 
 
-#: Holds the document's load event back until the page plays, as a slow picture does: by an element without media.
-HOLD = """() => {
-    if (location.pathname !== '/') return;
-    const held = document.createElement('video');
-    held.srcObject = new MediaStream();
-    const look = () => {
-        const plays = [...document.querySelectorAll('video')].some(({readyState}) => readyState === 4);
-        if (plays) held.srcObject = null;
-        else setTimeout(look, 50);
-    };
-    look();
-}"""
+def hold_until(condition: str) -> str:
+    """Holds the document's load event back until then, as a slow picture does: by an element without media."""
+    return """() => {
+        if (location.pathname === '/healthz') return;
+        const held = document.createElement('video');
+        held.srcObject = new MediaStream();
+        const look = () => {
+            if (CONDITION) held.srcObject = null;
+            else setTimeout(look, 50);
+        };
+        look();
+    }""".replace("CONDITION", condition)
+
+
+PLAYS = "[...document.querySelectorAll('video')].some(({readyState}) => readyState === 4)"
 
 
 def test_the_page_is_loaded_although_nobody_comes_next(chromium: Browser, server: Server) -> None:
     # Only Chromium lets an element that waits for its first picture hold back the document's load event.
     go_live(chromium, server, "alone", source="test")
-    page = chromium.open(server.origin + "/healthz", PHONE, before_load=HOLD)
+    page = chromium.open(server.origin + "/healthz", PHONE, before_load=hold_until(PLAYS))
     page.goto(server.origin + "/?stream=alone")
     page.wait_for("() => rostrum.cube.frontSide.isUncovered")
+
+
+def test_the_page_is_loaded_although_the_next_stream_has_no_picture(chromium: Browser, server: Server) -> None:
+    go_live(chromium, server, "seen", source="test")
+    heard = chromium.open(f"{server.origin}/live/heard?source=sound")
+    press_go_live(heard)
+    hold = hold_until(f"globalThis.rostrum?.feed.slotOf('heard') && {PLAYS}")
+    page = chromium.open(server.origin + "/healthz", PHONE, before_load=hold)
+    page.goto(server.origin + "/?stream=seen")
+    page.wait_for("() => rostrum.cube.frontSide.isUncovered")
+    # From then on its element may wait for what never comes.
+    page.wait_for("() => Boolean(rostrum.feed.slotOf('heard') && rostrum.cube.backSide.video.srcObject)", what="it stands ready")
+
+
+def test_the_page_is_loaded_although_the_stream_has_no_picture(chromium: Browser, server: Server) -> None:
+    heard = chromium.open(f"{server.origin}/live/heard?source=sound")
+    press_go_live(heard)
+    hold = hold_until("globalThis.rostrum?.connection.state === 'connected'")
+    note = "addEventListener('load', () => { globalThis.waited = Boolean(document.querySelector('video')?.srcObject); });"
+    page = chromium.open(server.origin + "/healthz", PHONE, before_load=f"() => {{ {note} ({hold})(); }}")
+    page.goto(server.origin + "/watch/heard")
+    assert page.evaluate("() => waited") is False, "the load event waited until no picture was expected any more"
+    page.wait_for("() => document.querySelector('video').readyState === 4", what="it is heard")

@@ -147,6 +147,7 @@ feed.addEventListener("slots", () => {
 function wire() {
   if (!delayed.isOn) cube.wire(feed.slots);
 }
+for (const side of cube.sides) side.addEventListener("arrived", wire);
 
 feed.addEventListener("gate", () => {
   showGates();

@@ -12,6 +12,7 @@ import { Persistent } from "./persistent.js";
 import { QualityQuestion } from "./quality-question.js";
 import { Rewind } from "./rewind.js";
 import { SignallingError } from "./session.js";
+import { onceShowable } from "./showable.js";
 import { DelayedReader, StatsReader } from "./stats.js";
 import { playOn } from "./unpaused.js";
 import { play } from "./whep.js";
@@ -152,8 +153,7 @@ export class Viewing extends EventTarget {
 
   detach() {
     clearInterval(this.#timer);
-    clearTimeout(this.#lingering);
-    clearTimeout(this.#gateTimer);
+    for (const timer of [this.#lingering, this.#gateTimer]) clearTimeout(timer);
     this.gate = null;
     this.video = null;
     this.rewind.close();
@@ -254,7 +254,7 @@ export class Viewing extends EventTarget {
       signal,
       onTrack: (track) => {
         media.addTrack(track);
-        if (this.video && this.video.srcObject !== media && !this.fallback.isOn) this.#show(media);
+        onceShowable(media, () => media === this.#media && this.video?.srcObject !== media && !this.fallback.isOn && this.#show(media));
       },
     })).catch((error) => {
       if (error.rule === "gated") this.gate = readGate({ ...error.problem, state: "shut" });

@@ -7,6 +7,7 @@
 
 import { formatDuration, formatViewers, h, icon, initials, setText } from "../dom.js";
 import { FreePill, showUnlock, unlockLink, wordsForGate } from "../gate.js";
+import { holdsLoading, onceShowable } from "../showable.js";
 import { wordsForPlace } from "../waiting.js";
 import { decodeBlurHash, isBlurHash } from "./blurhash.js";
 
@@ -35,7 +36,10 @@ const MOVING_MS = 3000;
  * @typedef {import("./session.js").Slot} Slot
  */
 
-/** Fires `frame` (detail: id, at) when the first frame of a story is on the screen. */
+/**
+ * Fires `frame` (detail: id, at) when the first frame of a story is on the screen, and `arrived` when the slot that it was
+ * not given yet carries a picture.
+ */
 export class Side extends EventTarget {
   /**
    * What is shown; null shows the end.
@@ -180,6 +184,8 @@ export class Side extends EventTarget {
     this.#isLeft = false;
   }
 
+  #tellOfArrival = () => void this.dispatchEvent(new Event("arrived"));
+
   /** From now on only what the server says after the last request counts. */
   #awaitAnswer() {
     this.#needed = this.#requests?.said ?? 0;
@@ -198,8 +204,9 @@ export class Side extends EventTarget {
       this.#awaitAnswer();
     }
     if (video.srcObject !== slot.media) {
-      // An element that waits for its first picture holds back the document's load event, for ever if nothing comes.
+      // What is empty waits until the document has loaded, and what carries a stream until something comes.
       if (slot.stream === null && document.readyState !== "complete") return;
+      if (holdsLoading(slot.media)) return onceShowable(slot.media, this.#tellOfArrival);
       this.keepPicture();
       video.srcObject = slot.media;
       this.coverUp();
