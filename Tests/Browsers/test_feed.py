@@ -126,6 +126,21 @@ def test_a_preloaded_neighbour_is_moving_when_it_comes_into_view(browser: Browse
     page.close()
 
 
+def test_what_lies_behind_a_story_is_drawn_while_it_turns_alone(browser: Browser, studio: Studio) -> None:
+    page, order = begin(browser, studio)
+    wait_for_story(page, order[0])
+    wait_for_preload(page, order[1])
+    opacities = "() => [rostrum.cube.frontSide, rostrum.cube.backSide].map(({root}) => getComputedStyle(root).opacity)"
+    assert page.evaluate(opacities) == ["1", "0"]
+    middle, above = (PHONE.width / 2, PHONE.height * 0.7), (PHONE.width / 2, PHONE.height * 0.5)
+    page.drag(middle, above, lifts=False)
+    page.wait_for("() => rostrum.swipe.state === 'dragging'", what="a finger moves it")
+    assert page.evaluate(opacities) == ["1", "1"]
+    page.lift()
+    page.wait_for("() => rostrum.swipe.state === 'resting'", what="it rests")
+    assert page.evaluate(opacities) == ["1", "0"]
+
+
 def test_no_picture_is_ever_another_storys(browser: Browser, studio: Studio) -> None:
     page, order = begin(browser, studio)
     watch_colours(page, studio)
