@@ -14,7 +14,10 @@ from .patience import patient
 
 T = TypeVar("T")
 
+# What comes soon is asked for often; each question costs a browser and a test some milliseconds of a processor.
 POLL_SECONDS = 0.05
+# What does not is asked for after a tenth of the time that it is waited for already, and at least so often.
+RARE_POLL_SECONDS = 0.15
 # A finger that has rested for so long is not flung: more than twice what the page's gestures remember.
 REST_SECONDS = 0.2
 
@@ -38,14 +41,15 @@ def wait_until(condition: Callable[[], T], seconds: float, what: str | Callable[
     `seconds` are those of a machine with nothing else to do.
     """
     seconds = patient(seconds)
-    deadline = time.monotonic() + seconds
+    began = time.monotonic()
     while True:
         answer = condition()
         if answer:
             return answer
-        if time.monotonic() > deadline:
+        waited = time.monotonic() - began
+        if waited > seconds:
             raise TimeoutError(f"not within {seconds:g} s: {what() if callable(what) else what}")
-        time.sleep(POLL_SECONDS)
+        time.sleep(min(max(POLL_SECONDS, waited / 10), RARE_POLL_SECONDS))
 
 
 #: Where to click an element once it stands still. What is pressed there is looked at first: nothing but the element is.
