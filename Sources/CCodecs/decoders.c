@@ -23,8 +23,11 @@ static vpx_codec_iface_t *vpx_interface(enum ccodecs_format format) {
 }
 
 static int open_av(struct ccodecs_decoder *decoder) {
+    static const char *const names[] = {
+        [CCODECS_H264] = "h264", [CCODECS_AV1] = "libdav1d", [CCODECS_HEVC] = "hevc",
+    };
     av_log_set_level(AV_LOG_QUIET);
-    const AVCodec *codec = avcodec_find_decoder_by_name(decoder->format == CCODECS_H264 ? "h264" : "libdav1d");
+    const AVCodec *codec = avcodec_find_decoder_by_name(names[decoder->format]);
     if (codec == NULL) return CCODECS_UNSUPPORTED;
     decoder->av = avcodec_alloc_context3(codec);
     decoder->packet = av_packet_alloc();
@@ -42,7 +45,7 @@ struct ccodecs_decoder *ccodecs_decoder_open(enum ccodecs_format format, int max
     if (decoder == NULL) return NULL;
     decoder->format = format;
     decoder->maximum_side = maximum_side;
-    decoder->reorders = reorders && format == CCODECS_H264;
+    decoder->reorders = reorders && (format == CCODECS_H264 || format == CCODECS_HEVC);
     int result;
     if (format == CCODECS_VP8 || format == CCODECS_VP9) {
         vpx_codec_dec_cfg_t configuration = {.threads = 1};

@@ -110,6 +110,7 @@ int cmuxer_add_video(
     static const enum AVCodecID names[] = {
         [CMUXER_OPUS] = AV_CODEC_ID_OPUS, [CMUXER_VP8] = AV_CODEC_ID_VP8, [CMUXER_VP9] = AV_CODEC_ID_VP9,
         [CMUXER_H264] = AV_CODEC_ID_H264, [CMUXER_AV1] = AV_CODEC_ID_AV1,
+        [CMUXER_HEVC] = AV_CODEC_ID_HEVC,
     };
     AVStream *stream = avformat_new_stream(muxer->context, NULL);
     if (stream == NULL) return AVERROR(ENOMEM);

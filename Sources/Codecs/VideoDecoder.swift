@@ -1,7 +1,8 @@
 import CCodecs
 import Wire
 
-/// Decodes the frames of one video source: VP8 and VP9 by libvpx, H.264 and AV1 by libavcodec and dav1d.
+/// Decodes the frames of one video source: VP8 and VP9 by libvpx, H.264, HEVC and AV1 by libavcodec and
+/// dav1d.
 ///
 /// Its input is hostile: it belongs into a process that may die (`Transcoder`). Uses one thread, and refuses pictures
 /// beyond `maximumSide` before the library makes room for them; what slips through, because it is not told by a key
@@ -12,13 +13,13 @@ import Wire
     /// No frame has more bytes.
     package static let maximumFrameSize = 8 << 20
 
-    /// Which library decodes: libvpx, or libavcodec for H.264 and AV1.
+    /// Which library decodes: libvpx, or libavcodec for the others.
     package let codec: VideoCodec
     // Closed in `deinit`. The planes of a frame are the library's, until the next call: they are copied before.
     private let handle: OpaquePointer
 
-    /// - Parameter reorders: whether frames of H.264 may be shown in another order than they come (B-frames): a picture
-    ///   is held back until all that may be shown before it are there.
+    /// - Parameter reorders: whether frames of H.264 and HEVC may be shown in another order than they come (B-frames):
+    ///   a picture is held back until all that may be shown before it are there.
     /// - Throws: where the library cannot decode this codec here.
     package init(_ codec: VideoCodec, reorders: Bool = false) throws(CodecError) {
         let format: ccodecs_format =
@@ -27,6 +28,7 @@ import Wire
             case .vp9: CCODECS_VP9
             case .h264: CCODECS_H264
             case .av1: CCODECS_AV1
+            case .hevc: CCODECS_HEVC
             }
         guard let handle = unsafe ccodecs_decoder_open(format, Int32(Self.maximumSide), reorders ? 1 : 0)
         else {
@@ -42,8 +44,8 @@ import Wire
 
     /// Decodes one whole frame.
     ///
-    /// - Parameter frame: as RTP carries it, put together again; H.264 with start codes (Annex B), AV1 as units with
-    ///   sizes. With spatial layers, all layers of the frame.
+    /// - Parameter frame: as RTP carries it, put together again; H.264 and HEVC with start codes (Annex B), AV1 as
+    ///   units with sizes. With spatial layers, all layers of the frame.
     /// - Returns: nil where the frame shows nothing.
     package func decode(_ frame: [UInt8]) throws(CodecError) -> Picture? {
         try decode(frame, timestamp: 0)?.picture

@@ -35,9 +35,9 @@ package struct IngestSound: Equatable, Sendable {
 
 /// Makes of a publisher's pictures and sound what workers forward and what the transcoder decodes.
 ///
-/// H.264 goes through as it is, in RTP packets, or is to be converted where browsers do not show it; AAC goes on in
-/// frames. What viewers cannot be given is refused in words for whoever set up the encoder. Pure: knows neither
-/// sessions nor threads.
+/// H.264, VP9 and AV1 go through as they are, in RTP packets, or are to be converted where browsers do not show them,
+/// as HEVC is; AAC goes on in frames. What viewers cannot be given is refused in words for whoever set up the encoder.
+/// Pure: knows neither sessions nor threads.
 package struct IngestMedia: Sendable {
     /// What comes of a message, in order.
     package enum Effect: Equatable, Sendable {
@@ -65,9 +65,12 @@ package struct IngestMedia: Sendable {
     /// Whether there is a transcoder.
     private let isDecoding: Bool
     private var timeline = MediaTimeline()
-    private var packetizer: H264Packetizer
+    private var packetizer: PicturePacketizer
     private let timestampOffset: UInt32
-    private var video: AVCConfiguration?
+    private var video: IngestVideo?
+    /// As a picture said it whose configuration does not.
+    private var seenResolution: VideoResolution?
+    private var pictureNumber: UInt16 = 0
     /// Of the pictures that come; not known for sure before the first one.
     private var fitness: PictureFitness?
     private var audio: (bytes: [UInt8], configuration: AACConfiguration)?
@@ -95,7 +98,7 @@ package struct IngestMedia: Sendable {
     ///   - seed: random.
     package init(isDecoding: Bool, seed: UInt64) {
         self.isDecoding = isDecoding
-        packetizer = H264Packetizer(seed: seed)
+        packetizer = PicturePacketizer(seed: seed)
         timestampOffset = UInt32(truncatingIfNeeded: seed >> 16)
     }
 
@@ -107,13 +110,18 @@ package struct IngestMedia: Sendable {
         return advance(to: now)
     }
 
-    /// Takes in what decoders of the pictures that follow have to know; nil for what makes no sense.
-    mutating func configure(video found: AVCConfiguration?, at now: MonotonicTime) -> [Effect] {
+    /// Takes in what decoders of the pictures that follow have to know.
+    /// - Parameters:
+    ///   - record: the codec's configuration record, which may make no sense.
+    ///   - codec: one that is taken.
+    mutating func configure(
+        video record: Span<UInt8>, of codec: FLVVideoTag.Codec, at now: MonotonicTime
+    ) -> [Effect] {
         firstMedia = firstMedia ?? now
-        if let found {
+        if let found = try? IngestVideo(codec, parsing: record) {
             configure(video: found)
         } else {
-            refuse("The H.264 configuration makes no sense.")
+            refuse("The \(codec) configuration makes no sense.")
         }
         return advance(to: now)
     }
@@ -161,8 +169,11 @@ package struct IngestMedia: Sendable {
     }
 
     /// Pictures, or sound, come in a codec that viewers cannot be given.
-    static func refusal(ofVideo codec: some CustomStringConvertible) -> [Effect] {
-        [.refuse(.unsupported("\(codec) cannot be shown here: set the encoder to H.264 (AVC)."))]
+    /// - Parameter remedy: what the encoder can be set to.
+    static func refusal(
+        ofVideo codec: some CustomStringConvertible, remedy: String = "H.264 (AVC)"
+    ) -> [Effect] {
+        [.refuse(.unsupported("\(codec) cannot be shown here: set the encoder to \(remedy)."))]
     }
 
     /// The same of sound.
@@ -178,8 +189,13 @@ package struct IngestMedia: Sendable {
     /// The same of sound.
     mutating func measure(audio bytes: Int) { meter.noteAudio(bytes: bytes) }
 
-    private mutating func configure(video configuration: AVCConfiguration) {
+    private mutating func configure(video configuration: IngestVideo) {
         if formats?.hasVideo == false { tell(.cameTooLate(isAudio: false)) }
+        if formats?.codec.map({ $0 != configuration.codec }) ?? false {
+            return refuse(
+                "The codec changed while the stream was live: stop the encoder, and start it with the other one."
+            )
+        }
         video = configuration
         // Whoever is converted stays so: a decoder takes whatever comes.
         guard formats?.conversion == nil else { return }
@@ -190,16 +206,15 @@ package struct IngestMedia: Sendable {
     private mutating func judge(_ found: PictureFitness) {
         fitness = found
         switch found {
-        case .asItIs, .unlessReordered: break
+        case .asItIs, .unlessReordered, .unlessContradicted: break
         case .converted(let conversion):
             if !isDecoding {
                 refuse(conversion.refusal(because: "the transcoder, which would make it anew, is off here"))
             } else if formats?.hasVideo == true {
                 refuse(conversion.refusal(because: "this began while the stream was live"))
             }
-        case .never(let profile):
-            let why = "this kind cannot be decoded here"
-            refuse(IngestConversion.profile(profile).refusal(because: why))
+        case .never(let conversion):
+            refuse(conversion.refusal(because: "this kind cannot be decoded here"))
         }
     }
 
@@ -224,29 +239,46 @@ package struct IngestMedia: Sendable {
         _ bytes: Span<UInt8>, _ timing: PictureTiming, isKeyFrame: Bool, _ place: MediaTimeline.Place
     ) {
         guard let video else { return }
+        guard let head = try? video.head(of: bytes, isKeyFrame: isKeyFrame) else {
+            // What refers to it would be wrong, too.
+            needsKeyFrame = true
+            return
+        }
+        let isKeyFrame = head.isKeyFrame
         if isKeyFrame {
             needsKeyFrame = false
             noteKeyFrame(at: place.media)
         }
         guard !needsKeyFrame else { return }
+        note(head)
         let shown = place.media + Int64(timing.delay)
         noteOrder(timing, decoded: place.media, shown: shown, isKeyFrame: isKeyFrame)
         let timestamp = UInt32(truncatingIfNeeded: shown &* 90) &+ timestampOffset
         var isConverted = false
         if case .converted? = fitness { isConverted = true }
         guard
-            let packets = try? packetizer.packets(
-                of: bytes, video, timestamp: timestamp, needsParameters: isConverted && isKeyFrame)
+            let payloads = try? video.payloads(
+                of: bytes, head, isConverted: isConverted, number: pictureNumber)
         else {
-            // What refers to it would be wrong, too.
             needsKeyFrame = true
             return
         }
+        let packets = packetizer.packets(of: payloads, timestamp: timestamp)
         guard !packets.isEmpty else { return }
+        pictureNumber &+= 1
         let picture = IngestPicture(
             packets: packets, timestamp: timestamp, isKeyFrame: isKeyFrame,
             captured: place.captured + .milliseconds(min(max(timing.delay, 0), Self.longestDelay)))
         give(.picture(picture), size: picture.size)
+    }
+
+    /// Takes in what a picture says of itself.
+    private mutating func note(_ head: IngestVideo.Head) {
+        seenResolution = head.resolution ?? seenResolution
+        guard let video, fitness == .unlessContradicted || head.contradicts else { return }
+        if case .converted? = fitness { return }
+        // Whatever it is exactly, the decoder finds out.
+        judge(head.contradicts ? .converted(.colours(video.codec)) : .asItIs)
     }
 
     /// Finds out whether pictures are shown in another order than they come.
@@ -334,7 +366,9 @@ package struct IngestMedia: Sendable {
         }
         var conversion: IngestConversion?
         if case .converted(let reason)? = fitness { conversion = reason }
-        let formats = IngestFormats(video: video, audio: audio?.configuration, conversion: conversion)
+        let formats = IngestFormats(
+            video: video, resolution: video?.resolution ?? seenResolution, audio: audio?.configuration,
+            conversion: conversion)
         self.formats = formats
         meter.begin(at: now)
         effects.append(.begin(formats))
@@ -347,37 +381,9 @@ package struct IngestMedia: Sendable {
         let hasWaited = firstMedia.map { now >= $0 + Self.patience } ?? false
         guard video != nil || audio != nil else { return isSoundLeftOut && hasWaited }
         if hasWaited { return true }
-        if video != nil, fitness == .unlessReordered { return false }
+        if video != nil, fitness?.awaitsPicture == true { return false }
         if video != nil, audio != nil || !isDecoding { return true }
         guard let expected else { return false }
         return (!expected.video || video != nil) && (!expected.audio || audio != nil || !isDecoding)
-    }
-}
-
-/// What a publisher sends, as it is known before the first picture.
-package struct IngestFormats: Equatable, Sendable {
-    /// Whether there are pictures, which are H.264.
-    package let hasVideo: Bool
-    /// Whether there is sound, which is AAC.
-    package let hasAudio: Bool
-    /// Nil without a picture, and where its size is not told.
-    package let resolution: VideoResolution?
-    /// `profile_idc`; nil without a picture.
-    package let profile: UInt8?
-    /// Nil for a picture that goes on as it is.
-    package let conversion: IngestConversion?
-    /// In hertz; nil without sound.
-    package let sampleRate: Int?
-    /// Of the sound; 0 where it is not told.
-    package let channels: Int?
-
-    init(video: AVCConfiguration?, audio: AACConfiguration?, conversion: IngestConversion?) {
-        hasVideo = video != nil
-        hasAudio = audio != nil
-        resolution = video?.pictures?.resolution
-        profile = video?.profile
-        self.conversion = conversion
-        sampleRate = audio?.sampleRate
-        channels = audio?.channels
     }
 }

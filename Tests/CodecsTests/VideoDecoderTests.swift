@@ -4,7 +4,7 @@ import Testing
 import Wire
 
 @Suite struct `A video decoder` {
-    static let codecs: [VideoCodec] = [.vp8, .vp9, .h264, .av1]
+    static let codecs: [VideoCodec] = [.vp8, .vp9, .h264, .av1, .hevc]
 
     @Test(arguments: codecs) func `shows the colours that were sent`(_ codec: VideoCodec) throws {
         let decoder = try VideoDecoder(codec)

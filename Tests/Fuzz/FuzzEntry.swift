@@ -14,6 +14,7 @@ package struct FuzzEntry: Sendable {
         FuzzEntry(name: "DataChannel", run: fuzzDataChannel),
         FuzzEntry(name: "DataChannelTable", run: fuzzDataChannelTable),
         FuzzEntry(name: "EBML", run: fuzzEBML),
+        FuzzEntry(name: "FLV", run: fuzzFLV),
         FuzzEntry(name: "FragmentIndex", run: fuzzFragmentIndex),
         FuzzEntry(name: "Framing", run: fuzzFraming),
         FuzzEntry(name: "Interaction", run: fuzzInteraction),

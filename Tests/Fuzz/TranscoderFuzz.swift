@@ -28,7 +28,7 @@ func fuzzTranscoder(_ input: Span<UInt8>) {
     guard let header = try? RTPHeader(parsing: input),
         let payload = try? input.bytes(header.payloadRange)
     else { return }
-    for codec in [VideoCodec.vp8, .vp9, .h264, .av1] {
+    for codec in [VideoCodec.vp8, .vp9, .h264, .av1, .hevc] {
         _ = try? FrameDepacketizer.frame(codec, [payload, Array(payload.dropFirst(7)), payload])
     }
     assemble(payload)

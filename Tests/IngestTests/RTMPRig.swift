@@ -24,12 +24,19 @@ struct RTMPRig {
             messages.filter { $0.kind == .command }.compactMap { try? RTMPCommand(parsing: $0.payload.span) }
         }
 
+        /// What is announced in an answer to `connect`.
+        var fourCCs: [String] {
+            guard case .array(let names)? = commands.first?.object[name: "fourCcList"] else { return [] }
+            return names.compactMap(\.text)
+        }
+
         /// Of the first command that tells a status.
         var status: String? { commands.lazy.compactMap { $0.arguments.first?[name: "code"]?.text }.first }
     }
 
-    init() {
-        session = RTMPSession(random: [UInt8](repeating: 7, count: RTMPHandshake.randomLength), at: now)
+    init(isDecoding: Bool = true) {
+        session = RTMPSession(
+            random: [UInt8](repeating: 7, count: RTMPHandshake.randomLength), isDecoding: isDecoding, at: now)
     }
 
     mutating func receive(_ bytes: [UInt8]) -> Outcome { outcome(of: session.receive(bytes.span, at: now)) }

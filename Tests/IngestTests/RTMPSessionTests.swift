@@ -7,6 +7,13 @@ import Wire
 @Suite struct RTMPSessionTests {
     private var rig = RTMPRig()
 
+    @Test mutating func `announces no codec that only a transcoder makes something of, where there is none`()
+    {
+        rig = RTMPRig(isDecoding: false)
+        _ = rig.receive(RTMPRig.greeting)
+        #expect(rig.receive(RTMPRig.connect()).fourCCs == ["avc1", "av01", "vp09"])
+    }
+
     @Test mutating func `leads an encoder to the question whether it may publish`() {
         #expect(rig.receive(RTMPRig.greeting).end == nil)
         let connected = rig.receive(RTMPRig.connect())
@@ -14,6 +21,7 @@ import Wire
         #expect(connected.commands.map(\.name) == ["_result"])
         #expect(connected.commands.first?.transaction == 1)
         #expect(connected.status == "NetConnection.Connect.Success")
+        #expect(connected.fourCCs == ["avc1", "av01", "vp09", "hvc1"])
         for name in ["releaseStream", "FCPublish"] {
             let answer = rig.receive(
                 RTMPCommand(name, transaction: 2, object: .null, [.string("talk")]))

@@ -25,27 +25,33 @@ package enum SampleVideo {
             case .vp8: ["-c:v", "libvpx", "-deadline", "realtime", "-cpu-used", "8", "-b:v", "1M"]
             case .vp9: ["-c:v", "libvpx-vp9", "-deadline", "realtime", "-cpu-used", "8", "-b:v", "1M"]
             case .h264: ["-c:v", "libx264", "-tune", "zerolatency", "-x264-params", "aud=1:bframes=0"]
+            case .hevc:
+                ["-c:v", "libx265", "-preset", "ultrafast", "-x265-params", "aud=1:bframes=0:log-level=none"]
             case .av1: ["-c:v", "libaom-av1", "-usage", "realtime", "-cpu-used", "8", "-b:v", "1M"]
             }
         let bytes = try ffmpeg(
             input(width: width, height: height, crop: crop)
                 + ["-frames:v", "\(count)", "-pix_fmt", "yuv420p", "-g", "\(group)"] + encoder
-                + ["-f", codec == .h264 ? "h264" : "ivf", "-"])
-        return codec == .h264 ? accessUnits(bytes) : ivfFrames(bytes)
+                + ["-f", codec == .h264 ? "h264" : codec == .hevc ? "hevc" : "ivf", "-"])
+        return switch codec {
+        case .h264: accessUnits(bytes) { $0 & 0x1F == 9 }
+        case .hevc: accessUnits(bytes) { $0 >> 1 & 0x3F == 35 }
+        case .vp8, .vp9, .av1: ivfFrames(bytes)
+        }
     }
 
     /// Frames of H.264 in high profile, each with three B-frames after it in one order and before it in the other
     /// (I P B B B P B B B), which grow brighter; the first is a key frame.
     package static func reorderedFrames(count: Int) throws -> [[UInt8]] {
-        accessUnits(
-            try ffmpeg([
-                "-f", "lavfi", "-i",
-                "color=c=black:s=320x180:r=30,format=yuv420p,geq=lum='mod(16+N*8\\,232)':cb=128:cr=128",
-                "-frames:v", "\(count)", "-g", "300", "-c:v", "libx264", "-profile:v", "high", "-preset",
-                "fast",
-                "-x264-params", "aud=1:bframes=3:b-adapt=0:b-pyramid=none:scenecut=0:sliced-threads=0", "-f",
-                "h264", "-",
-            ]))
+        let bytes = try ffmpeg([
+            "-f", "lavfi", "-i",
+            "color=c=black:s=320x180:r=30,format=yuv420p,geq=lum='mod(16+N*8\\,232)':cb=128:cr=128",
+            "-frames:v", "\(count)", "-g", "300", "-c:v", "libx264", "-profile:v", "high", "-preset",
+            "fast",
+            "-x264-params", "aud=1:bframes=3:b-adapt=0:b-pyramid=none:scenecut=0:sliced-threads=0", "-f",
+            "h264", "-",
+        ])
+        return accessUnits(bytes) { $0 & 0x1F == 9 }
     }
 
     /// What ffmpeg writes on its standard output.
@@ -96,11 +102,11 @@ package enum SampleVideo {
         return frames
     }
 
-    /// Cuts a stream before each access unit delimiter.
-    private static func accessUnits(_ stream: [UInt8]) -> [[UInt8]] {
+    /// Cuts a stream before each access unit delimiter, which its first byte tells.
+    private static func accessUnits(_ stream: [UInt8], isDelimiter: (UInt8) -> Bool) -> [[UInt8]] {
         var starts: [Int] = []
         for place in stream.indices.dropLast(4)
-        where stream[place..<(place + 4)].elementsEqual([0, 0, 0, 1]) && stream[place + 4] & 0x1F == 9 {
+        where stream[place..<(place + 4)].elementsEqual([0, 0, 0, 1]) && isDelimiter(stream[place + 4]) {
             starts.append(place)
         }
         return zip(starts, starts.dropFirst() + [stream.count]).map { Array(stream[$0..<$1]) }

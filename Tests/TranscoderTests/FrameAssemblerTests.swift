@@ -152,7 +152,7 @@ import Wire
         #expect(frame == [1, 2, 3, marker, 2, 0, 0, 0, 1, 0, 0, 0, marker])
     }
 
-    @Test(arguments: [VideoCodec.vp8, .vp9, .h264, .av1], 0..<10)
+    @Test(arguments: [VideoCodec.vp8, .vp9, .h264, .av1, .hevc], 0..<10)
     func `survives anything`(_ codec: VideoCodec, seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         for _ in 0..<500 {

@@ -67,7 +67,7 @@ private func payloads(_ codec: VideoCodec, _ frame: [UInt8]) -> [[UInt8]] {
     switch codec {
     case .vp8: [[0x10] + frame]
     case .vp9: [[0x0C] + frame]
-    case .h264: [Array(frame.dropFirst(4))]
+    case .h264, .hevc: [Array(frame.dropFirst(4))]
     // The whole temporal unit is one element, which is what a sender must not do, but says the same.
     case .av1: [[0x18] + frame.dropFirst(2)]
     }

@@ -30,7 +30,7 @@ import Wire
             return end
                 + (try descriptor.write(
                     pictureID: 9, tl0PictureIndex: 1, copying: payload, into: &span, at: end))
-        case .h264, .av1:
+        case .h264, .av1, .hevc:
             return end
         }
     }

@@ -11,10 +11,10 @@
 
 // Decoders
 
-enum ccodecs_format { CCODECS_VP8 = 0, CCODECS_VP9 = 1, CCODECS_H264 = 2, CCODECS_AV1 = 3 };
+enum ccodecs_format { CCODECS_VP8 = 0, CCODECS_VP9 = 1, CCODECS_H264 = 2, CCODECS_AV1 = 3, CCODECS_HEVC = 4 };
 enum ccodecs_layout { CCODECS_I420 = 0, CCODECS_I422 = 1, CCODECS_I444 = 2, CCODECS_I010 = 3 };
 
-/// A decoder of libvpx (VP8, VP9) or libavcodec (H.264 its own, AV1 by dav1d), with one thread.
+/// A decoder of libvpx (VP8, VP9) or libavcodec (H.264 and HEVC its own, AV1 by dav1d), with one thread.
 struct ccodecs_decoder;
 
 /// What a decoder shows; good until its next call.
@@ -35,10 +35,10 @@ enum {
     CCODECS_UNSUPPORTED = -3,
 };
 
-/// @param reorders whether frames may be shown in another order than they come, which costs time; of H.264 alone.
+/// @param reorders whether frames may be shown in another order than they come, which costs time; of H.264 and HEVC alone.
 /// @return null if the library has no such decoder.
 struct ccodecs_decoder *ccodecs_decoder_open(enum ccodecs_format format, int maximum_side, int reorders);
-/// Decodes one frame, in the format that RTP carries (H.264 with start codes, AV1 with sizes).
+/// Decodes one frame, in the format that RTP carries (H.264 and HEVC with start codes, AV1 with sizes).
 /// @param timestamp any number, which comes out with the picture.
 /// @return 1 with a picture, 0 without one, or negative.
 int ccodecs_decoder_decode(

@@ -13,6 +13,7 @@ typedef enum {
     CMUXER_VP9,
     CMUXER_H264,
     CMUXER_AV1,
+    CMUXER_HEVC,
 } cmuxer_codec;
 
 typedef enum {

@@ -73,7 +73,7 @@ package enum PayloadDescriptor: Equatable, Sendable {
         switch codec {
         case .vp8: self = .vp8(try VP8Descriptor(parsing: payload))
         case .vp9: self = .vp9(try VP9Descriptor(parsing: payload))
-        case .h264, .av1: self = .none
+        case .h264, .av1, .hevc: self = .none
         }
     }
 

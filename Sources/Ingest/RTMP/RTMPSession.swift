@@ -55,6 +55,8 @@ package struct RTMPSession: Sendable {
     /// Of the handshake.
     private var collected: [UInt8] = []
     private let random: [UInt8]
+    /// Whether there is a transcoder.
+    private let isDecoding: Bool
     private var reader = RTMPChunkReader(messageLimit: commandLength)
     private var writer = RTMPChunkWriter()
     private var output: [UInt8] = []
@@ -70,9 +72,12 @@ package struct RTMPSession: Sendable {
     private var acknowledged: UInt32 = 0
     private var peerWindow = window
 
-    /// - Parameter random: at least `RTMPHandshake.randomLength` bytes.
-    package init(random: [UInt8], at now: MonotonicTime) {
+    /// - Parameters:
+    ///   - random: at least `RTMPHandshake.randomLength` bytes.
+    ///   - isDecoding: whether there is a transcoder, by which more codecs are taken.
+    package init(random: [UInt8], isDecoding: Bool = true, at now: MonotonicTime) {
         self.random = random
+        self.isDecoding = isDecoding
         began = now
         lastReceived = now
     }
@@ -218,6 +223,10 @@ package struct RTMPSession: Sendable {
         writer.setChunkSize(Self.chunkSize, in: &output)
         let properties = AMF0Value.object([
             .init("fmsVer", .string("FMS/3,0,1,123")), .init("capabilities", .number(31)),
+            // What may come with a FourCC (Enhanced RTMP v1, "Enhancing NetConnection connect Command").
+            .init(
+                "fourCcList",
+                .array(IngestMedia.fourCCs(isDecoding: isDecoding).map { .string($0) })),
         ])
         let information = AMF0Value.object([
             .init("level", .string("status")), .init("code", .string("NetConnection.Connect.Success")),

@@ -58,7 +58,7 @@ package struct TransportStreamMedia: Sendable {
         var effects: [IngestMedia.Effect] = []
         if let record = picture.configurationRecord, record != videoRecord {
             videoRecord = record
-            effects += media.configure(video: try? AVCConfiguration(parsing: record.span), at: now)
+            effects += media.configure(video: record.span, of: .h264, at: now)
         }
         guard let presentation = packet.presentation, let decoding = packet.decoding else {
             media.losePicture()

@@ -12,15 +12,15 @@ struct IngestInlet: Sendable {
         let audio: Int?
         let video: Int?
         let plans: [SourcePlan]
-        /// Whether pictures are made anew.
-        let isConverted: Bool
+        /// Of pictures that are made anew; nil where none are.
+        let converted: VideoCodec?
 
         init(_ formats: IngestFormats) {
             audio = formats.hasAudio ? 0 : nil
             video = formats.hasVideo ? (formats.hasAudio ? 1 : 0) : nil
-            isConverted = formats.conversion != nil
-            let video = isConverted ? Self.convertedPlan : Self.videoPlan
-            plans = (formats.hasAudio ? [Self.audioPlan] : []) + (formats.hasVideo ? [video] : [])
+            converted = formats.conversion == nil ? nil : formats.codec
+            let video = converted == nil ? formats.codec.flatMap(Self.plan) : Self.convertedPlan
+            plans = (formats.hasAudio ? [Self.audioPlan] : []) + (video.map { [$0] } ?? [])
         }
 
         /// As the transcoder makes it.
@@ -28,13 +28,24 @@ struct IngestInlet: Sendable {
             mid: "a", kind: .audio, formats: [MediaFormat(codec: .opus, payloadType: 111)])
         private static let convertedPlan = SourcePlan(
             mid: "v", kind: .video, formats: [MediaFormat(codec: .vp8, payloadType: 96)])
-        private static let videoPlan = SourcePlan(
-            mid: "v", kind: .video,
-            formats: [
-                MediaFormat(
-                    codec: .h264(packetizationMode: 1), payloadType: H264Packetizer.payloadType)
-            ],
-            answersKeyFrameRequests: false)
+
+        /// Of pictures that go on as they come; nil for those that never do.
+        private static func plan(of codec: VideoCodec) -> SourcePlan? {
+            let codec: MediaCodec? =
+                switch codec {
+                case .vp8: .vp8
+                case .vp9: .vp9(profile: 0)
+                case .h264: .h264(packetizationMode: 1)
+                case .av1: .av1
+                case .hevc: nil
+                }
+            return codec.map { codec in
+                SourcePlan(
+                    mid: "v", kind: .video,
+                    formats: [MediaFormat(codec: codec, payloadType: PicturePacketizer.payloadType)],
+                    answersKeyFrameRequests: false)
+            }
+        }
     }
 
     let session: SessionID

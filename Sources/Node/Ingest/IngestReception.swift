@@ -100,6 +100,6 @@ final class IngestReception {
         pictures.take(picture, at: now)
         guard pictures.isHopeless else { return nil }
         return .unsupported(
-            "The picture cannot be decoded here: set the encoder's profile to baseline, main or high.")
+            "The picture cannot be decoded here: set the encoder to H.264 of profile baseline, main or high.")
     }
 }

@@ -28,9 +28,9 @@ package struct IngestStatus: Equatable, Sendable {
 
     package var json: JSON {
         var video = JSON.null
-        if formats.hasVideo {
+        if let codec = formats.codec {
             video = .object([
-                "codec": .string("H.264"), "profile": formats.profile.map { .integer(Int($0)) } ?? .null,
+                "codec": .string(codec.name), "profile": formats.profile.map { .integer(Int($0)) } ?? .null,
                 "width": formats.resolution.map { .integer($0.width) } ?? .null,
                 "height": formats.resolution.map { .integer($0.height) } ?? .null,
                 "framesPerSecond": .number((report.framesPerSecond * 10).rounded() / 10),

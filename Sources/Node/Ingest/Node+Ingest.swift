@@ -94,7 +94,7 @@ extension Node {
                 "\(connection.protocolName).publishing",
                 [
                     "stream": admission.request.stream, "session": session.label,
-                    "video": formats.hasVideo ? "H.264" : "none",
+                    "video": formats.codec?.name ?? "none",
                     "width": formats.resolution?.width ?? 0, "height": formats.resolution?.height ?? 0,
                     "profile": formats.profile.map(Int.init) ?? 0, "audio": formats.hasAudio ? "AAC" : "none",
                     "converted": formats.conversion != nil,

@@ -3,7 +3,7 @@ import Ingest
 import Transcoder
 import Wire
 
-/// Has the transcoder make of one publisher's H.264 what browsers show.
+/// Has the transcoder make of one publisher's pictures what browsers show.
 ///
 /// What came since the latest key frame is kept: an encoder cannot be asked for another one, and when the
 /// transcoder dies, the next one goes on from there. Used by the thread that reads what the publisher sends.
@@ -12,14 +12,16 @@ final class PictureConversion {
     private static let keptLimit = 8 << 20
 
     private let job: IngestJob
+    private let codec: InputCodec
     private var kept: [(picture: IngestPicture, arrival: MonotonicTime)] = []
     private var keptBytes = 0
 
     /// - Returns: nil where nothing is decoded, or no picture comes that has to be.
     init?(_ inlet: IngestInlet) {
-        guard let transcoder = inlet.transcoder, inlet.sources.isConverted else { return nil }
+        guard let transcoder = inlet.transcoder, let converted = inlet.sources.converted else { return nil }
+        codec = InputCodec(converted)
         job = IngestJob(
-            .conversion, from: .picture(inlet.session), .h264, by: transcoder,
+            .conversion, from: .picture(inlet.session), codec, by: transcoder,
             retryInterval: .milliseconds(250)
         ) { inlet.send(converted: $0) }
     }
@@ -57,7 +59,7 @@ final class PictureConversion {
         for (index, packet) in picture.packets.enumerated() {
             let input = InputPacket(
                 sequenceNumber: 0, timestamp: picture.timestamp, marker: index == picture.packets.count - 1,
-                codec: .h264, isEntryPoint: picture.isKeyFrame && index == 0, arrival: arrival,
+                codec: codec, isEntryPoint: picture.isKeyFrame && index == 0, arrival: arrival,
                 captured: picture.captured)
             job.feed(input, payload: packet.span.extracting(RTPHeader.fixedLength..<packet.count))
         }

@@ -19,7 +19,7 @@ final class RTMPConversation: StreamConversation {
         let random = SecureRandom()
         var bytes: [UInt8] = []
         while bytes.count < RTMPHandshake.randomLength { bytes.append(bigEndian: random.next()) }
-        session = RTMPSession(random: bytes, at: now)
+        session = RTMPSession(random: bytes, isDecoding: isDecoding, at: now)
         reception = IngestReception(remote: remote, isDecoding: isDecoding, seed: random.next(), tell: tell)
     }
 

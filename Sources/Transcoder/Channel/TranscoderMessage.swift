@@ -51,6 +51,8 @@ package enum InputCodec: UInt8, Sendable {
     case av1 = 4
     /// Of publishers by RTMP, to be made Opus of.
     case aac = 5
+    /// The same, to be made VP8 of.
+    case hevc = 6
 
     /// Nil for audio.
     package var video: VideoCodec? {
@@ -60,6 +62,7 @@ package enum InputCodec: UInt8, Sendable {
         case .vp9: .vp9
         case .h264: .h264
         case .av1: .av1
+        case .hevc: .hevc
         }
     }
 
@@ -72,6 +75,7 @@ package enum InputCodec: UInt8, Sendable {
             case .vp9: .vp9
             case .h264: .h264
             case .av1: .av1
+            case .hevc: .hevc
             }
     }
 }

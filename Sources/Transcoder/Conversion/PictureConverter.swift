@@ -12,8 +12,8 @@ protocol ReorderingDecoder: AnyObject {
 
 extension VideoDecoder: ReorderingDecoder {}
 
-/// Makes VP8 of a publisher's H.264 that browsers do not show: packets in as they come, packets out in the order in
-/// which pictures are shown.
+/// Makes VP8 of a publisher's pictures that browsers do not show: packets in as they come, packets out in the order in
+/// which they are shown.
 ///
 /// Time stamps and capture times stay, so that sound stays with the picture. Who falls behind decodes all and encodes
 /// less: pictures become fewer, not later. Pure: time is a parameter.
@@ -38,7 +38,7 @@ final class PictureConverter {
         let arrival: MonotonicTime
     }
 
-    private let makeDecoder: () -> (any ReorderingDecoder)?
+    private let makeDecoder: (VideoCodec) -> (any ReorderingDecoder)?
     private var assembler = FrameAssembler()
     private var clock = MediaClock(rate: 90_000)
     /// Nil before a key frame, and after a failure.
@@ -56,8 +56,8 @@ final class PictureConverter {
 
     /// - Parameters:
     ///   - seed: sets SSRC and first numbers; another one for each life of a converter.
-    ///   - makeDecoder: what libraries do for it, or a test.
-    init(seed: UInt64, makeDecoder: @escaping () -> (any ReorderingDecoder)?) {
+    ///   - makeDecoder: what libraries do for it, or a test; nil of a codec for which there is none.
+    init(seed: UInt64, makeDecoder: @escaping (VideoCodec) -> (any ReorderingDecoder)?) {
         packets = PacketMaker(seed: seed, kind: .video)
         self.makeDecoder = makeDecoder
     }
@@ -83,7 +83,9 @@ final class PictureConverter {
         if frame.isKeyFrame {
             // Viewers can begin wherever they could with what was sent.
             isKeyFrameWanted = true
-            decoder = decoder ?? makeDecoder()
+            decoder = decoder ?? makeDecoder(frame.codec)
+            // Another frame would change nothing.
+            if decoder == nil { failures = Self.failureLimit }
         }
         guard let decoder else { return [] }
         let timestamp = clock.extend(frame.timestamp)

@@ -2,8 +2,8 @@ import Wire
 
 /// Puts the payloads of one frame's packets together again, into what decoders take.
 ///
-/// H.264 becomes a stream with start codes (Annex B), AV1 a series of units with sizes, VP8 and VP9 lose what RTP put
-/// before them. What makes no sense is left out or refused; nothing here trusts a byte.
+/// H.264 and HEVC become a stream with start codes (Annex B), AV1 a series of units with sizes, VP8 and VP9 lose what
+/// RTP put before them. What makes no sense is left out or refused; nothing here trusts a byte.
 package enum FrameDepacketizer {
     /// - Parameter payloads: in order, none missing.
     package static func frame(_ codec: VideoCodec, _ payloads: [[UInt8]]) throws(WireError) -> [UInt8] {
@@ -12,6 +12,7 @@ package enum FrameDepacketizer {
         case .vp9: try vp9(payloads)
         case .h264: try h264(payloads)
         case .av1: try av1(payloads)
+        case .hevc: try hevc(payloads)
         }
     }
 
@@ -75,6 +76,30 @@ package enum FrameDepacketizer {
                     frame.append(header & 0xE0 | fragment & 0x1F)
                 }
                 frame += payload[2...]
+            default: continue
+            }
+        }
+        return frame
+    }
+
+    /// What packs several units into a payload is not read: only what is made here comes this way.
+    /// - Source: RFC 7798 §4.4.1 (single), §4.4.3 (fragments).
+    private static func hevc(_ payloads: [[UInt8]]) throws(WireError) -> [UInt8] {
+        let startCode: [UInt8] = [0, 0, 0, 1]
+        var frame: [UInt8] = []
+        for payload in payloads {
+            guard let header = payload.first else { continue }
+            switch header >> 1 & 0x3F {
+            case 0...47:
+                frame += startCode
+                frame += payload
+            case 49:
+                let (layer, fragment) = (try payload.span.uint8(at: 1), try payload.span.uint8(at: 2))
+                if fragment & 0x80 != 0 {
+                    frame += startCode
+                    frame += [header & 0x81 | (fragment & 0x3F) << 1, layer]
+                }
+                frame += payload[3...]
             default: continue
             }
         }

@@ -4,7 +4,7 @@ import Codecs
 import Foundation
 import Wire
 
-/// Makes VP8 of one publisher's H.264, on a thread of its own.
+/// Makes VP8 of one publisher's pictures, on a thread of its own.
 ///
 /// A command, of no bytes, asks for a key frame. Its one report, of one byte, says that nothing can be decoded.
 final class ConversionJob: TranscoderJob {
@@ -39,8 +39,8 @@ final class ConversionJob: TranscoderJob {
                 switch item {
                 case .command: converter?.requestKeyFrame()
                 case .open(_, let source):
-                    converter = PictureConverter(seed: SystemRandomNumberGenerator().seed) {
-                        (try? VideoDecoder(.h264, reorders: true)).map {
+                    converter = PictureConverter(seed: SystemRandomNumberGenerator().seed) { codec in
+                        (try? VideoDecoder(codec, reorders: true)).map {
                             RegisteredReorderingDecoder($0, of: source, in: environment.register)
                         }
                     }

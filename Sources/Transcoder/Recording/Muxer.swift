@@ -124,6 +124,7 @@ package enum RecordingContainer: UInt8, Sendable {
         case .vp8: CMUXER_VP8
         case .vp9: CMUXER_VP9
         case .h264: CMUXER_H264
+        case .hevc: CMUXER_HEVC
         case .av1: CMUXER_AV1
         }
     }

@@ -5,7 +5,8 @@ enum StreamHeader {
     /// - Parameter frame: as decoders take it.
     static func header(_ codec: VideoCodec, of frame: [UInt8]) -> [UInt8] {
         switch codec {
-        case .vp8, .vp9: []
+        // Nobody writes HEVC to a file.
+        case .vp8, .vp9, .hevc: []
         case .h264: parameterSets(of: frame)
         case .av1: sequenceHeader(of: frame)
         }

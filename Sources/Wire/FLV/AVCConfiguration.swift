@@ -51,6 +51,12 @@ package struct AVCConfiguration: Equatable, Sendable {
 
     /// Where the units of a picture lie, each with its header byte; empty ones are left out.
     package func units(in bytes: Span<UInt8>) throws(WireError) -> [Range<Int>] {
+        try Self.units(in: bytes, lengthSize: lengthSize)
+    }
+
+    /// The same for others that write units so.
+    /// - Parameter lengthSize: 1, 2 or 4.
+    static func units(in bytes: Span<UInt8>, lengthSize: Int) throws(WireError) -> [Range<Int>] {
         var units: [Range<Int>] = []
         var offset = 0
         while offset < bytes.count {
@@ -64,7 +70,7 @@ package struct AVCConfiguration: Equatable, Sendable {
             guard length <= bytes.count - start else { throw .truncated }
             offset = start + length
             guard length > 0 else { continue }
-            guard units.count < Self.unitLimit else { throw .invalid(.avcUnits) }
+            guard units.count < unitLimit else { throw .invalid(.avcUnits) }
             units.append(start..<offset)
         }
         return units

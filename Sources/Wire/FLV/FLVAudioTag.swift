@@ -18,7 +18,7 @@ package struct FLVAudioTag: Equatable, Sendable {
             case .numbered(7), .numbered(8): "G.711"
             case .numbered(11): "Speex"
             case .numbered(let number): "codec \(number)"
-            case .named(let name): "codec \(String(name, radix: 16))"
+            case .named(let name): "codec \(FLVVideoTag.text(ofFourCC: name))"
             }
         }
     }

@@ -23,7 +23,7 @@ package struct FLVVideoTag: Equatable, Sendable {
             case .vp9: "VP9"
             case .vp8: "VP8"
             case .numbered(let number): "codec \(number)"
-            case .named(let name): "codec \(String(name, radix: 16))"
+            case .named(let name): "codec \(FLVVideoTag.text(ofFourCC: name))"
             }
         }
     }
@@ -31,6 +31,8 @@ package struct FLVVideoTag: Equatable, Sendable {
     package let codec: Codec
     package let content: FLVContent
     package let isKeyFrame: Bool
+    /// Whether it holds no picture but a word to players, whatever the codec.
+    package let isCommand: Bool
     /// From decoding to showing, in milliseconds.
     package let compositionTime: Int32
     package let body: Range<Int>
@@ -42,9 +44,24 @@ package struct FLVVideoTag: Equatable, Sendable {
         static let command: UInt8 = 5
     }
 
+    /// - Source: Enhanced RTMP v1, `PacketType`.
+    private enum PacketType {
+        static let sequenceStart: UInt8 = 0
+        /// Pictures of H.264 and HEVC behind their composition time.
+        static let codedFrames: UInt8 = 1
+        /// Pictures that are shown when they are decoded.
+        static let codedFramesX: UInt8 = 3
+        static let metadata: UInt8 = 4
+    }
+
+    /// Whether a body has the header with a FourCC.
+    package static func isEnhanced(_ bytes: Span<UInt8>) -> Bool {
+        bytes.isEmpty ? false : bytes[0] & 0x80 != 0
+    }
+
     package init(parsing bytes: Span<UInt8>) throws(WireError) {
         let first = try bytes.uint8(at: 0)
-        if first & 0x80 != 0 {
+        if Self.isEnhanced(bytes) {
             try self.init(enhanced: first, bytes)
         } else {
             try self.init(plain: first, bytes)
@@ -54,6 +71,7 @@ package struct FLVVideoTag: Equatable, Sendable {
     private init(plain first: UInt8, _ bytes: Span<UInt8>) throws(WireError) {
         let frameType = first >> 4
         isKeyFrame = frameType == FrameType.key
+        isCommand = frameType == FrameType.command
         switch first & 0x0F {
         case 7: codec = .h264
         // Not Adobe's, but common in China.
@@ -81,13 +99,22 @@ package struct FLVVideoTag: Equatable, Sendable {
         let frameType = first >> 4 & 7
         let packet = first & 0x0F
         isKeyFrame = frameType == FrameType.key
+        isCommand = frameType == FrameType.command && packet != PacketType.metadata
+        guard !isCommand else {
+            // Version 2 has the command where version 1 has a FourCC.
+            codec = (try? bytes.uint32(at: 1)).map { Codec(fourCC: $0) } ?? .named(0)
+            content = .other
+            compositionTime = 0
+            body = bytes.count..<bytes.count
+            return
+        }
         codec = try Codec(fourCC: bytes.uint32(at: 1))
-        let hasCompositionTime = packet == 1 && (codec == .h264 || codec == .hevc)
+        let hasCompositionTime = packet == PacketType.codedFrames && (codec == .h264 || codec == .hevc)
         compositionTime = hasCompositionTime ? try Self.signed(bytes.uint24(at: 5)) : 0
         body = (hasCompositionTime ? 8 : 5)..<bytes.count
         switch packet {
-        case 0: content = .configuration
-        case 1, 3: content = frameType == FrameType.command ? .other : .frame
+        case PacketType.sequenceStart: content = .configuration
+        case PacketType.codedFrames, PacketType.codedFramesX: content = .frame
         default: content = .other
         }
     }
@@ -102,6 +129,15 @@ package struct FLVVideoTag: Equatable, Sendable {
     /// - Parameter units: each behind its length in four bytes.
     package static func h264(units: [UInt8], isKeyFrame: Bool) -> [UInt8] {
         [(isKeyFrame ? FrameType.key : FrameType.inter) << 4 | 7, 1, 0, 0, 0] + units
+    }
+
+    /// As people write it; in digits where it has what nobody writes.
+    static func text(ofFourCC name: UInt32) -> String {
+        let bytes = [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: name >> $0) }
+        let isPlain = bytes.allSatisfy { byte in
+            [48...57, 65...90, 97...122].contains { ($0 as ClosedRange<UInt8>).contains(byte) }
+        }
+        return isPlain ? String(decoding: bytes, as: UTF8.self) : "0x" + String(name, radix: 16)
     }
 
     private static func signed(_ value: UInt32) -> Int32 { Int32(bitPattern: value << 8) >> 8 }

@@ -74,7 +74,7 @@ enum AV1Payload {
 
 /// A number in groups of seven bits, the lowest first.
 /// - Source: AV1 bitstream specification §4.10.5.
-private struct LEB128 {
+struct LEB128 {
     let value: Int
     /// After the last byte.
     let end: Int

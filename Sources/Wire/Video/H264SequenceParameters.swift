@@ -180,7 +180,7 @@ package struct H264SequenceParameters: Equatable, Sendable {
     }
 
     /// Without the 3 that keeps two zero bytes from looking like a start code.
-    private static func unescaped(_ body: Span<UInt8>) -> [UInt8] {
+    static func unescaped(_ body: Span<UInt8>) -> [UInt8] {
         var raw: [UInt8] = []
         var zeros = 0
         for index in 0..<min(body.count, maximumLength) {

@@ -1,15 +1,18 @@
 /// The beginning of a VP9 frame, as far as it tells key frames and their size.
 /// - Source: VP9 bitstream specification §6.2 (uncompressed header), §7.2.
-struct VP9FrameHeader {
-    let isKeyFrame: Bool
+package struct VP9FrameHeader {
+    /// 0 is 4:2:0 of 8 bits.
+    package let profile: UInt8
+    package let isKeyFrame: Bool
     /// Of key frames.
-    private(set) var resolution: VideoResolution?
+    package private(set) var resolution: VideoResolution?
 
     /// Refuses what is not a frame, such as an end-to-end encrypted one.
-    init(parsing frame: Span<UInt8>) throws(WireError) {
+    package init(parsing frame: Span<UInt8>) throws(WireError) {
         var reader = BitReader(0..<frame.count)
         guard try reader.bits(2, in: frame) == 2 else { throw .invalid(.vp9FrameHeader) }
         let profile = try reader.bits(1, in: frame) | reader.bits(1, in: frame) << 1
+        self.profile = UInt8(truncatingIfNeeded: profile)
         if profile == 3 { try reader.skip(1) }
         let showsExisting = try reader.flag(in: frame)
         let isInter = try reader.flag(in: frame)

@@ -1,6 +1,8 @@
-/// The video codecs that can be forwarded.
+/// The video codecs that can be forwarded, and one that is only decoded.
 package enum VideoCodec: Sendable {
     case vp8, vp9, h264, av1
+    /// Of encoders alone, and made anew for viewers.
+    case hevc
 }
 
 /// In pixels.
@@ -67,6 +69,7 @@ package enum VideoPayload {
             case .vp9: try VP9Descriptor(parsing: payload).describe(payload, marker: marker)
             case .h264: try H264Payload.describe(payload, marker: marker)
             case .av1: try AV1Payload.describe(payload, marker: marker)
+            case .hevc: throw .invalid(.unforwardedCodec)
             }
         guard let dependencyDescriptor else { return info }
         if codec == .av1 {
@@ -83,4 +86,9 @@ package enum VideoPayload {
         info.resolution = info.resolution ?? dependencyDescriptor.attachedStructure?.resolution
         return info
     }
+}
+
+extension WireError.Field {
+    /// What is decoded here, and forwarded to nobody.
+    package static var unforwardedCodec: Self { .init("video.unforwardedCodec") }
 }

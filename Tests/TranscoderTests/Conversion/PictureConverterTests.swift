@@ -46,7 +46,7 @@ private struct ConversionViewer {
 @Suite struct `A picture converter` {
     private static let step: UInt32 = 3_000
     private let start = MonotonicTime(nanoseconds: 9_000_000_000)
-    private let converter = PictureConverter(seed: 3) { try? VideoDecoder(.h264, reorders: true) }
+    private let converter = PictureConverter(seed: 3) { try? VideoDecoder($0, reorders: true) }
     private var viewer: ConversionViewer
     private var sequence: Int64 = 0
 

@@ -1,15 +1,12 @@
 import Wire
 
-/// Cuts pictures of H.264, as containers hold them, into RTP packets.
+/// Cuts pictures of H.264, as containers hold them, into payloads of RTP packets.
 ///
 /// Parameter sets go before each picture that a decoder can begin with, whether or not the encoder repeats them there:
 /// viewers come in the middle.
 /// - Source: RFC 6184 §5.6 (single units), §5.7.1 (STAP-A), §5.8 (FU-A); ITU-T H.264 table 7-1.
-package struct H264Packetizer: Sendable {
-    /// One of those that sessions agree on anew; viewers have their own.
-    package static let payloadType: UInt8 = 96
-    /// Of a packet's payload, in bytes.
-    static let maximumPayload = 1_136
+enum H264Payloads {
+    private static let maximumPayload = PicturePacketizer.maximumPayload
 
     private enum UnitType {
         static let slices: ClosedRange<UInt8> = 1...5
@@ -21,23 +18,12 @@ package struct H264Packetizer: Sendable {
         static let fragment: UInt8 = 28
     }
 
-    private let ssrc: UInt32
-    private var sequenceNumber: UInt16
-
-    /// - Parameter seed: random; of each publication another one.
-    package init(seed: UInt64) {
-        ssrc = UInt32(truncatingIfNeeded: seed) | 1
-        sequenceNumber = UInt16(truncatingIfNeeded: seed >> 32) & 0x7FFF
-    }
-
-    /// One picture's packets; empty for one of nothing that decoders need.
+    /// One picture's payloads; empty for one of nothing that decoders need.
     /// - Parameters:
     ///   - picture: units with lengths before them, as `configuration` has it.
-    ///   - timestamp: in ticks of 90 kHz.
     ///   - needsParameters: whether a decoder begins here, whatever kind of picture it is.
-    package mutating func packets(
-        of picture: Span<UInt8>, _ configuration: AVCConfiguration, timestamp: UInt32,
-        needsParameters: Bool = false
+    static func payloads(
+        of picture: Span<UInt8>, _ configuration: AVCConfiguration, needsParameters: Bool
     ) throws(WireError) -> [[UInt8]] {
         let units = try configuration.units(in: picture)
         var heads: [[UInt8]] = []
@@ -62,9 +48,7 @@ package struct H264Packetizer: Sendable {
         }
         var payloads = Self.aggregated(heads)
         for slice in slices { Self.append(picture.extracting(slice), to: &payloads) }
-        return payloads.enumerated().map { index, payload in
-            packet(payload, timestamp: timestamp, marker: index == payloads.count - 1)
-        }
+        return payloads
     }
 
     /// Small units, as many in a payload as fit.
@@ -121,16 +105,5 @@ package struct H264Packetizer: Sendable {
             for index in start..<end { payload.append(unit[index]) }
             payloads.append(payload)
         }
-    }
-
-    private mutating func packet(_ payload: [UInt8], timestamp: UInt32, marker: Bool) -> [UInt8] {
-        defer { sequenceNumber &+= 1 }
-        var bytes: [UInt8] = [0x80, (marker ? 0x80 : 0) | Self.payloadType]
-        bytes.reserveCapacity(RTPHeader.fixedLength + payload.count)
-        bytes.append(bigEndian: sequenceNumber)
-        bytes.append(bigEndian: timestamp)
-        bytes.append(bigEndian: ssrc)
-        bytes += payload
-        return bytes
     }
 }

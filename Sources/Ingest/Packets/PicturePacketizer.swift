@@ -1,0 +1,36 @@
+import Wire
+
+/// Makes RTP packets of pictures whose payloads are known.
+package struct PicturePacketizer: Sendable {
+    /// One of those that sessions agree on anew; viewers have their own.
+    package static let payloadType: UInt8 = 96
+    /// Of a packet's payload, in bytes.
+    static let maximumPayload = 1_136
+
+    private let ssrc: UInt32
+    private var sequenceNumber: UInt16
+
+    /// - Parameter seed: random; of each publication another one.
+    init(seed: UInt64) {
+        ssrc = UInt32(truncatingIfNeeded: seed) | 1
+        sequenceNumber = UInt16(truncatingIfNeeded: seed >> 32) & 0x7FFF
+    }
+
+    /// - Parameter timestamp: in ticks of 90 kHz.
+    mutating func packets(of payloads: [[UInt8]], timestamp: UInt32) -> [[UInt8]] {
+        payloads.enumerated().map { index, payload in
+            packet(payload, timestamp: timestamp, marker: index == payloads.count - 1)
+        }
+    }
+
+    private mutating func packet(_ payload: [UInt8], timestamp: UInt32, marker: Bool) -> [UInt8] {
+        defer { sequenceNumber &+= 1 }
+        var bytes: [UInt8] = [0x80, (marker ? 0x80 : 0) | Self.payloadType]
+        bytes.reserveCapacity(RTPHeader.fixedLength + payload.count)
+        bytes.append(bigEndian: sequenceNumber)
+        bytes.append(bigEndian: timestamp)
+        bytes.append(bigEndian: ssrc)
+        bytes += payload
+        return bytes
+    }
+}

@@ -1,0 +1,51 @@
+import Wire
+
+/// Cuts pictures of VP9 into payloads of RTP packets.
+///
+/// Encoders of programmes make one layer, and the picture number tells of loss. A picture that is not shown comes
+/// within one that is, as in files, and stays there.
+/// - Source: RFC 9628 §4.2 (descriptor), §4.2.1 (scalability structure).
+enum VP9Payloads {
+    private enum Flag {
+        static let hasPictureID: UInt8 = 0x80
+        static let isInterPredicted: UInt8 = 0x40
+        static let startsFrame: UInt8 = 0x08
+        static let endsFrame: UInt8 = 0x04
+        static let hasStructure: UInt8 = 0x02
+    }
+
+    /// One layer, whose size follows.
+    private static let structure: UInt8 = 0x10
+    /// The descriptor, with the structure.
+    private static let longestDescriptor = 8
+
+    /// - Parameters:
+    ///   - picture: as files have it.
+    ///   - number: of the picture; 15 bits are sent.
+    static func payloads(of picture: Span<UInt8>, _ header: VP9FrameHeader, number: UInt16) -> [[UInt8]] {
+        let room = PicturePacketizer.maximumPayload - longestDescriptor
+        let count = (picture.count + room - 1) / room
+        // Of even size.
+        let size = (picture.count + max(count, 1) - 1) / max(count, 1)
+        return (0..<count).map { index in
+            let (isFirst, isLast) = (index == 0, index == count - 1)
+            var flags = Flag.hasPictureID
+            if !header.isKeyFrame { flags |= Flag.isInterPredicted }
+            if isFirst { flags |= Flag.startsFrame }
+            if isLast { flags |= Flag.endsFrame }
+            var payload: [UInt8] = [flags]
+            payload.reserveCapacity(longestDescriptor + size)
+            payload.append(bigEndian: number | 0x8000)
+            if isFirst, header.isKeyFrame, let size = header.resolution {
+                payload[0] |= Flag.hasStructure
+                payload.append(structure)
+                payload.append(bigEndian: UInt16(clamping: size.width))
+                payload.append(bigEndian: UInt16(clamping: size.height))
+            }
+            for place in (index * size)..<min((index + 1) * size, picture.count) {
+                payload.append(picture[place])
+            }
+            return payload
+        }
+    }
+}

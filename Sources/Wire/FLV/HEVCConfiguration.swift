@@ -1,0 +1,124 @@
+/// What a decoder of HEVC has to know before the first picture, and how long the lengths before units are.
+/// - Source: ISO/IEC 14496-15 §8.3.2.1 (HEVCDecoderConfigurationRecord).
+package struct HEVCConfiguration: Equatable, Sendable {
+    /// `general_profile_idc`: 1 is main, 2 main 10.
+    package let profile: UInt8
+    /// How colours are sampled: 0 for grey, 1 for 4:2:0, 2 for 4:2:2, 3 for 4:4:4.
+    package let chromaFormat: UInt8
+    /// Of a sample; the larger one of brightness and colours.
+    package let bitDepth: Int
+    /// Bytes of the length before each unit: 1, 2 or 4.
+    package let lengthSize: Int
+    /// Of the video, of sequences and of pictures, in this order; with their header bytes.
+    package let parameterSets: [[UInt8]]
+
+    /// More of them than this nobody needs, nor more bytes.
+    private static let setLimit = 64
+    private static let byteLimit = 16 << 10
+    private static let videoParameters: UInt8 = 32
+    private static let sequenceParameters: UInt8 = 33
+    private static let pictureParameters: UInt8 = 34
+
+    package init(parsing bytes: Span<UInt8>) throws(WireError) {
+        try bytes.require(23)
+        guard try bytes.uint8(at: 0) == 1 else { throw .invalid(.hevcVersion) }
+        profile = try bytes.uint8(at: 1) & 0x1F
+        chromaFormat = try bytes.uint8(at: 16) & 3
+        bitDepth = try 8 + Int(max(bytes.uint8(at: 17) & 7, bytes.uint8(at: 18) & 7))
+        let size = try Int(bytes.uint8(at: 21) & 3) + 1
+        guard size != 3 else { throw .invalid(.hevcLengthSize) }
+        lengthSize = size
+        var sets: [UInt8: [[UInt8]]] = [:]
+        var (offset, count, total) = (23, 0, 0)
+        for _ in 0..<(try bytes.uint8(at: 22)) {
+            let type = try bytes.uint8(at: offset) & 0x3F
+            let units = try bytes.uint16(at: offset + 1)
+            offset += 3
+            for _ in 0..<units {
+                let length = try Int(bytes.uint16(at: offset))
+                (count, total) = (count + 1, total + length)
+                guard length >= 2, count <= Self.setLimit, total <= Self.byteLimit else {
+                    throw .invalid(.hevcParameterSets)
+                }
+                sets[type, default: []].append(try bytes.bytes((offset + 2)..<(offset + 2 + length)))
+                offset += 2 + length
+            }
+        }
+        let kinds = [Self.videoParameters, Self.sequenceParameters, Self.pictureParameters].map {
+            sets[$0] ?? []
+        }
+        guard kinds.allSatisfy({ !$0.isEmpty }) else { throw .invalid(.hevcParameterSets) }
+        parameterSets = kinds.flatMap(\.self)
+    }
+
+    /// Of the pictures; nil where the parameter set makes no sense.
+    package var resolution: VideoResolution? {
+        let set = parameterSets.first { $0.first.map { $0 >> 1 & 0x3F } == Self.sequenceParameters }
+        guard let set else { return nil }
+        return try? HEVCSequenceParameters.resolution(set.span.extracting(2..<set.count))
+    }
+
+    /// Where the units of a picture lie, each with its header of two bytes; shorter ones are left out.
+    package func units(in bytes: Span<UInt8>) throws(WireError) -> [Range<Int>] {
+        try AVCConfiguration.units(in: bytes, lengthSize: lengthSize).filter { $0.count > 2 }
+    }
+}
+
+/// Reads the picture size out of a sequence parameter set of HEVC.
+/// - Source: ITU-T H.265 §7.3.2.2.1 (syntax), §7.3.3 (profile, tier and level), §7.4.3.2.1 (semantics).
+enum HEVCSequenceParameters {
+    /// - Parameter body: after the unit's header.
+    static func resolution(_ body: Span<UInt8>) throws(WireError) -> VideoResolution {
+        let raw = H264SequenceParameters.unescaped(body)
+        let bytes = raw.span
+        var reader = BitReader(0..<bytes.count)
+        try reader.skip(4)
+        let layers = Int(try reader.bits(3, in: bytes))
+        try reader.skip(1)
+        try skipProfile(&reader, layers: layers, bytes)
+        _ = try reader.exponentialGolomb(in: bytes)
+        let chromaFormat = try reader.exponentialGolomb(in: bytes)
+        guard chromaFormat <= 3 else { throw .invalid(.hevcSequenceParameters) }
+        if chromaFormat == 3 { try reader.skip(1) }
+        var width = Int(try reader.exponentialGolomb(in: bytes))
+        var height = Int(try reader.exponentialGolomb(in: bytes))
+        if try reader.flag(in: bytes) {
+            let (unitX, unitY) = (chromaFormat == 1 || chromaFormat == 2 ? 2 : 1, chromaFormat == 1 ? 2 : 1)
+            let left = Int(try reader.exponentialGolomb(in: bytes))
+            let right = Int(try reader.exponentialGolomb(in: bytes))
+            let top = Int(try reader.exponentialGolomb(in: bytes))
+            let bottom = Int(try reader.exponentialGolomb(in: bytes))
+            width -= (left + right) * unitX
+            height -= (top + bottom) * unitY
+        }
+        guard 1...65_536 ~= width, 1...65_536 ~= height else { throw .invalid(.hevcSequenceParameters) }
+        return VideoResolution(width: width, height: height)
+    }
+
+    /// - Parameter layers: temporal ones above the lowest.
+    private static func skipProfile(
+        _ reader: inout BitReader, layers: Int, _ bytes: Span<UInt8>
+    ) throws(WireError) {
+        // Profile, constraints and level of all layers together.
+        try reader.skip(96)
+        guard layers > 0 else { return }
+        var length = 0
+        for layer in 0..<8 {
+            let (hasProfile, hasLevel) = (try reader.flag(in: bytes), try reader.flag(in: bytes))
+            guard layer < layers else { continue }
+            length += (hasProfile ? 88 : 0) + (hasLevel ? 8 : 0)
+        }
+        try reader.skip(length)
+    }
+}
+
+extension WireError.Field {
+    /// Another record than that of version 1.
+    package static var hevcVersion: Self { .init("hevc.version") }
+    /// Lengths of three bytes.
+    package static var hevcLengthSize: Self { .init("hevc.lengthSize") }
+    /// One of the three kinds is missing, or there are more than anybody needs.
+    package static var hevcParameterSets: Self { .init("hevc.parameterSets") }
+    /// A size that no picture has.
+    package static var hevcSequenceParameters: Self { .init("hevc.sequenceParameters") }
+}
