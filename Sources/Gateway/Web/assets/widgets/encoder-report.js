@@ -12,7 +12,8 @@ const PROFILES = { 66: "baseline", 77: "main", 100: "high", 110: "high 10", 122:
 function describe({ video, audio, link }) {
   const parts = [];
   if (video) {
-    parts.push(`${video.codec}${video.profile ? ` ${PROFILES[video.profile] ?? video.profile}` : ""}`);
+    const profile = video.codec === "H.264" && video.profile ? ` ${PROFILES[video.profile] ?? video.profile}` : "";
+    parts.push(`${video.codec}${profile}`);
     if (video.width) parts.push(`${video.width}×${video.height}`);
     if (video.framesPerSecond) parts.push(`${Math.round(video.framesPerSecond)} frames/s`);
     if (video.bitrate) parts.push(formatBitrate(video.bitrate));

@@ -32,7 +32,7 @@ export const encoder = {
     const replace = h("button.button#replace-key", { type: "button", onclick: () => replaceKey() }, "New key…");
     const root = h("details.card.share.settings#encoder", { hidden: true }, h("summary", {}, "Encoder (OBS and others)"),
       h("div.fields", {}, server.element, key.element, srt.element, srtHint,
-        h("p.muted", {}, "H.264 without B-frames (x264: tune zerolatency), a key frame every 2 seconds, and AAC."),
+        h("p.muted", {}, "H.264 without B-frames (x264: tune zerolatency), by RTMP also AV1, a key frame every 2 seconds, and AAC."),
         report.element, h("div.row", {}, code, replace)));
     layer.append(root);
 
