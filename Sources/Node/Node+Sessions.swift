@@ -86,7 +86,7 @@ extension Node {
     private func read(
         _ request: SessionRequest, as transport: LocalTransport
     ) async throws(SessionRefusal) -> (plan: SessionPlan, answer: String) {
-        let (plan, answer) = try await offerDesk.answer(request, as: transport)
+        let (plan, answer) = try await desks.offers.answer(request, as: transport)
         guard request.purpose != .feed || plan.feedPairs.count == 2 else {
             throw .unsupportedOffer(
                 "The feed takes two audio and two video m-lines that receive, each with a codec of ours.")
@@ -198,7 +198,7 @@ extension Node {
         _ text: String, of id: SessionID
     ) async throws(SessionRefusal) -> (record: SessionRecord, update: ICEUpdate) {
         guard let request = live.sessions[id]?.request else { throw .unknownSession }
-        let fragment = try await offerDesk.read(fragment: text, isStrangers: request.sender == nil)
+        let fragment = try await desks.offers.read(fragment: text, isStrangers: request.sender == nil)
         guard let record = live.sessions[id] else { throw .unknownSession }
         do throws(ICEUpdate.Refusal) {
             return (record, try ICEUpdate(fragment, current: record.plan.remoteCredentials))

@@ -26,7 +26,6 @@ package actor Node {
     /// What others leave for it.
     nonisolated let inboxes = NodeInboxes()
     var omissions = LogOmissions()
-    let offerDesk: OfferDesk
     /// Streams as their sessions make them: what decides, and waits for nothing.
     var live: LiveStreams
     let directory: StreamDirectory
@@ -34,8 +33,8 @@ package actor Node {
     var registry: StreamRegistry
     var random = SecureRandom()
     var tasks = NodeTasks()
-    var retention = RetentionProgress()
-    package nonisolated let retentionCounters = RetentionCounters()
+    /// Of what is kept for so long and no longer.
+    var retention = Retention()
 
     /// Opens the ports and starts the workers.
     /// - Parameter now: what the time is taken from.
@@ -48,7 +47,6 @@ package actor Node {
         self.now = now
         let directory = StreamDirectory()
         self.directory = directory
-        offerDesk = OfferDesk(negotiator: configuration.negotiator)
         let report: (@Sendable (StageEvent, StageRecord, WallTime) -> OutboxEvent)? =
             configuration.reportsEvents ? StageReport.event : nil
         registry = StreamRegistry(

@@ -3,8 +3,10 @@ import Forwarding
 import Recordings
 import Transcoder
 
-/// What a node has the transcoder do for all streams: previews, pause pictures, recordings, clips, HLS, restreams.
+/// Where a node has done what takes long, for all streams: offers are read, and the transcoder makes previews, pause
+/// pictures, recordings, clips, HLS and restreams.
 struct NodeDesks: Sendable {
+    let offers: OfferDesk
     /// Nil where nothing is decoded.
     let transcoder: TranscoderSupervisor?
     /// Nil where nothing is decoded.
@@ -26,6 +28,7 @@ struct NodeDesks: Sendable {
         _ configuration: NodeConfiguration, workers: WorkerPool, log: Log,
         now: @escaping @Sendable () -> Moment
     ) {
+        offers = OfferDesk(negotiator: configuration.negotiator)
         guard let settings = configuration.transcoder else {
             (transcoder, previews, recordings, pauseShelf) = (nil, nil, nil, nil)
             (packagings, restreams, clips) = (nil, nil, nil)

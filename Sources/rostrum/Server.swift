@@ -313,7 +313,7 @@ struct Server: Sendable {
         settings.paths = paths
         settings.furtherMetrics = {
             data.metrics + [BuildInfo.metric] + node.ingestMetrics + node.turnMetrics
-                + node.retentionMetrics + sharedPorts.metrics
+                + sharedPorts.metrics
         }
         settings.hindrance = { data.hindrance }
         return settings

@@ -2,9 +2,9 @@ import Node
 
 /// What monitoring knows of what was deleted because it was old enough; nothing where all is kept.
 extension Node {
-    package nonisolated var retentionMetrics: [Metric] {
+    package var retentionMetrics: [Metric] {
         guard deletesWhatExpires else { return [] }
-        let counted = retentionCounters.copy
+        let counted = retentionCounts
         return [
             Metric(
                 "rostrum_expired_total", .counter, "What was deleted because it was old enough, by kind.",

@@ -202,6 +202,6 @@ extension Node: SessionService {
             + MetricsOfNode.feed(workers, feedStatistics())
             + (await transcoderMetrics) + compositionMetrics + renditionMetrics
             + (await packagingMetrics) + (await restreamMetrics)
-            + MetricsOfNode.control(inboxCounters)
+            + MetricsOfNode.control(inboxCounters) + retentionMetrics
     }
 }

@@ -5,6 +5,9 @@ import Store
 
 /// Deletes what was kept for long enough, a little at a time.
 extension Node {
+    /// What was deleted because it was old enough, since the start.
+    package var retentionCounts: RetentionCounts { retention.counts }
+
     /// In one turn, so that commits and recordings need not wait for long.
     private static let streamsAtOnce = 100
     private static let recordingsAtOnce = 20
@@ -45,12 +48,10 @@ extension Node {
         } catch {
             failures.append(error.reason)
         }
-        retentionCounters.change { [count = failures.count] in $0.failures &+= UInt64(count) }
-        if let reason = failures.first, !retention.hasFailed {
+        let next = now().elapsed + (isMore ? .seconds(1) : configuration.retention.interval)
+        if let reason = retention.endTurn(failures: failures, next: next) {
             log.error("expiry.failed", ["reason": reason])
         }
-        retention.hasFailed = !failures.isEmpty
-        retention.due = now().elapsed + (isMore ? .seconds(1) : configuration.retention.interval)
     }
 
     // MARK: Recordings and clips
@@ -62,13 +63,7 @@ extension Node {
         guard let recordings, let seconds else { return false }
         let expiry = await recordings.expire(
             kind, endedBefore: time.advanced(bySeconds: -seconds), limit: Self.recordingsAtOnce)
-        retentionCounters.change { counts in
-            switch kind {
-            case .recording: counts.recordings &+= UInt64(expiry.recordings)
-            case .clip: counts.clips &+= UInt64(expiry.recordings)
-            }
-            counts.bytes &+= UInt64(clamping: expiry.bytes)
-        }
+        retention.note(expiry, of: kind)
         if let reason = expiry.failure { throw RetentionFailure(reason: reason) }
         return expiry.isMore
     }
@@ -89,7 +84,7 @@ extension Node {
             guard !expired.isEmpty else { return retention.lastStream != nil }
             for stream in try await registry.store.forget(expired, endedBefore: limit) {
                 await drop(stream)
-                retentionCounters.change { $0.streams &+= 1 }
+                retention.noteStream()
                 log.info("stream.expired", ["stream": stream])
             }
         } catch {
@@ -138,7 +133,7 @@ extension Node {
         do throws(StageRefusal) {
             return try await knownHost(of: stream)
         } catch .storage(let reason) {
-            retentionCounters.change { $0.failures &+= 1 }
+            retention.noteFailures(1)
             log.error("stream.unreadable", ["stream": stream, "error": reason])
             return nil
         }
@@ -148,7 +143,7 @@ extension Node {
     {
         let count = try await host.forgetComments(before: time)
         guard count > 0 else { return 0 }
-        retentionCounters.change { $0.comments &+= UInt64(count) }
+        retention.noteComments(count)
         log.info("comments.expired", ["stream": host.id, "comments": count])
         return count
     }

@@ -1,6 +1,4 @@
 import Base
-import Store
-import Synchronization
 
 /// How long is kept what is over; what is nil is kept until somebody deletes it.
 package struct RetentionSettings: Equatable, Sendable {
@@ -20,36 +18,4 @@ package struct RetentionSettings: Equatable, Sendable {
         let shortest = [streams, recordings, clips, comments].compactMap(\.self).min() ?? 600
         return .seconds(min(max(shortest / 10, 1), 60))
     }
-}
-
-/// How far the node is with what is kept for so long and no longer.
-struct RetentionProgress {
-    /// When to look again.
-    var due = MonotonicTime.zero
-    /// Of the ended streams looked at, the last; nil to begin with the first.
-    var lastStream: StreamListing?
-    /// Streams that ended up to this one have no comments any more that are too old.
-    var lastCommented: StreamListing?
-    /// Whether that is said in the log already.
-    var hasFailed = false
-}
-
-/// What was deleted because it was old enough, for monitoring.
-package final class RetentionCounters: Sendable {
-    package struct Counts: Equatable, Sendable {
-        package var streams: UInt64 = 0
-        package var recordings: UInt64 = 0
-        package var clips: UInt64 = 0
-        package var comments: UInt64 = 0
-        /// Of the files of recordings and clips.
-        package var bytes: UInt64 = 0
-        /// Times that something could not be deleted.
-        package var failures: UInt64 = 0
-    }
-
-    private let counts = Mutex(Counts())
-
-    package var copy: Counts { counts.withLock { $0 } }
-
-    func change(_ body: (inout Counts) -> Void) { counts.withLock { body(&$0) } }
 }
