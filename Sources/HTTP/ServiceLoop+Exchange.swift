@@ -288,8 +288,9 @@ extension ServiceLoop {
             task.cancel()
         case .streaming(let streaming):
             counters.add(-1, counters.streams)
-            streaming.producer.cancel()
+            // First: whoever makes the body finds it closed once it is told to end.
             streaming.stream.close()
+            streaming.producer.cancel()
         case .receiving, .sending, .draining: break
         }
     }
