@@ -1,11 +1,12 @@
 import Base
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Store
 
-@Suite struct `A store of SQLite` {
+@Suite(.timeLimit(.minutes(10))) struct `A store of SQLite` {
     @Test func `is the same after it was closed and opened`() async throws {
         try await withDirectory { directory in
             let settings = SQLiteSettings(directory: directory + "/new/data")
@@ -243,21 +244,34 @@ import Testing
         try await withDirectory { directory in
             var settings = SQLiteSettings(directory: directory)
             settings.patience = 120_000
-            let store = try await SQLiteStore.open(settings, log: .silent)
+            // As often as it is asked for the time, so that the test is told when a write begins.
+            let clock = Watched((time: ContinuousClock.now, asked: 0))
+            let store = try await SQLiteStore.open(settings, log: .silent) {
+                clock.change { clock in
+                    clock.asked += 1
+                    return clock.time
+                }
+            }
             try await store.commit(creation("a"))
             let before = store.statistics
             #expect(before.writing == .zero && before.writeTimes.count > 0)
             let other = try Database(path: directory + "/rostrum.db")
             try other.execute("BEGIN IMMEDIATE")
+            let asked = clock.value.asked
             let commit = Task { try await store.commit(creation("b")) }
-            while store.statistics.writing == .zero { await Task.yield() }
+            try await clock.wait { $0.asked > asked }
+            clock.change { $0.time += .milliseconds(1_500) }
+            #expect(store.statistics.writing == .milliseconds(1_500))
             // It goes on, and nobody is told anything yet.
-            let first = store.statistics.writing
-            while store.statistics.writing <= first { await Task.yield() }
+            clock.change { $0.time += .seconds(2) }
+            #expect(store.statistics.writing == .milliseconds(3_500))
+            #expect(store.statistics.writeTimes == before.writeTimes)
             try other.execute("ROLLBACK")
             try await commit.value
             #expect(store.statistics.writing == .zero)
-            #expect(store.statistics.writeTimes.count == before.writeTimes.count + 1)
+            let writeTimes = store.statistics.writeTimes
+            #expect(writeTimes.count == before.writeTimes.count + 1)
+            #expect(writeTimes.nanoseconds - before.writeTimes.nanoseconds == 3_500_000_000)
             await store.close()
         }
     }

@@ -1,17 +1,19 @@
 import Base
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Store
 
 /// What writers share with who watches them.
 private final class Progress: Sendable {
-    let told = Mutex<[String: UInt64]>([:])
+    /// Up to which version each stream's writer was told of its commits.
+    let told = Watched<[String: UInt64]>([:])
     let isOver = Atomic(false)
 }
 
-@Suite struct `A copy of a store` {
+@Suite(.timeLimit(.minutes(10))) struct `A copy of a store` {
     private func open(_ directory: String) async throws -> SQLiteStore {
         try await SQLiteStore.open(SQLiteSettings(directory: directory), log: .silent)
     }
@@ -43,17 +45,15 @@ private final class Progress: Sendable {
                             ]
                             try await store.commit(next)
                             version += 2
-                            progress.told.withLock { [version] in $0[name] = version }
+                            progress.told.change { [version] in $0[name] = version }
                         }
                     }
                 }
                 for round in 0..<5 {
                     // Not before something more was told.
-                    let before = progress.told.withLock { $0.values.reduce(0, +) }
-                    while progress.told.withLock({ $0.values.reduce(0, +) }) < before + 40 {
-                        await Task.yield()
-                    }
-                    let atLeast = progress.told.withLock { $0 }
+                    let before = progress.told.value.values.reduce(0, +)
+                    try await progress.told.wait { $0.values.reduce(0, +) >= before + 40 }
+                    let atLeast = progress.told.value
                     let target = directory + "/copy-\(round)"
                     try copy(of: data, to: target)
                     #expect(try FileManager.default.contentsOfDirectory(atPath: target) == ["rostrum.db"])

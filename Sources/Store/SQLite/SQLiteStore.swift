@@ -21,11 +21,13 @@ package final class SQLiteStore: StreamStore {
 
     /// Opens the data, and makes it if there is none.
     /// - Throws: what stands in the way, in words for an operator.
-    package static func open(_ settings: SQLiteSettings, log: Log) async throws(StoreOpenError) -> SQLiteStore
-    {
+    package static func open(
+        _ settings: SQLiteSettings, log: Log,
+        now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
+    ) async throws(StoreOpenError) -> SQLiteStore {
         let log = log.subsystem("store")
         let queue = WriterQueue(limit: settings.queueLimit, bytes: settings.queueBytes)
-        let figures = WriterFigures()
+        let figures = WriterFigures(now: now)
         let (ended, ending) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let opened: Result<String, StoreOpenError> = await withCheckedContinuation { continuation in
             // A thread of its own: it waits for the disk, which no task may.

@@ -164,19 +164,25 @@ final class WriterFigures: Sendable {
     private let statistics = Mutex(StoreStatistics())
     /// Since when something is being written.
     private let start = Mutex<ContinuousClock.Instant?>(nil)
+    private let now: @Sendable () -> ContinuousClock.Instant
+
+    /// - Parameter now: what the time is taken from.
+    init(now: @escaping @Sendable () -> ContinuousClock.Instant) {
+        self.now = now
+    }
 
     var copy: StoreStatistics {
         var copy = statistics.withLock { $0 }
-        if let start = start.withLock({ $0 }) { copy.writing = ContinuousClock.now - start }
+        if let start = start.withLock({ $0 }) { copy.writing = now() - start }
         return copy
     }
 
-    func beginWriting() { start.withLock { $0 = .now } }
+    func beginWriting() { start.withLock { $0 = now() } }
 
     /// Once for each beginning counts.
     func endWriting() {
         guard let start = start.withLock({ $0.take() }) else { return }
-        let components = (ContinuousClock.now - start).components
+        let components = (now() - start).components
         let time = components.seconds &* 1_000_000_000 &+ components.attoseconds / 1_000_000_000
         statistics.withLock { $0.writeTimes.add(time) }
     }
