@@ -69,24 +69,42 @@ package final class ReviewHook: Sendable {
     /// For metrics.
     package var counters: Counters { state.withLock { $0.counters } }
 
+    /// A question that is under way.
+    struct Question: Sendable {
+        fileprivate let verdict: FirstAnswer
+        /// Ends once the receiver has answered, or cannot be reached: one that answers too late only frees its place.
+        let asking: Task<Void, Never>
+    }
+
     /// Whether what an event tells of may be shown.
     package func ask(_ event: OutboxEvent, of stream: String) async -> Bool {
-        guard begin(stream) else { return fallback == .allow }
+        guard let question = pose(event, of: stream) else { return fallback == .allow }
+        return await answer(to: question)
+    }
+
+    /// Begins to ask.
+    /// - Returns: nil if as many questions as may be are under way.
+    func pose(_ event: OutboxEvent, of stream: String) -> Question? {
+        guard begin(stream) else { return nil }
         let verdict = FirstAnswer()
-        let asking = Task {
-            let answer = await post(event)
-            end(stream)
-            verdict.complete(answer)
-        }
+        return Question(
+            verdict: verdict,
+            asking: Task {
+                let answer = await post(event)
+                end(stream)
+                verdict.complete(answer)
+            })
+    }
+
+    /// What counts, as soon as it is known, and no later than in the time that a question may take.
+    func answer(to question: Question) async -> Bool {
         let waiting = Task { [timeout] in
             // Cancelled once there is an answer.
             do { try await Task.sleep(for: timeout) } catch { return }
-            verdict.complete(nil)
+            question.verdict.complete(nil)
         }
-        let answer = await verdict.value()
+        let answer = await question.verdict.value()
         waiting.cancel()
-        // One that comes too late only frees its place.
-        _ = asking
         return note(answer)
     }
 
@@ -163,7 +181,7 @@ package final class ReviewHook: Sendable {
 }
 
 /// Waits for whichever answer comes first; later ones are nothing to it.
-private final class FirstAnswer: Sendable {
+fileprivate final class FirstAnswer: Sendable {
     private enum State {
         case open
         case awaited(CheckedContinuation<WebhookAnswer?, Never>)
