@@ -170,7 +170,8 @@ import Testing
                 length += try await client.receive().count(where: { $0 == 65 })
             }
             #expect(length == queued * part.count)
-            while body.send("!".utf8) == .full { await server.turn() }
+            // Nothing waits any more.
+            #expect(body.send("!".utf8) == .queued)
             while try await !client.receive().contains(UInt8(ascii: "!")) {}
         }
     }
@@ -184,8 +185,9 @@ import Testing
             try await client.send(Self.get)
             let body = try await studio.body()
             let part = [UInt8](repeating: 65, count: 10_000)
-            while body.send(part) != .closed { await server.turn() }
+            while body.send(part) == .queued { await server.turn() }
             #expect(await studio.wasCancelled())
+            #expect(body.send(part) == .closed)
             _ = client
         }
     }
