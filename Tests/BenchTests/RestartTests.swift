@@ -223,14 +223,20 @@ private func time(_ milliseconds: Int64) -> MonotonicTime {
     }
 }
 
-@Suite struct `A command of the operator's` {
+@Suite(.timeLimit(.minutes(10))) struct `A command of the operator's` {
     /// Waits for its end; what is tested here ends by itself.
     private func status(of text: String) async throws -> Int? {
         var command = try ShellCommand(text)
-        while command.status == nil {
-            command.look()
-            await Task.yield()
+        await withCheckedContinuation { [process = command.process] continuation in
+            // Waiting for a process holds the thread, which no task may.
+            Thread.detachNewThread {
+                var end = siginfo_t()
+                // It stays to be asked for its status.
+                while waitid(P_PID, id_t(process), &end, WEXITED | WNOWAIT) != 0, errno == EINTR {}
+                continuation.resume()
+            }
         }
+        command.look()
         return command.status
     }
 

@@ -6,7 +6,8 @@ import Foundation
 /// starts may outlive the tool, and must not inherit that SIGTERM is ignored. Its output goes to standard error, since
 /// standard output may be the report. It is never ended by force: it may be the server itself.
 struct ShellCommand {
-    private let process: pid_t
+    /// Also the name of its group.
+    let process: pid_t
     /// As a shell tells it: 128 and the signal's number for who was ended by one; nil while it runs.
     private(set) var status: Int?
 
