@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import RostrumClient
 import RostrumClientHeadless
@@ -23,15 +24,26 @@ import Testing
     ) -> Task<Void, Never> {
         Task {
             var timestamp: UInt32 = 0
-            while !Task.isCancelled {
+            for await _ in Self.ticks(every: .milliseconds(20)) {
                 await session.send(
                     MediaPacket(
                         mid: "0", codec: "opus", payload: payload, timestamp: timestamp,
                         audioLevel: 20))
                 timestamp &+= 960
-                try? await Task.sleep(for: .milliseconds(20))
             }
         }
+    }
+
+    /// The beat of a sender's clock, until the task is cancelled; one that comes too soon for who listens is left out.
+    private static func ticks(every pause: DispatchTimeInterval) -> AsyncStream<Void> {
+        let (ticks, tick) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let timer = DispatchSource.makeTimerSource()
+        timer.setEventHandler { tick.yield() }
+        timer.schedule(deadline: .now(), repeating: pause)
+        nonisolated(unsafe) let ticking = timer
+        tick.onTermination = { _ in ticking.cancel() }
+        timer.resume()
+        return ticks
     }
 
     private func awaitConnection(_ states: AsyncStream<ConnectionState>) async -> [ConnectionState] {

@@ -4,9 +4,7 @@ import TestSupport
 /// A server of its own for one test, on loopback and ports that the kernel chooses.
 final class ServerProcess {
     let url: URL
-    private let process: Process
-    /// A file, because nobody reads what it says after its first lines.
-    private let log: URL
+    private let process = Process()
 
     struct Failure: Error {
         let output: String
@@ -14,40 +12,60 @@ final class ServerProcess {
 
     /// - Parameter port: of HTTP; 0 lets the kernel choose.
     init(port: Int = 0) async throws {
-        log = FileManager.default.temporaryDirectory.appending(path: "rostrum-client-\(UUID()).log")
-        try Data().write(to: log)
-        let output = try FileHandle(forWritingTo: log)
-        process = Process()
         process.standardInput = FileHandle.nullDevice
         process.executableURL = URL(fileURLWithPath: BuiltProducts.path("rostrum"))
         process.arguments = [
             "serve", "--dev", "--http", "127.0.0.1:\(port)", "--udp", "127.0.0.1:0", "--workers", "1",
             "--transcoder", "off",
         ]
+        let output = Pipe()
         process.standardOutput = output
         process.standardError = output
         try process.run()
-        var text = ""
-        while Self.address(in: text) == nil {
-            guard process.isRunning else { throw Failure(output: text) }
-            try await Task.sleep(for: .milliseconds(20))
-            text = try String(contentsOf: log, encoding: .utf8)
+        let identifier = process.processIdentifier
+        let text = await withTaskCancellationHandler {
+            await Self.beginning(of: output.fileHandleForReading)
+        } onCancel: {
+            // The test's time is over, and nothing was said.
+            kill(identifier, SIGKILL)
         }
         guard let address = Self.address(in: text), let url = URL(string: "http://\(address)") else {
+            process.terminate()
             throw Failure(output: text)
         }
         self.url = url
     }
 
-    /// Where it listens, once it has said so.
+    /// What it says until it says where it listens, or until it ends; what it says later is read, and forgotten.
+    private static func beginning(of output: FileHandle) async -> String {
+        await withCheckedContinuation { continuation in
+            // Reading waits, which no task may.
+            Thread.detachNewThread {
+                var text = Data()
+                var teller = Optional(continuation)
+                while case let more = output.availableData, !more.isEmpty {
+                    guard let waiting = teller else { continue }
+                    text += more
+                    let said = String(decoding: text, as: UTF8.self)
+                    guard address(in: said) != nil else { continue }
+                    waiting.resume(returning: said)
+                    teller = nil
+                }
+                teller?.resume(returning: String(decoding: text, as: UTF8.self))
+            }
+        }
+    }
+
+    /// Where it listens, once it has said so in a whole line.
     private static func address(in text: String) -> Substring? {
-        text.split(separator: "\n").lazy.filter { $0.hasPrefix("ready http=") && $0.contains(" udp=") }
-            .compactMap { $0.dropFirst("ready http=".count).split(separator: " ").first }.first
+        text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().lazy.filter {
+            $0.hasPrefix("ready http=") && $0.contains(" udp=")
+        }
+        .compactMap { $0.dropFirst("ready http=".count).split(separator: " ").first }.first
     }
 
     func stop() {
         process.terminate()
         process.waitUntilExit()
-        try? FileManager.default.removeItem(at: log)
     }
 }
