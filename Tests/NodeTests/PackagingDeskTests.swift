@@ -23,7 +23,7 @@ private struct NoTaps: ProgrammeTaps {
 @Suite(.timeLimit(.minutes(10))) struct `A desk of packagings` {
     private let show: StreamID
     private let source: Packaging.Key
-    private let clock = Watched(MonotonicTime.zero + .seconds(1_000))
+    private let clock = Watched((time: MonotonicTime.zero + .seconds(1_000), asked: 0))
     private let transcoder: TranscoderSupervisor
     private let desk: PackagingDesk
 
@@ -34,14 +34,39 @@ private struct NoTaps: ProgrammeTaps {
         settings.executable = "/nonexistent"
         transcoder = TranscoderSupervisor(settings, log: .silent)
         desk = PackagingDesk(
-            limit: 1, timing: .usual, transcoder: transcoder, taps: NoTaps(), log: .silent
-        ) { [clock] in Moment(elapsed: clock.value, wall: WallTime(milliseconds: 1_000_000)) }
+            limit: 1, timing: .usual, transcoder: transcoder, taps: NoTaps(), log: .silent,
+            now: Self.now(by: clock))
+    }
+
+    private static func now(
+        by clock: Watched<(time: MonotonicTime, asked: Int)>
+    ) -> @Sendable () -> Moment {
+        {
+            clock.change { clock in
+                clock.asked += 1
+                return Moment(elapsed: clock.time, wall: WallTime(milliseconds: 1_000_000))
+            }
+        }
+    }
+
+    private func pass(_ time: Duration) { clock.change { $0.time = $0.time + time } }
+
+    /// Has somebody ask for what is not there yet.
+    /// - Returns: their answer, once they wait for it.
+    private func wait<Answer: Sendable>(
+        _ ask: @escaping @Sendable () async -> Answer
+    ) async throws -> Task<Answer, Never> {
+        let asked = clock.value.asked
+        let answer = Task { await ask() }
+        // The desk notes when they asked, and does nothing else before they wait.
+        try await clock.wait { $0.asked > asked }
+        #expect(await desk.counters.waiting == 1)
+        return answer
     }
 
     /// What somebody hears who asks for the first playlist, and comes to wait for it before this returns.
     private func ask() async throws -> Task<HLSRefusal?, Never> {
-        let (desk, show) = (desk, show)
-        let answer = Task { () -> HLSRefusal? in
+        try await wait { [desk, show] () -> HLSRefusal? in
             do throws(HLSRefusal) {
                 _ = try await desk.multivariantPlaylist(
                     of: show, HLSNames(media: "media.m3u8", window: "dvr.m3u8"))
@@ -50,11 +75,6 @@ private struct NoTaps: ProgrammeTaps {
                 return error
             }
         }
-        while await desk.counters.waiting == 0 {
-            try Task.checkCancellation()
-            await Task.yield()
-        }
-        return answer
     }
 
     private func advance(isOff: Bool) async {
@@ -94,14 +114,12 @@ private struct NoTaps: ProgrammeTaps {
             try await desk.begin(Packaging.Key(stream: other, rendition: .low), nil)
         }
         // Nobody asks for one of them any more.
-        clock.change { $0 = $0 + .seconds(20) }
+        pass(.seconds(20))
         let query = try PlaylistQuery(sequenceNumber: nil, part: nil, skip: nil)
-        let answer = Task { [desk] in try? await desk.mediaPlaylist(of: low, uri: "media.m3u8", query) }
-        while await desk.counters.waiting == 0 {
-            try Task.checkCancellation()
-            await Task.yield()
+        let answer = try await wait { [desk] in
+            try? await desk.mediaPlaylist(of: low, uri: "media.m3u8", query)
         }
-        clock.change { $0 = $0 + .seconds(20) }
+        pass(.seconds(20))
         await advance(isOff: false)
         #expect(await answer.value == nil)
         counters = await desk.counters
@@ -118,10 +136,9 @@ private struct NoTaps: ProgrammeTaps {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let desk = PackagingDesk(
             limit: 1, timing: .usual, dvr: DVRSettings(directory: folder, secondsLimit: 600),
-            transcoder: transcoder, taps: NoTaps(), log: .silent
-        ) { [clock] in Moment(elapsed: clock.value, wall: WallTime(milliseconds: 1_000_000)) }
+            transcoder: transcoder, taps: NoTaps(), log: .silent, now: Self.now(by: clock))
         func advance(by seconds: Int, ended: Bool = false, window: Int = 7_200) async {
-            clock.change { $0 = $0 + .seconds(Int64(seconds)) }
+            pass(.seconds(seconds))
             await desk.advance(ended: { _ in ended }, off: { _ in false }, window: { _ in window })
         }
         try await desk.begin(source, nil)
@@ -179,11 +196,11 @@ private struct NoTaps: ProgrammeTaps {
     @Test func `end HLS that nobody asks for, and let no one wait for ever`() async throws {
         try await desk.begin(source, nil)
         let answer = try await ask()
-        clock.change { $0 = $0 + .seconds(20) }
+        pass(.seconds(20))
         await advance(isOff: false)
         #expect(await answer.value == .late)
         #expect(await desk.counters.watched == 1)
-        clock.change { $0 = $0 + PackagingDesk.idleTime }
+        pass(PackagingDesk.idleTime)
         await advance(isOff: false)
         #expect(await desk.counters.active == 0)
         await desk.stop()

@@ -72,26 +72,17 @@ private final class DeskRig: Sendable {
     @Test func `tells that a recording has ended before those who ended it hear of it`() async throws {
         let rig = DeskRig()
         let desk = rig.desk
-        let (telling, tellsNow) = AsyncStream.makeStream(of: Void.self)
-        let (gate, opens) = AsyncStream.makeStream(of: Void.self)
         let order = Mutex<[String]>([])
-        await desk.start { _, isRecording, _ in
+        await desk.start { [weak desk] stream, isRecording, _ in
             guard !isRecording else { return }
-            tellsNow.yield()
-            for await _ in gate { break }
-            order.withLock { $0.append("told") }
+            // Whoever ended it waits for as long as it is under way.
+            let isAwaited = await desk?.isRecording(stream) == true
+            order.withLock { $0.append(isAwaited ? "told" : "told too late") }
         }
         let stream = try #require(StreamID("s1"))
         _ = try await desk.record(stream)
-        let stopping = Task {
-            await desk.stop()
-            order.withLock { $0.append("answered") }
-        }
-        for await _ in telling { break }
-        // It has every occasion to be answered first.
-        for _ in 0..<100 { await Task.yield() }
-        opens.yield()
-        await stopping.value
+        await desk.stop()
+        order.withLock { $0.append("answered") }
         #expect(order.withLock { $0 } == ["told", "answered"])
     }
 }

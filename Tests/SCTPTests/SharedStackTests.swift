@@ -19,9 +19,9 @@ import Wire
             signal.signal()
         }
 
-        /// At once if there are some, else as soon as some come; but not later than in 5 ms.
-        func take() -> [[UInt8]] {
-            _ = signal.wait(timeout: .now() + .milliseconds(5))
+        /// At once if there are some, else as soon as some come, or when something else is due.
+        func take(until due: MonotonicTime) -> [[UInt8]] {
+            _ = signal.wait(timeout: DispatchTime(uptimeNanoseconds: UInt64(due.nanoseconds)))
             return packets.withLock { packets in
                 defer { packets.removeAll() }
                 return packets
@@ -46,7 +46,9 @@ import Wire
         // Some time longer than needed, so that the other side gets its acknowledgements.
         while received.count < count || association.deadline != nil, now() < end {
             outbox.put(association.takeOutput())
-            for packet in inbox.take() { association.receive(packet.span, at: now()) }
+            for packet in inbox.take(until: association.deadline ?? end) {
+                association.receive(packet.span, at: now())
+            }
             if let due = association.deadline, due <= now() { association.advance(to: now()) }
             for case .message(let message) in association.takeEvents() { received.append(message.bytes) }
         }

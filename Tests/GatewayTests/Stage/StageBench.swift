@@ -79,11 +79,15 @@ struct StageBench {
     }
 
     /// Connects somebody to a stream: whoever only asks for things has left after a while.
-    func connect(_ name: String, as authority: Stage.Sender.Authority, to stream: String) async throws {
+    /// - Parameter follower: what hears all that they are told.
+    func connect(
+        _ name: String, as authority: Stage.Sender.Authority, to stream: String,
+        _ follower: any SyncFollower = Silent()
+    ) async throws {
         let sender = Stage.Sender(
             id: try #require(ParticipantID(name)), name: name.capitalized, authority: authority)
         _ = try await node.follow(
-            try #require(StreamID(stream)), as: sender, since: nil, until: nil, Silent())
+            try #require(StreamID(stream)), as: sender, since: nil, until: nil, follower)
     }
 
     func request(
