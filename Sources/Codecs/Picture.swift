@@ -107,9 +107,6 @@ package struct Picture: Sendable {
     /// Of U and V, in rows.
     package var chromaHeight: Int { (height + 1) / 2 }
 
-    /// Bytes it takes in memory.
-    package var byteCount: Int { storage.count }
-
     private var uOffset: Int { lumaStride * height }
     private var vOffset: Int { uOffset + chromaStride * chromaHeight }
 

@@ -75,8 +75,6 @@ struct PersonBudgets: Sendable {
     private var crowd: Person?
     private var sweptAt: MonotonicTime?
 
-    var count: Int { people.count }
-
     /// Looks at somebody's budget, and changes it.
     mutating func use<Result, Failure: Error>(
         _ one: Interaction.Person, at now: MonotonicTime, _ body: (inout Person) throws(Failure) -> Result

@@ -81,10 +81,6 @@ struct SendQueue {
         head = 0
     }
 
-    mutating func removeAll(of stream: UInt16) {
-        remove { $0.message.stream == stream }
-    }
-
     private func hasRoom(for message: SCTPMessage) -> Bool {
         let limits = limits(of: message.stream)
         return count < limits.count && bytes + message.bytes.count <= limits.bytes

@@ -22,8 +22,6 @@ package struct LatestParticipants: Equatable, Sendable, Codable {
         left.order == right.order
     }
 
-    package var count: Int { order.count }
-
     package func contains(_ id: ParticipantID) -> Bool { members.contains(id) }
 
     mutating func insert(_ id: ParticipantID) {

@@ -60,8 +60,6 @@ package struct InjectedPackets: Sendable {
 
     /// Whether there is nothing to inject.
     package var isEmpty: Bool { items.isEmpty }
-    /// Of all packets, in bytes.
-    package var size: Int { bytes.count }
 
     /// - Parameters:
     ///   - source: place among the injection's sources.

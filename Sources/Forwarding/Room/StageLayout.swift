@@ -86,8 +86,6 @@ package struct StageLayout: Sendable {
 
     /// In the order in which they came.
     package var sessions: [SessionID] { order }
-    /// Whether nobody is there.
-    package var isEmpty: Bool { order.isEmpty }
 
     /// A session comes onto the stage, behind all others; one that is there already stays as it is.
     package mutating func add(_ session: SessionID, of participant: ParticipantID, with plan: SessionPlan) {

@@ -18,9 +18,6 @@ struct LayerAllocator {
         var isNew = false
         /// Nothing of `granted` was sent yet, which waits for its key frame.
         var isWaiting = false
-
-        /// Bit rate of what is sent.
-        fileprivate var cost: Int { granted.map { steps[$0] } ?? 0 }
     }
 
     struct Limits {

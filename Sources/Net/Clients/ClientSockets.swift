@@ -32,9 +32,6 @@ package final class ClientSockets {
 
     private static let wakerToken = UInt32.max
 
-    /// Of both kinds.
-    package var count: Int { sockets.count + streams.count }
-
     /// Begins to listen.
     /// - Parameter token: not in use, and below 2^31.
     /// - Returns: false if the kernel refuses.

@@ -33,7 +33,6 @@ final class SRTDoor: Sendable {
         var asking: Set<ConnectionNumber> = []
         var rejections: [ConnectionNumber: SRTRejection] = [:]
         var refused: UInt64 = 0
-        var isClosed = false
     }
 
     private let state = Mutex(State())

@@ -65,9 +65,6 @@ package final class TCPConnections {
         self.budget = budget
     }
 
-    var count: Int { connections.count }
-    /// Bytes that wait in all queues.
-    var waitingBytes: Int { waiting }
     /// When `sweep`, `measure` and `takeLost` want to be called; nil without connections.
     var deadline: MonotonicTime? {
         guard lost.isEmpty else { return .zero }

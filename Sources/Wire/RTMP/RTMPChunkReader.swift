@@ -6,8 +6,6 @@
 package struct RTMPChunkReader: Sendable {
     /// Chunk streams of a connection; publishers use four or five.
     package static let streamLimit = 32
-    /// Bytes of a basic header, a message header and an extended time stamp.
-    private static let longestHeader = 3 + 11 + 4
     private static let initialChunkSize = 128
 
     /// What a chunk stream's next header may leave out.

@@ -127,8 +127,6 @@ extension SDPAttribute.Name {
     package static var msidSemantic: Self { .init("msid-semantic") }
     /// RFC 8851 §4.
     package static var rid: Self { .init("rid") }
-    /// RFC 3605 §2.1.
-    package static var rtcp: Self { .init("rtcp") }
     /// RFC 4585 §4.2.
     package static var rtcpFeedback: Self { .init("rtcp-fb") }
     /// RFC 5761 §5.1.1.

@@ -1,8 +1,6 @@
 /// Reads an Opus packet's table of contents.
 /// - Source: RFC 6716 §3.1 (TOC byte), §3.2 (frame counts); RFC 7587 §3.1.3 (discontinuous transmission).
 package enum OpusPayload {
-    /// Of the RTP clock, whatever the coded bandwidth (RFC 7587 §4.1).
-    package static let clockRate = 48_000
     /// What a packet may last: 120 ms.
     private static let maximumDuration = 5_760
 

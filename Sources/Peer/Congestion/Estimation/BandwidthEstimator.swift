@@ -94,9 +94,6 @@ package struct BandwidthEstimator: Sendable {
         trains.bitrate.map { Int(min(max($0, 0), Double(limits.maximum) * 100)) }
     }
 
-    /// Share of packets that the path loses at any rate, as far as it is known.
-    package var inherentLoss: Double { lossBased.inherentLoss }
-
     /// When `advance` and `probeDue` want to be called; nil for not before the next feedback.
     package var deadline: MonotonicTime? {
         let probing = probes.deadline(estimate: Double(bitrate))
