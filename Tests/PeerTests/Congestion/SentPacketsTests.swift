@@ -48,6 +48,22 @@ import Wire
         #expect(second.flatMap { sent.outcomes(of: $0, at: Self.time(91)) }.isEmpty)
     }
 
+    /// A large picture comes for longer than the receiver waits with its feedback.
+    @Test func `left together in whichever feedback they are told of`() {
+        var sent = SentPackets()
+        let start = Self.time(0).advanced(byNanoseconds: 700)
+        sent.add(size: 100, at: Self.time(-10))
+        for _ in 0..<3 { sent.add(size: 1_200, at: start) }
+        var builder = TransportFeedbackBuilder(senderSSRC: 1, mediaSSRC: 2)
+        let told = [[(0, 10), (1, 20)], [(2, 40)], [(3, 60)]].map { feedback($0, by: &builder) }
+        let times = zip(told, [100, 250, 999] as [Int64]).flatMap { feedbacks, nanoseconds in
+            let now = Self.time(70).advanced(byNanoseconds: nanoseconds)
+            return feedbacks.flatMap { sent.outcomes(of: $0, at: now) }.map(\.sent)
+        }
+        #expect(times.count == 4)
+        #expect(Set(times.dropFirst()).count == 1, "\(times)")
+    }
+
     @Test func `keep their numbers beyond 65,536`() {
         var sent = SentPackets()
         var builder = TransportFeedbackBuilder(senderSSRC: 1, mediaSSRC: 2)

@@ -139,12 +139,13 @@ package struct SentPackets: Sendable {
         let entry = entries[slot(of: number)]
         guard entry.fate != .arrived, entry.fate == .unknown || arrival != nil else { return nil }
         entries[slot(of: number)].fate = arrival == nil ? .lost : .arrived
-        // Counted back from now: an hour and more may have passed since the first packet.
-        let clock = UInt32(truncatingIfNeeded: now.nanoseconds(since: origin) / 1_000)
-        let age = Int64(clock &- entry.sent) * 1_000
+        // Counted back from now, for an hour and more may have passed since the first packet; in whole microseconds, so
+        // that what left together did so in whichever feedback it is told of.
+        let clock = now.nanoseconds(since: origin) / 1_000
+        let age = Int64(UInt32(truncatingIfNeeded: clock) &- entry.sent)
         return PacketOutcome(
-            sent: now.advanced(byNanoseconds: -age), size: Int(entry.size), arrival: arrival,
-            probe: entry.probe == 0 ? nil : entry.probe, isLate: entry.fate == .lost)
+            sent: origin.advanced(byNanoseconds: (clock - age) * 1_000), size: Int(entry.size),
+            arrival: arrival, probe: entry.probe == 0 ? nil : entry.probe, isLate: entry.fate == .lost)
     }
 
     private func slot(of number: Int64) -> Int {
