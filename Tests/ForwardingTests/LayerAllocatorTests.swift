@@ -71,6 +71,29 @@ import Testing
         #expect(waits == [6, 12, 24, 48, 60, 60])
     }
 
+    /// 720p did not get through; 360p is no worse for it.
+    @Test func `tries less than what failed after a moment`() {
+        var allocator = LayerAllocator()
+        #expect(follow(&allocator, 1, available: 2_000_000, at: 0) == 2)
+        #expect(follow(&allocator, 2, available: 200_000, at: 1) == 0)
+        #expect(follow(&allocator, 0, available: 2_000_000, at: 3.9) == 0)
+        #expect(follow(&allocator, 0, available: 2_000_000, at: 4) == 1)
+        #expect(follow(&allocator, 1, available: 2_000_000, at: 6.9) == 1)
+        #expect(follow(&allocator, 1, available: 2_000_000, at: 7) == 2)
+    }
+
+    /// What was far too much would have been seen sooner.
+    @Test func `takes a path that becomes much slower for no failure`() {
+        var slower = LayerAllocator()
+        #expect(follow(&slower, 1, available: 2_000_000, at: 0) == 2)
+        #expect(follow(&slower, 2, available: 600_000, at: 6) == 1)
+        #expect(!slower.hasFailed(at: time(6)))
+        var full = LayerAllocator()
+        #expect(follow(&full, 1, available: 2_000_000, at: 0) == 2)
+        #expect(follow(&full, 2, available: 1_400_000, at: 6) == 1)
+        #expect(full.hasFailed(at: time(6)))
+    }
+
     @Test func `takes only what was sent for a failure`() {
         var allocator = LayerAllocator()
         #expect(follow(&allocator, 2, available: 600_000, at: 0) == 1)

@@ -18,6 +18,9 @@ struct LayerAllocator {
         var isNew = false
         /// Nothing of `granted` was sent yet, which waits for its key frame.
         var isWaiting = false
+
+        /// Bit rate of what is sent.
+        fileprivate var cost: Int { granted.map { steps[$0] } ?? 0 }
     }
 
     struct Limits {
@@ -33,18 +36,22 @@ struct LayerAllocator {
         var hopeless = 250
         /// The same where much is lost besides.
         var lossyPatience = Duration.milliseconds(300)
-        /// After a step down no other goes up for so long; doubled where a step up was the cause.
+        /// After a step down no other goes up for so long.
         var minimumHold = Duration.seconds(3)
+        /// Where a step up was the cause about as much is not tried again for longer, doubled each time.
         var maximumHold = Duration.seconds(60)
         /// Nobody is without a picture for longer than this because one failed.
         var longestEmpty = Duration.seconds(5)
         /// A step up that lasted for so long did not fail.
         var trial = Duration.seconds(10)
+        /// The same where the path takes less than this of it, in percent: so much too much is seen sooner.
+        var shortTrial = Duration.seconds(5)
+        var muchLess = 75
     }
 
     private let limits: Limits
-    private var hold: Duration
     private var heldUntil = MonotonicTime.zero
+    private var failures: FailedSteps
     /// The same for who has no picture at all.
     private var emptyUntil = MonotonicTime.zero
     private var lastStepUp: MonotonicTime?
@@ -56,15 +63,16 @@ struct LayerAllocator {
 
     init(limits: Limits = Limits()) {
         self.limits = limits
-        hold = limits.minimumHold
+        failures = FailedSteps(shortest: limits.minimumHold * 2, longest: limits.maximumHold)
     }
 
     /// Whether the last steps up failed: not whether something fell because the path became slower.
-    func hasFailed(at now: MonotonicTime) -> Bool { now < heldUntil && hold > limits.minimumHold }
+    func hasFailed(at now: MonotonicTime) -> Bool { failures.isHolding(at: now) }
 
     /// Forgets that steps up failed: there are others to take now.
     mutating func release() {
         heldUntil = .zero
+        failures.forget()
         emptyUntil = .zero
     }
 
@@ -86,7 +94,8 @@ struct LayerAllocator {
         var grants = [Int?](repeating: nil, count: wishes.count)
         var room = available
         let mayBegin = !isOverused && now >= emptyUntil
-        let mayRise = mayBegin && now >= heldUntil
+        // So much in all is no better than what failed.
+        let ceiling = failures.ceiling(at: now)
         var isPatient = false
         let looked = wishes.filter { !$0.isLast }
         let lacksPictures = !looked.isEmpty && looked.allSatisfy { $0.granted == nil }
@@ -122,6 +131,7 @@ struct LayerAllocator {
                 let top = mustYield ? max(wish.granted ?? 0, 1) : wish.steps.count
                 while let step = grants[index], step + 1 < top {
                     let more = wish.steps[step + 1] - wish.steps[step]
+                    let mayRise = mayBegin && now >= heldUntil && available - room + more < ceiling
                     let hasRoom = fits(
                         wish, step + 1, into: room + wish.steps[step], isLimited: isLimited, mayRise: mayRise)
                     guard hasRoom else { break }
@@ -131,7 +141,7 @@ struct LayerAllocator {
             }
         }
         if !isPatient { excessSince = nil }
-        note(grants, instead: wishes, at: now)
+        note(grants, instead: wishes, available: available, at: now)
         return grants
     }
 
@@ -154,7 +164,9 @@ struct LayerAllocator {
         return now < start + (isLossy ? limits.lossyPatience : limits.shortPatience)
     }
 
-    private mutating func note(_ grants: [Int?], instead wishes: [Wish], at now: MonotonicTime) {
+    private mutating func note(
+        _ grants: [Int?], instead wishes: [Wish], available: Int, at now: MonotonicTime
+    ) {
         var hasRisen = false
         var hasFallen = false
         // Of what was never sent nobody knows whether the path takes it.
@@ -174,10 +186,18 @@ struct LayerAllocator {
         }
         // What one picture gave to a more important one says nothing of the path.
         if hasFallen, !hasRisen {
-            let isFailure = lastStepUp.map { now < $0 + limits.trial } ?? false
-            if wasTried { hold = isFailure ? min(hold * 2, limits.maximumHold) : limits.minimumHold }
-            heldUntil = now + hold
-            emptyUntil = now + min(hold / 4, limits.longestEmpty)
+            let sum = wishes.reduce(0) { $0 + $1.cost }
+            let trial = available < sum / 100 * limits.muchLess ? limits.shortTrial : limits.trial
+            let isFailure = lastStepUp.map { now < $0 + trial } ?? false
+            if !wasTried {
+                failures.extend(at: now)
+            } else if isFailure {
+                failures.fail(with: sum, at: now)
+            } else {
+                failures.forget()
+            }
+            heldUntil = now + limits.minimumHold
+            emptyUntil = now + min((failures.latestHold ?? limits.minimumHold) / 4, limits.longestEmpty)
             lastStepUp = nil
         } else if hasRisen {
             lastStepUp = now

@@ -192,8 +192,10 @@ package final class TrackLayer {
     func await(_ slot: Slot, at now: MonotonicTime) {
         guard !awaiting.contains(slot), !replay(to: slot, at: now) else { return }
         awaiting.append(slot)
-        // What did not get through before is not worth much of the publisher's bitrate.
-        demandKeyFrame(slot.session.hasFailed(at: now) ? .repetition : .beginning, at: now)
+        // Pictures that did not get through before are not worth much of the publisher's bitrate; but who has too much
+        // of them waits for less.
+        let isTrial = slot.isStopped && slot.session.hasFailed(at: now)
+        demandKeyFrame(isTrial ? .repetition : .beginning, at: now)
     }
 
     /// Begins to send `slot` what the cache holds, if that is of use to it.
