@@ -64,6 +64,25 @@ import Wire
         #expect(Set(times.dropFirst()).count == 1, "\(times)")
     }
 
+    @Test func `are counted where what tells of them gets lost`() {
+        var sent = SentPackets()
+        for number in 0..<10 { sent.add(size: 100 * (number + 1), at: Self.time(Int64(number))) }
+        var builder = TransportFeedbackBuilder(senderSSRC: 1, mediaSSRC: 2)
+        let times = (0..<8 as Range<Int64>).map { ($0, 20 + $0) }
+        let told = [times[..<2], times[2..<5], times[5..<7], times[7...]].map {
+            feedback(Array($0), by: &builder)
+        }
+        // The second of them does not come.
+        let outcomes = (told[0] + told[2] + told[3]).flatMap { sent.outcomes(of: $0, at: Self.time(50)) }
+        // The third to the fifth: 300, 400 and 500 bytes with their headers.
+        #expect(outcomes.map(\.untold) == [0, 0, 1_200 + 3 * SentPackets.overhead, 0, 0])
+        var other = SentPackets()
+        for number in 0..<4 { other.add(size: 100 * (number + 1), at: Self.time(Int64(number))) }
+        let places = other.outcomes(
+            of: [.init(place: 0, arrival: 1), .init(place: 3, arrival: 2)], at: Self.time(50))
+        #expect(places.map(\.untold) == [0, 500 + 2 * SentPackets.overhead])
+    }
+
     @Test func `keep their numbers beyond 65,536`() {
         var sent = SentPackets()
         var builder = TransportFeedbackBuilder(senderSSRC: 1, mediaSSRC: 2)

@@ -45,6 +45,8 @@ package struct BandwidthEstimator: Sendable {
     /// Before a probe that cannot be sent now is thought of again.
     private static let look = Duration.milliseconds(100)
 
+    /// Bytes between two packets that are told of; no feedback is so far from the one before.
+    private static let mostUntold = 10_000_000
     /// Above every path, and far from overflow.
     private static let most = 1_000_000_000_000
 
@@ -121,16 +123,19 @@ package struct BandwidthEstimator: Sendable {
         noteUsualRate(at: now)
         let own = max(before, 1.05 * usualRate)
         var isJudged = false
+        var untold = 0
         for outcome in outcomes {
             let size = min(max(outcome.size, 0), 65_535)
             // What was lost in an outage was not lost for the rate.
             let isOutage = wasSilent && outcome.arrival == nil
             if !isOutage, lossBased.add(outcome, size: size) { isJudged = true }
             probes.receive(outcome, size: size, at: now)
+            untold += min(max(outcome.untold, 0), Self.mostUntold)
             guard let arrival = outcome.arrival else { continue }
             acknowledged.add(size, at: outcome.sent)
             guard !outcome.isLate else { continue }
-            let head = groups.add(sent: outcome.sent, size: size, arrival: arrival)
+            let head = groups.add(sent: outcome.sent, size: size, arrival: arrival, untold: untold)
+            untold = 0
             if let train = groups.train { trains.receive(train) }
             if let head { receive(head, ownRate: own) }
         }

@@ -74,8 +74,10 @@ package struct PacketGroups: Sendable {
     }
 
     /// Takes in a packet that came, in the order in which they were sent.
+    /// - Parameter untold: bytes that left before it and after what came before, of which nothing is told. They are
+    ///   thought to have come.
     /// - Returns: the head of a new group if the packet is one and another group came before.
-    package mutating func add(sent: MonotonicTime, size: Int, arrival: Int64) -> Head? {
+    package mutating func add(sent: MonotonicTime, size: Int, arrival: Int64, untold: Int = 0) -> Head? {
         train = nil
         guard var group = current else {
             current = Group(
@@ -87,7 +89,7 @@ package struct PacketGroups: Sendable {
         guard gap > Self.length else {
             // What was sent before the group belongs to none any more.
             guard gap >= 0 else { return nil }
-            group.bytes += size
+            group.bytes += size + untold
             group.longestGap = max(group.longestGap, arrival &- group.lastArrival)
             if arrival &- group.lastArrival > 0 { group.lastArrival = arrival }
             current = group
@@ -103,8 +105,8 @@ package struct PacketGroups: Sendable {
         }
         let head = Head(
             sent: group.sentMilliseconds + sentGap, arrival: group.arrivalMilliseconds + arrivalGap,
-            sentGap: sentGap, arrivalGap: arrivalGap, load: group.bytes,
-            served: group.bytes - group.firstSize + size)
+            sentGap: sentGap, arrivalGap: arrivalGap, load: group.bytes + untold,
+            served: group.bytes - group.firstSize + untold + size)
         current = Group(
             sent: sent, arrival: arrival, lastArrival: arrival, firstSize: size, bytes: size,
             sentMilliseconds: head.sent, arrivalMilliseconds: head.arrival)

@@ -12,15 +12,19 @@ package struct PacketOutcome: Equatable, Sendable {
     package var probe: UInt8?
     /// It had been told as lost before.
     package var isLate: Bool
+    /// Bytes that left since what was told of before it, of which nothing was told: that feedback got lost.
+    package var untold: Int
 
     package init(
-        sent: MonotonicTime, size: Int, arrival: Int64?, probe: UInt8? = nil, isLate: Bool = false
+        sent: MonotonicTime, size: Int, arrival: Int64?, probe: UInt8? = nil, isLate: Bool = false,
+        untold: Int = 0
     ) {
         self.sent = sent
         self.size = size
         self.arrival = arrival
         self.probe = probe
         self.isLate = isLate
+        self.untold = untold
     }
 }
 

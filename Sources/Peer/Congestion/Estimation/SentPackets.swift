@@ -85,6 +85,7 @@ package struct SentPackets: Sendable {
         guard known < end else { return [] }
         var outcomes: [PacketOutcome] = []
         outcomes.reserveCapacity(Int(end - known))
+        var untold = bytes(from: firstUnknown, to: known)
         var arrivals = feedback.arrivals[...]
         for number in known..<end {
             let index = number - first
@@ -99,10 +100,18 @@ package struct SentPackets: Sendable {
                     next.ticks.multipliedReportingOverflow(by: TransportFeedback.nanosecondsPerTick)
                     .partialValue
             }
-            if let outcome = outcome(of: number, arrival, at: now) { outcomes.append(outcome) }
+            guard var outcome = outcome(of: number, arrival, at: now) else { continue }
+            (outcome.untold, untold) = (untold, 0)
+            outcomes.append(outcome)
         }
         firstUnknown = max(firstUnknown, end)
         return outcomes
+    }
+
+    private func bytes(from start: Int64, to end: Int64) -> Int {
+        let known = max(start, count - Int64(entries.count))
+        guard known < end else { return 0 }
+        return (known..<end).reduce(0) { $0 + Int(entries[slot(of: $1)].size) }
     }
 
     /// What is told of one packet by what `count` was before it left.
@@ -127,7 +136,10 @@ package struct SentPackets: Sendable {
         let known = max(count - Int64(entries.count), 0)..<count
         var outcomes: [PacketOutcome] = []
         for packet in told.sorted(by: { $0.place < $1.place }) where known.contains(packet.place) {
-            if let outcome = outcome(of: packet.place, packet.arrival, at: now) { outcomes.append(outcome) }
+            if var outcome = outcome(of: packet.place, packet.arrival, at: now) {
+                outcome.untold = bytes(from: firstUnknown, to: packet.place)
+                outcomes.append(outcome)
+            }
             firstUnknown = max(firstUnknown, packet.place + 1)
         }
         return outcomes

@@ -22,6 +22,15 @@ import Testing
         #expect(groups.train == PacketGroups.Train(bytes: 2_000, spread: 20))
     }
 
+    /// What lies between is thought to have come.
+    @Test mutating func `count what nothing is told of`() {
+        _ = add(0, 0)
+        let head = groups.add(sent: at(40), size: 1_000, arrival: 60_000_000, untold: 7_000)
+        #expect(head?.load == 8_000 && head?.served == 8_000)
+        _ = groups.add(sent: at(42), size: 1_000, arrival: 70_000_000, untold: 500)
+        #expect(add(80, 100)?.load == 2_500)
+    }
+
     @Test mutating func `leave out what was sent before them`() {
         _ = add(100, 100)
         #expect(add(200, 200) != nil)
