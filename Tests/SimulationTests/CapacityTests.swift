@@ -92,8 +92,8 @@ import Wire
         ]
         for delay in [Duration.milliseconds(50), .milliseconds(100)] {
             let outcome = try play(steps, for: 100, seed: seed, delay: delay)
-            #expect(outcome.best >= 0.74, "\(outcome)")
-            #expect(outcome.frozen <= 0.04, "\(outcome)")
+            #expect(outcome.best >= 0.9, "\(outcome)")
+            #expect(outcome.frozen <= 0.035, "\(outcome)")
             #expect(outcome.sound >= 0.995, "\(outcome)")
         }
     }
@@ -119,18 +119,24 @@ import Wire
     }
 
     /// Capacities that nobody chose: each a few seconds long.
-    @Test(arguments: 1...8 as ClosedRange<UInt64>)
-    func `of any shape is followed`(seed: UInt64) throws {
-        var random = SeededGenerator(seed: seed)
-        var steps: [Step] = []
-        var start = 0.0
-        while start < 60 {
-            steps.append(Step(start: start, capacity: Int.random(in: 500_000...4_000_000, using: &random)))
-            start += Double.random(in: 4...15, using: &random)
+    @Test func `of any shape is followed`() throws {
+        let seeds = 1...24 as ClosedRange<UInt64>
+        var best = 0.0
+        for seed in seeds {
+            var random = SeededGenerator(seed: seed)
+            var steps: [Step] = []
+            var start = 0.0
+            while start < 60 {
+                steps.append(
+                    Step(start: start, capacity: Int.random(in: 500_000...4_000_000, using: &random)))
+                start += Double.random(in: 4...15, using: &random)
+            }
+            let outcome = try play(steps, for: 60, seed: seed)
+            #expect(outcome.best >= 0.45, "\(seed): \(outcome)")
+            #expect(outcome.frozen <= 0.08, "\(seed): \(outcome)")
+            #expect(outcome.sound >= 0.98, "\(seed): \(outcome)")
+            best += outcome.best / Double(seeds.count)
         }
-        let outcome = try play(steps, for: 60, seed: seed)
-        #expect(outcome.best >= 0.4, "\(outcome)")
-        #expect(outcome.frozen <= 0.1, "\(outcome)")
-        #expect(outcome.sound >= 0.98, "\(outcome)")
+        #expect(best >= 0.8)
     }
 }
