@@ -28,12 +28,15 @@ package final class HTTPServer: Sendable {
         let link = ServiceLink()
         let result = await withCheckedContinuation { continuation in
             let thread = Thread {
-                let loop = ServiceLoop(
-                    settings: settings,
-                    listener: descriptor.map { ListenSocket(adopting: $0, address) },
-                    handler: handler,
-                    link: link, counters: counters, log: log.subsystem("http"))
-                loop.run { continuation.resume(returning: $0) }
+                do {
+                    let loop = ServiceLoop(
+                        settings: settings,
+                        listener: descriptor.map { ListenSocket(adopting: $0, address) },
+                        handler: handler,
+                        link: link, counters: counters, log: log.subsystem("http"))
+                    loop.run { continuation.resume(returning: $0) }
+                }
+                // The loop has gone, and with it the listening socket: another server may have the port.
                 link.finish()
             }
             thread.name = "http"
