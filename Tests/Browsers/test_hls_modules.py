@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
+import subprocess
 from typing import Any
 
 import pytest
@@ -293,8 +294,48 @@ BEGINNING = """async (initialization, fragment) => {
 }"""
 
 
-def test_a_fragment_begins_with_the_first_of_its_tracks(page: Page) -> None:
-    assert page.evaluate(BEGINNING, list(INITIALIZATION), list(FRAGMENT)) == [[[1, 90_000], [2, 48_000]], 9.95]
+def test_a_piece_begins_once_each_of_its_tracks_has(page: Page) -> None:
+    later = FRAGMENT.replace(struct.pack(">I", 900_000), struct.pack(">I", 945_000))
+    for piece in (FRAGMENT, FRAGMENT + later):
+        assert page.evaluate(BEGINNING, list(INITIALIZATION), list(piece)) == [[[1, 90_000], [2, 48_000]], 10]
+
+
+def recorded(delay: int) -> tuple[bytes, bytes]:
+    """The head and a second of fragmented MP4, whose pictures begin so many milliseconds after its sound."""
+    file = subprocess.run(
+        [
+            "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "sine=duration=1:sample_rate=48000",
+            "-f", "lavfi", "-i", "testsrc=duration=1:size=320x180:rate=15",
+            "-c:v", "libx264", "-profile:v", "baseline", "-pix_fmt", "yuv420p", "-c:a", "aac",
+            "-video_track_timescale", "15000", "-movflags", "empty_moov+default_base_moof", "-f", "mp4", "-",
+        ], check=True, stdout=subprocess.PIPE).stdout
+    cut = file.index(b"moof") - 4
+    fragment = bytearray(file[cut:])
+    # Sound comes first; each has a time of eight bytes.
+    times = fragment.rindex(b"tfdt") + 4
+    assert fragment[times:times + 12] == bytes([1]) + bytes(11)
+    struct.pack_into(">Q", fragment, times + 4, delay * 15)
+    return file[:cut], bytes(fragment)
+
+
+def test_what_is_joined_has_no_gap_although_its_sound_begins_before_its_pictures(page: Page) -> None:
+    pieces = [list(piece) for delay in (0, 200) for piece in recorded(delay)]
+    ranges = page.evaluate(
+        """async pieces => {
+            const {LiveBuffer} = await import('/assets/hls/buffer.js');
+            const [firstHead, first, secondHead, second] = pieces.map(each => new Uint8Array(each).buffer);
+            const video = document.createElement('video');
+            const buffer = new LiveBuffer(video);
+            await buffer.open();
+            const codecs = 'avc1.42C00C,mp4a.40.2';
+            await buffer.begin(firstHead, codecs);
+            await buffer.append(first);
+            buffer.join();
+            await buffer.begin(secondHead, codecs);
+            await buffer.append(second);
+            return [...Array(video.buffered.length).keys()].map(i => [video.buffered.start(i), video.buffered.end(i)]);
+        }""", pieces)
+    assert len(ranges) == 1 and ranges[0][1] > 1.7, ranges
 
 
 def test_what_is_no_fragment_is_refused(page: Page) -> None:

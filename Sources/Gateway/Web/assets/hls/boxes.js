@@ -36,24 +36,26 @@ export function timescalesOf(bytes) {
 }
 
 /**
- * When the first sample of any track is decoded, in seconds.
+ * From when on there is something of each of its tracks, in seconds: sound may begin a moment before pictures do.
  * @param {ArrayBuffer} bytes of fragments
  * @param {Map<number, number>} scales
  * @returns {number}
  * @throws {BoxError}
  */
 export function beginningOf(bytes, scales) {
-  let beginning = Infinity;
+  /** By the tracks' numbers. @type {Map<number, number>} */
+  const beginnings = new Map();
   let track = 0;
   read(bytes, (type, view) => {
     if (type === "tfhd") track = uint32(view, 4);
     if (type !== "tfdt") return;
     const scale = scales.get(track);
     const time = uint8(view, 0) === 1 ? uint32(view, 4) * 2 ** 32 + uint32(view, 8) : uint32(view, 4);
-    if (scale) beginning = Math.min(beginning, time / scale);
+    // What follows are later fragments.
+    if (scale && !beginnings.has(track)) beginnings.set(track, time / scale);
   });
-  if (!Number.isFinite(beginning)) throw new BoxError("no fragment says when it begins");
-  return beginning;
+  if (!beginnings.size) throw new BoxError("no fragment says when it begins");
+  return Math.max(...beginnings.values());
 }
 
 /**
