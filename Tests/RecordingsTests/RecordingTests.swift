@@ -21,6 +21,8 @@ struct Studio {
     var audio = InputID(number: 2)
     /// Where time stamps begin.
     var shift: UInt32 = 0
+    /// How old pictures are when they come, as their sender's reports have it.
+    var pictureAge = Duration.milliseconds(40)
     var codec = InputCodec.vp8
     var frames = 0
     var packets = 0
@@ -75,7 +77,7 @@ struct Studio {
         let packet = InputPacket(
             sequenceNumber: number, timestamp: UInt32(truncatingIfNeeded: number * 3_000) &+ shift,
             marker: true,
-            codec: codec, isEntryPoint: isKeyFrame, arrival: now, captured: now - .milliseconds(40),
+            codec: codec, isEntryPoint: isKeyFrame, arrival: now, captured: now - pictureAge,
             payload: payload(isKeyFrame: isKeyFrame))
         machine.take(packet, of: video, at: now)
         settle()
@@ -303,6 +305,15 @@ struct Studio {
         }
         studio.stop()
         #expect(abs(studio.outline(studio.file).milliseconds - 3_000 - Int64(tenths * 100)) < 150)
+    }
+
+    /// Of a sender whose machine stood still for a moment.
+    @Test func `begins with a picture that is said to be of later than it came`() {
+        var studio = Studio()
+        studio.pictureAge = .seconds(-2)
+        studio.play(30)
+        studio.stop()
+        #expect(abs(studio.outline(studio.file).milliseconds - 3_000) < 150)
     }
 
     @Test func `goes on in another where sound begins long after the picture`() {

@@ -167,8 +167,10 @@ struct RecordingMachine {
         guard let first = video.first ?? audio.first else { return }
         // Pictures out of the cache are older than all else: they are shown in a moment, one after the other. What came
         // before the first sound of somebody whose sound is late is shown as it was.
-        let starts = [video.first.map { video.time(of: $0) }, audio.first.map { audio.time(of: $0) }]
-        let zero = min(starts.compactMap(\.self).max() ?? now, video.first?.arrival ?? now)
+        let picture = video.first.map { video.time(of: $0) }
+        let starts = [picture, audio.first.map { audio.time(of: $0) }].compactMap(\.self)
+        // No earlier than the first picture either, which a busy sender's reports may place later than it came.
+        let zero = max(min(starts.max() ?? now, video.first?.arrival ?? now), picture ?? .zero)
         while let frame = audio.first, audio.time(of: frame) < zero, video.first != nil {
             audio.removeFirst()
         }
