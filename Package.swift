@@ -60,6 +60,7 @@ let package = Package(
             ]),
         .systemLibrary(name: "CPango", pkgConfig: "pangocairo"),
         .systemLibrary(name: "CQREncode", pkgConfig: "libqrencode"),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib"),
         .target(
             name: "CComposing", dependencies: ["CPango"],
             linkerSettings: [.linkedLibrary("vpx"), .linkedLibrary("opus")]),
@@ -103,7 +104,7 @@ let package = Package(
             swiftSettings: common + [.strictMemorySafety()]),
         .target(
             name: "Webhooks", dependencies: ["Base", "Crypto", "Store", "CCurl"], swiftSettings: common),
-        .target(name: "HTTP", dependencies: ["Base", "CWebSockets"], swiftSettings: strict),
+        .target(name: "HTTP", dependencies: ["Base", "CWebSockets", "CZlib"], swiftSettings: strict),
 
         .target(
             name: "Recordings", dependencies: ["Base", "Wire", "Forwarding", "Store", "Transcoder"],
@@ -145,8 +146,8 @@ let package = Package(
         .executableTarget(
             name: "sfu-bench",
             dependencies: [
-                "Base", "Wire", "Crypto", "Codecs", "Peer", "Restream", "ClientPeer", "Net", "CCurl",
-                "CMuxer",
+                "Base", "Wire", "Crypto", "Codecs", "Peer", "Restream", "TURN", "ClientPeer", "Net",
+                "RostrumClient", "CCurl", "CMuxer",
             ],
             swiftSettings: common),
         .executableTarget(
@@ -254,7 +255,8 @@ let package = Package(
             name: "NodeTests",
             dependencies: [
                 "Base", "Wire", "Crypto", "Net", "Peer", "Forwarding", "Restream", "Stage", "StoryFeed",
-                "Interaction", "Store", "Transcoder", "Recordings", "Node", "TestSupport", "duel-trial",
+                "Ingest", "Interaction", "Store", "Transcoder", "Recordings", "Node", "TestSupport",
+                "duel-trial",
             ],
             swiftSettings: common),
         .testTarget(
@@ -284,8 +286,8 @@ let package = Package(
         .testTarget(
             name: "BenchTests",
             dependencies: [
-                "Base", "Wire", "Crypto", "Codecs", "Peer", "Restream", "ClientPeer", "Net", "TestSupport",
-                "sfu-bench",
+                "Base", "Wire", "Crypto", "Codecs", "Peer", "Restream", "TURN", "ClientPeer", "Net",
+                "TestSupport", "sfu-bench",
             ],
             swiftSettings: common),
         .testTarget(

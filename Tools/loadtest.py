@@ -12,6 +12,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -37,33 +38,42 @@ def pinned_to(cpus: set[int] | None) -> Callable[[], None] | None:
     return (lambda: os.sched_setaffinity(0, cpus)) if cpus else None
 
 
-def free_ports() -> tuple[int, int]:
-    """A TCP port for HTTP, and one that is free for UDP and for TCP, on the loopback address."""
+def free_ports(width: int = 1) -> tuple[int, int]:
+    """A TCP port for HTTP, and the first of some that are free for UDP, and itself for TCP, on the loopback address."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as http:
         http.bind(("127.0.0.1", 0))
         while True:
-            with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tcp, socket.socket(
-                    socket.AF_INET, socket.SOCK_DGRAM) as udp:
+            with ExitStack() as held:
+                tcp = held.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
                 tcp.bind(("127.0.0.1", 0))
                 port = tcp.getsockname()[1]
                 try:
-                    udp.bind(("127.0.0.1", port))
-                except OSError:
+                    for number in range(port, port + width):
+                        held.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)).bind(("127.0.0.1", number))
+                except (OSError, OverflowError):
                     continue
                 return http.getsockname()[1], port
 
 
 class Server:
-    """A `rostrum serve --dev` with one worker, for as long as the `with` block lasts."""
+    """A `rostrum serve --dev`, for as long as the `with` block lasts.
 
-    def __init__(self, cpus: set[int] | None, workers: int = 1, arguments: tuple[str, ...] = ()) -> None:
-        http, udp = free_ports()
+    `relays` has it relay by TURN, over UDP, too; workers share one port, or have `ports` of their own.
+    """
+
+    def __init__(
+        self, cpus: set[int] | None, workers: int = 1, ports: int = 1, relays: bool = False,
+        arguments: tuple[str, ...] = ()
+    ) -> None:
+        http, udp = free_ports(ports + 1)
+        last = f"-{udp + ports - 1}" if ports > 1 else ""
+        relay = f"127.0.0.1:{udp + ports}" if relays else "off"
         self.url = f"http://127.0.0.1:{http}"
         self._data = tempfile.TemporaryDirectory(prefix="rostrum-load-")
         self._process = subprocess.Popen(
             [
                 program("rostrum"), "serve", "--dev", "--workers", str(workers), "--http", f"127.0.0.1:{http}",
-                "--udp", f"127.0.0.1:{udp}", "--data", self._data.name, "--log-level", "error",
+                "--udp", f"127.0.0.1:{udp}{last}", "--turn-udp", relay, "--data", self._data.name, "--log-level", "error",
                 *arguments,
             ],
             stdout=subprocess.PIPE, text=True, preexec_fn=pinned_to(cpus))

@@ -105,7 +105,7 @@ static int set_header(AVCodecParameters *parameters, const uint8_t *header, size
 }
 
 int cmuxer_add_video(
-    cmuxer *muxer, cmuxer_codec codec, int width, int height, const uint8_t *header,
+    cmuxer *muxer, cmuxer_codec codec, int width, int height, int level, const uint8_t *header,
     size_t header_size) {
     static const enum AVCodecID names[] = {
         [CMUXER_OPUS] = AV_CODEC_ID_OPUS, [CMUXER_VP8] = AV_CODEC_ID_VP8, [CMUXER_VP9] = AV_CODEC_ID_VP9,
@@ -120,6 +120,12 @@ int cmuxer_add_video(
     stream->codecpar->width = width;
     stream->codecpar->height = height;
     stream->codecpar->format = AV_PIX_FMT_YUV420P;
+    // Parameter sets stand in the header alone: players of HLS take no other HEVC.
+    if (codec == CMUXER_HEVC) stream->codecpar->codec_tag = MKTAG('h', 'v', 'c', '1');
+    if (level > 0) {
+        stream->codecpar->profile = 0;
+        stream->codecpar->level = level;
+    }
     int result = set_header(stream->codecpar, header, header_size);
     return result < 0 ? result : stream->index;
 }
@@ -165,6 +171,8 @@ int cmuxer_begin(cmuxer *muxer, int is_segmented) {
                      : "frag_custom+empty_moov+default_base_moof",
         0);
     if (is_segmented) muxer->context->avoid_negative_ts = AVFMT_AVOID_NEG_TS_DISABLED;
+    // Or it would move the first picture that is decoded to where it is shown, and all others with it.
+    if (is_segmented) av_dict_set(&options, "use_editlist", "0", 0);
     av_dict_set(&options, "cluster_time_limit", "900", 0);
     // Of MPEG-TS: no frame of sound waits for others, and whoever begins with a picture is told what there is.
     av_dict_set(&options, "pes_payload_size", "0", 0);
@@ -177,7 +185,8 @@ int cmuxer_begin(cmuxer *muxer, int is_segmented) {
 }
 
 int cmuxer_write(
-    cmuxer *muxer, int track, int64_t time, int64_t duration, int is_key_frame, const uint8_t *bytes, size_t count) {
+    cmuxer *muxer, int track, int64_t time, int64_t shown, int64_t duration, int is_key_frame, const uint8_t *bytes,
+    size_t count) {
     if (track < 0 || track >= (int)muxer->context->nb_streams || count > INT32_MAX / 2) return AVERROR(EINVAL);
     int result = av_new_packet(muxer->packet, (int)count);
     if (result < 0) return result;
@@ -185,8 +194,11 @@ int cmuxer_write(
     const AVRational microseconds = {1, 1000000};
     AVRational base = muxer->context->streams[track]->time_base;
     muxer->packet->stream_index = track;
-    muxer->packet->pts = muxer->packet->dts = av_rescale_q(time, microseconds, base);
-    muxer->packet->duration = av_rescale_q(duration, microseconds, base);
+    muxer->packet->dts = av_rescale_q(time, microseconds, base);
+    muxer->packet->pts = av_rescale_q(shown, microseconds, base);
+    // To where the next one is decoded, to the tick: of a fragment that begins before the last one's end by a tick the
+    // library forgets when its first picture is shown.
+    muxer->packet->duration = av_rescale_q(time + duration, microseconds, base) - muxer->packet->dts;
     if (is_key_frame) muxer->packet->flags |= AV_PKT_FLAG_KEY;
     result = av_write_frame(muxer->context, muxer->packet);
     av_packet_unref(muxer->packet);

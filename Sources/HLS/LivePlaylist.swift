@@ -132,6 +132,14 @@ package struct LivePlaylist: Sendable {
         byteCount = segments.reduce(0) { $0 + $1.byteCount }
     }
 
+    /// Counts on from where another rendition's playlist is, and takes nothing over: its pictures are of another codec.
+    /// - Parameter tag: as for one that begins with nothing.
+    package init(tag: String, countingOnFrom other: LivePlaylist) {
+        self.init(tag: tag, timing: other.timing)
+        discontinuitySequence = other.discontinuitySequence + other.segments.count(where: \.isDiscontinuous)
+        nextSequenceNumber = other.nextSequenceNumber
+    }
+
     // MARK: What is made
 
     /// What follows belongs to this initialization segment; where something was there before, it is discontinuous.
@@ -278,7 +286,9 @@ package struct LivePlaylist: Sendable {
     ///
     /// A part beyond a segment's last one is the next segment's first (RFC 8216bis §6.2.5.2).
     package func standing(of position: PlaylistQuery.Position) -> Standing {
-        let next = segments.last.map { $0.isComplete ? $0.sequenceNumber + 1 : $0.sequenceNumber } ?? 0
+        let next =
+            segments.last.map { $0.isComplete ? $0.sequenceNumber + 1 : $0.sequenceNumber }
+            ?? nextSequenceNumber
         if hasEnded { return .there }
         guard position.sequenceNumber <= next + 1 else { return .tooFar }
         guard let part = position.part else { return position.sequenceNumber < next ? .there : .awaited }
@@ -313,7 +323,8 @@ package struct LivePlaylist: Sendable {
 
     /// A name that it gives, or has taken over, and what that begins with.
     private func tagged(_ name: String) -> (tag: String, file: MediaFileName)? {
-        let tags = [tag] + segments.map(\.tag) + initializations.map(\.tag)
+        if let file = MediaFileName(name, tag: tag) { return (tag, file) }
+        let tags = segments.map(\.tag) + initializations.map(\.tag)
         guard let tag = tags.first(where: { name.hasPrefix($0) }), let file = MediaFileName(name, tag: tag)
         else { return nil }
         return (tag, file)

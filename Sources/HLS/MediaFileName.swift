@@ -18,7 +18,7 @@ enum MediaFileName: Equatable {
 
     /// - Returns: nil for what `text` does not write.
     init?(_ name: String, tag: String) {
-        guard name.utf8.count <= Self.lengthLimit else { return nil }
+        guard name.utf8.count <= Self.lengthLimit, name.hasPrefix(tag) else { return nil }
         let parts = name.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 2 else { return nil }
         let fields = parts[0].split(separator: "-", omittingEmptySubsequences: false)

@@ -15,7 +15,7 @@ package struct PlaylistQuery: Equatable, Sendable {
 
     /// Whose media playlist it is, by the name that requests give it.
     package enum Rendition: String, Sendable {
-        case source, low, sound
+        case source, original, low, sound
     }
 
     /// What makes no sense.

@@ -5,6 +5,11 @@ package protocol HTTPHandler: Sendable {
     /// Runs as a task of its own, which is cancelled when the client goes away or the time is up.
     func respond(to request: HTTPRequest) async -> HTTPResponse
 
+    /// Answers a request by what lies at hand; nil for one that has to be looked into.
+    ///
+    /// Runs on the service thread: it must neither wait nor take long.
+    func answerAtOnce(_ request: HTTPRequest) -> HTTPResponse?
+
     /// Decides about a WebSocket.
     ///
     /// Runs on the service thread: it must neither wait nor take long.
@@ -26,6 +31,9 @@ extension HTTPHandler {
 
     /// As long as any other.
     package func extraTime(_ request: HTTPRequest) -> Duration { .zero }
+
+    /// Nothing lies at hand.
+    package func answerAtOnce(_ request: HTTPRequest) -> HTTPResponse? { nil }
 
     /// No WebSocket anywhere.
     package func upgrade(_ request: HTTPRequest) -> WebSocketDecision {

@@ -111,14 +111,15 @@ extension ServiceLoop {
     private func dispatch(_ exchange: Exchange) -> CInt {
         guard let head = exchange.head else { return -1 }
         unsafe lws_set_timeout(exchange.wsi.pointer, NO_PENDING_TIMEOUT, 0)
-        // What the client sends meanwhile stays in the socket.
-        unsafe lws_rx_flow_control(exchange.wsi.pointer, 0)
         let request = request(
             head, on: exchange.connection, from: exchange.client, body: exchange.body)
         let cost = exchange.body.count / max(settings.bytesPerRequest, 1)
         limits.charge(Double(cost) + self.handler.surcharge(request), to: exchange.client, at: now)
         exchange.body = []
         exchange.chunks = nil
+        if let response = handler.answerAtOnce(request) { return begin(response, exchange) }
+        // What the client sends meanwhile stays in the socket.
+        unsafe lws_rx_flow_control(exchange.wsi.pointer, 0)
         let patience = settings.handlerTimeout + self.handler.extraTime(request)
         exchange.deadline = now + patience.milliseconds
         let (id, handler, link) = (exchange.id, handler, link)

@@ -11,7 +11,8 @@ import Peer
 /// It never blocks. While the socket's buffer is full, a bounded amount waits for room; what is beyond is dropped and
 /// counted, large datagrams first, because small ones are audio, RTCP and STUN.
 ///
-/// Datagrams for the address of a TCP connection go to that connection's own queue.
+/// Datagrams for the address of a TCP connection go to that connection's own queue, and those for an address in the
+/// name of a client by TURN to that client itself, where it has a channel.
 package struct SendBatch: ~Copyable, DatagramSink {
     /// Room that is taken once, when the worker starts.
     package struct Capacity: Sendable {
@@ -39,6 +40,8 @@ package struct SendBatch: ~Copyable, DatagramSink {
     /// When so much is written it leaves before more is added: the kernel then reads it out of the CPU's cache.
     static let sliceBytes = 192 << 10
 
+    /// Nil where nobody comes by TURN over UDP.
+    private let channels: ChannelSends?
     private var queue: SendQueue
     private var backlog: SendQueue
     private var transmitter: Transmitter
@@ -59,10 +62,13 @@ package struct SendBatch: ~Copyable, DatagramSink {
     }
 
     init(
-        socket: DatagramSocket, streams: TCPConnections?, capacity: Capacity = Capacity(), hashKey: UInt64,
-        refuse: ((OutgoingMessage) -> Int32?)? = nil
+        socket: DatagramSocket, streams: TCPConnections?, routes: ChannelRoutes? = nil,
+        capacity: Capacity = Capacity(), hashKey: UInt64, refuse: ((OutgoingMessage) -> Int32?)? = nil
     ) {
         self.streams = streams
+        channels = routes.map {
+            ChannelSends($0, port: socket.localAddress.port, capacity: capacity, hashKey: hashKey)
+        }
         queue = SendQueue(
             .init(bytes: capacity.bytes, datagrams: capacity.datagrams), isIPv4: socket.isIPv4,
             hashKey: hashKey)
@@ -73,7 +79,10 @@ package struct SendBatch: ~Copyable, DatagramSink {
     }
 
     /// Counts of what left and what was dropped.
-    package var counters: TrafficCounters { transmitter.counters }
+    package var counters: TrafficCounters {
+        guard let sent = channels?.counters else { return transmitter.counters }
+        return transmitter.counters.adding(sentBy: sent)
+    }
 
     /// Queues a datagram; sends what is queued first if the arena is full.
     package mutating func append<Failure: Error>(
@@ -101,6 +110,9 @@ package struct SendBatch: ~Copyable, DatagramSink {
             try streams?.append(to: destination, capacity: capacity, write)
             return
         }
+        if let channels, let route = channels.route(to: destination, at: now) {
+            return try channels.append(by: route, capacity: capacity, at: now, write)
+        }
         if !queue.hasRoom(for: capacity) {
             flush(at: now)
             guard queue.hasRoom(for: capacity) else {
@@ -116,6 +128,11 @@ package struct SendBatch: ~Copyable, DatagramSink {
         _ count: Int, to destination: TransportAddress, capacity: Int,
         _ write: (Int, inout MutableSpan<UInt8>) -> EncryptedPacket
     ) {
+        if let channels, capture?.remote != destination,
+            let route = channels.route(to: destination, at: now)
+        {
+            return channels.append(count, by: route, capacity: capacity, at: now, write)
+        }
         if queue.usedBytes >= Self.sliceBytes || !queue.hasRoom(for: capacity, times: count) {
             flush(at: now)
         }
@@ -133,11 +150,13 @@ package struct SendBatch: ~Copyable, DatagramSink {
     /// Starts a batch; `now` is when its datagrams leave.
     package mutating func begin(at now: MonotonicTime) {
         self.now = now
+        channels?.begin(at: now)
     }
 
     /// Sends everything queued, as far as the socket takes it.
     package mutating func flush(at now: MonotonicTime) {
         self.now = now
+        channels?.flush(at: now)
         guard !queue.isEmpty || (!backlog.isEmpty && !isBlocked) else { return }
         if !isBlocked, sendBacklog(), !transmitter.drain(&queue, at: now) { isBlocked = true }
         if isBlocked { keepSome() }

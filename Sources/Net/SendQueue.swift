@@ -91,32 +91,50 @@ struct SendQueue: ~Copyable {
     /// Appends a datagram that `write` fills in place.
     ///
     /// The caller has asked `hasRoom`.
+    /// - Parameter channel: what goes before the datagram, in four bytes more, with its length; nil for nothing.
     mutating func append<Failure: Error>(
-        to address: TransportAddress, capacity: Int,
+        to address: TransportAddress, capacity: Int, channel: UInt16? = nil,
         _ write: (inout MutableSpan<UInt8>) throws(Failure) -> Int
     ) throws(Failure) {
-        let length = try memory.withBytes(at: usedBytes, count: capacity, write)
+        let head = channel == nil ? 0 : Self.channelHead
+        let length = try memory.withBytes(at: usedBytes + head, count: capacity, write)
         guard length > 0 else { return }
         guard length <= capacity else {
             assertionFailure("a datagram of \(length) bytes was written into \(capacity)")
             return
         }
-        link(length: length, to: destination(for: address))
+        if let channel { writeHead(channel, length) }
+        link(length: head + length, to: destination(for: address))
+    }
+
+    /// - Source: RFC 8656 §12.4 (ChannelData).
+    private static let channelHead = 4
+
+    private mutating func writeHead(_ channel: UInt16, _ length: Int) {
+        memory.withBytes(at: usedBytes, count: Self.channelHead) { head in
+            head[0] = UInt8(truncatingIfNeeded: channel >> 8)
+            head[1] = UInt8(truncatingIfNeeded: channel)
+            head[2] = UInt8(truncatingIfNeeded: length >> 8)
+            head[3] = UInt8(truncatingIfNeeded: length)
+        }
     }
 
     /// Appends datagrams that `write` fills in place; it leaves one out by a length of 0.
     ///
     /// The caller has asked `hasRoom`.
     mutating func append(
-        _ count: Int, to address: TransportAddress, capacity: Int,
+        _ count: Int, to address: TransportAddress, capacity: Int, channel: UInt16? = nil,
         _ write: (Int, inout MutableSpan<UInt8>) -> EncryptedPacket
     ) {
         let index = destination(for: address)
+        let head = channel == nil ? 0 : Self.channelHead
         for number in 0..<count {
-            let packet = memory.withBytes(at: usedBytes, count: capacity) { write(number, &$0) }
+            let start = usedBytes + head
+            let packet = memory.withBytes(at: start, count: capacity) { write(number, &$0) }
             guard packet.length > 0, packet.length <= capacity else { continue }
-            if let tag = packet.pendingTag { tags.append(tag, at: usedBytes) }
-            link(length: packet.length, to: index)
+            if let channel { writeHead(channel, packet.length) }
+            if let tag = packet.pendingTag { tags.append(tag, at: start) }
+            link(length: head + packet.length, to: index)
             if tags.isFull { completeTags() }
         }
     }

@@ -40,4 +40,25 @@ package struct TrafficCounters: Equatable, Sendable {
     package var droppedByKernel: UInt64 = 0
 
     package init() {}
+
+    /// Datagrams that never left.
+    var unsent: UInt64 {
+        droppedBufferFull &+ droppedTooLarge &+ droppedUnreachable &+ droppedOther
+    }
+
+    /// With what else was sent.
+    func adding(sentBy other: Self) -> Self {
+        var sum = self
+        sum.datagramsOut &+= other.datagramsOut
+        sum.bytesOut &+= other.bytesOut
+        sum.messagesOut &+= other.messagesOut
+        sum.sendCalls &+= other.sendCalls
+        sum.segmentedMessagesOut &+= other.segmentedMessagesOut
+        sum.segmentationRefused &+= other.segmentationRefused
+        sum.droppedBufferFull &+= other.droppedBufferFull
+        sum.droppedTooLarge &+= other.droppedTooLarge
+        sum.droppedUnreachable &+= other.droppedUnreachable
+        sum.droppedOther &+= other.droppedOther
+        return sum
+    }
 }

@@ -26,6 +26,8 @@ package struct WorkerConfiguration: Sendable {
     package var isPortShared = false
     /// Where those leave what they take from it, and is not theirs.
     package var handedOver: DatagramMailbox?
+    /// The clients by TURN over UDP that it sends to itself; nil where there are none.
+    package var routes: ChannelRoutes?
     /// Answers in the kernel's place about what is sent, on the worker's thread; for tests.
     package var refuse: (@Sendable (OutgoingMessage) -> Int32?)?
 
@@ -98,7 +100,8 @@ package final class WorkerThread<Handler: DatagramHandler & ~Copyable>: Sendable
         var loop = WorkerLoop<Handler>(
             shared: shared, poller: Poller(events), streams: streams,
             sink: SendBatch(
-                socket: shared.socket, streams: streams, capacity: configuration.sendCapacity,
+                socket: shared.socket, streams: streams, routes: configuration.routes,
+                capacity: configuration.sendCapacity,
                 hashKey: UInt64.random(in: .min ... .max), refuse: configuration.refuse),
             handler: makeHandler(WorkerStart(localAddress: shared.socket.localAddress, now: now)),
             now: now)

@@ -23,6 +23,8 @@ struct NodeDesks: Sendable {
     let restreams: RestreamDesk?
     /// Of the taps on tracks that they and compositions have.
     let taps = TapNumbers()
+    /// Of publishers whose pictures viewers get made anew.
+    let originals = OriginalPictures()
 
     init(
         _ configuration: NodeConfiguration, workers: WorkerPool, log: Log,
@@ -56,7 +58,8 @@ struct NodeDesks: Sendable {
             limit > 0 || targets.limit > 0
             ? PackagingDesk(
                 limit: limit, timing: configuration.packagingTiming, dvr: configuration.dvr,
-                transcoder: transcoder, taps: workerTaps, log: log, now: now)
+                transcoder: transcoder, taps: workerTaps,
+                originals: OriginalTaps(originals: originals, viewers: workerTaps), log: log, now: now)
             : nil
         restreams = packagings.flatMap { packagings in
             targets.limit > 0

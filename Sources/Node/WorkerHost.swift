@@ -115,11 +115,13 @@ struct WorkerHandle: Sendable {
     /// - Parameters:
     ///   - port: what it shares with the others; nil for a port of its own.
     ///   - first: the worker that bound that port; nil for the first one.
+    ///   - routes: the clients by TURN over UDP that it sends to itself; nil where there are none.
     ///   - start: any moment; what the time of day is reckoned from in sender reports.
     /// - Throws: `NetError` or `CryptoError`, in words for an operator.
     init(
         index: Int, configuration: NodeConfiguration, identity: DTLSIdentity, exchange: RelayExchange?,
-        port: SharedPort?, first: WorkerHandle?, events: Inbox<WorkerEvent>, start: Moment
+        port: SharedPort?, first: WorkerHandle?, routes: ChannelRoutes?, events: Inbox<WorkerEvent>,
+        start: Moment
     ) throws {
         // Fails here, where somebody hears of it, and not on the thread.
         _ = try DTLSContext(identity: identity)
@@ -130,6 +132,7 @@ struct WorkerHandle: Sendable {
         ice.consentTimeout = configuration.consentTimeout
         var settings = WorkerConfiguration(address: configuration.udp.forWorker(index))
         settings.index = index
+        settings.routes = routes
         if let port {
             settings.isPortShared = true
             settings.joined = first?.thread.socket

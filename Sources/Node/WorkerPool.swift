@@ -36,6 +36,7 @@ struct WorkerPool: Sendable {
         self.exchange = exchange
         let port = count > 1 && !configuration.hasPortPerWorker ? SharedPort(workers: count) : nil
         self.port = port
+        let routes = ChannelRoutes()
         var started: [WorkerHandle] = []
         var tcp: TCPEntrance?
         do {
@@ -43,7 +44,8 @@ struct WorkerPool: Sendable {
                 started.append(
                     try WorkerHandle(
                         index: index, configuration: configuration, identity: identity, exchange: exchange,
-                        port: port, first: port.flatMap { _ in started.first }, events: events,
+                        port: port, first: port.flatMap { _ in started.first },
+                        routes: configuration.turn?.udp == nil ? nil : routes, events: events,
                         start: start))
             }
             tcp = try configuration.tcp.map {
@@ -51,7 +53,8 @@ struct WorkerPool: Sendable {
             }
             turn = try configuration.turn.map {
                 try TURNEntrance(
-                    $0, inboxes: configuration.inboxes, peers: Self.turnPeers(started), now: now)
+                    $0, inboxes: configuration.inboxes, peers: Self.turnPeers(started), routes: routes,
+                    now: now)
             }
         } catch {
             tcp?.stop()

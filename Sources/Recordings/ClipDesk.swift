@@ -291,7 +291,7 @@ package actor ClipDesk {
         case .failed(let stream, let clip, let failure):
             guard let making = rings[stream]?.making, making.number == clip else { return }
             log.error("clip.failed", ["stream": stream, "clip": making.entry.id, "reason": failure.text])
-            await conclude(stream, because: failure.isFull ? .diskFull : .failed)
+            await conclude(stream, because: RecordingEntry.EndReason(failure))
         case .over(let stream, let job):
             guard rings[stream]?.number == job, rings[stream]?.job != nil else { return }
             release(stream)
@@ -352,7 +352,13 @@ package actor ClipDesk {
             // What is left of the file goes with the entry.
             await recordings.discard(entry, of: stream)
             counted.failed &+= 1
-            finish(stream, making.number, entry.endReason == .diskFull ? .diskFull : .lost)
+            let refusal: ClipRefusal =
+                switch entry.endReason {
+                case .diskFull: .diskFull
+                case .storage: .storage
+                default: .lost
+                }
+            finish(stream, making.number, refusal)
         }
         log.info(
             isWhole ? "clip.made" : "clip.not-made",

@@ -42,6 +42,11 @@ package struct ProgrammeInputs: Sendable {
         disconnect(&audio)
     }
 
+    /// Nothing more comes of its picture.
+    package mutating func disconnectVideo() {
+        disconnect(&video)
+    }
+
     /// Nothing more comes of a tap.
     package mutating func tapEnded(_ tap: TapID) {
         for feed in [video, audio] {

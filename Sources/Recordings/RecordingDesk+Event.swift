@@ -5,7 +5,7 @@ import Transcoder
 
 extension RecordingDesk {
     /// What is told of recordings that the desk began, and of taps that it opened: each once, but for key frames, which
-    /// are asked for again.
+    /// are asked for again, and what is not kept, which is looked at once a second.
     enum Event: InboxElement {
         case began(StreamID, String, RecordingContainer)
         case finished(StreamID, String, RecordingReport.Cause)
@@ -13,6 +13,8 @@ extension RecordingDesk {
         case failed(StreamID, String, FileError)
         case tapEnded(StreamID, TapID)
         case keyFrameWanted(StreamID, InputID)
+        /// Something that has ended is not on the disk yet.
+        case unkept
 
         enum Topic: Hashable, Sendable {
             case beginning(String)
@@ -21,6 +23,7 @@ extension RecordingDesk {
             case failure(String)
             case tap(TapID)
             case keyFrame(InputID)
+            case unkept
         }
 
         var topic: Topic? {
@@ -31,11 +34,15 @@ extension RecordingDesk {
             case .failed(_, let id, _): .failure(id)
             case .tapEnded(_, let tap): .tap(tap)
             case .keyFrameWanted(_, let input): .keyFrame(input)
+            case .unkept: .unkept
             }
         }
 
         var isNeeded: Bool {
-            if case .keyFrameWanted = self { false } else { true }
+            switch self {
+            case .keyFrameWanted, .unkept: false
+            default: true
+            }
         }
     }
 }

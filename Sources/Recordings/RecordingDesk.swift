@@ -22,22 +22,6 @@ package actor RecordingDesk {
         }
     }
 
-    private struct Active {
-        var entry: RecordingEntry
-        let base: String
-        var job: JobID?
-        var file: RecordingFile?
-        var inputs: ProgrammeInputs
-        var cause = RecordingReport.Cause.failed
-        /// Why it ends, once that is decided.
-        var reason: RecordingEntry.EndReason?
-        /// When it is ended without the transcoder's help.
-        var deadline: MonotonicTime?
-        /// When the transcoder is asked again.
-        var retryAt: MonotonicTime?
-        var isConcluding = false
-    }
-
     /// Recordings at the same time.
     private static let limit = 64
     /// Parts of one recording: what changes all the time is not worth a file each.
@@ -56,7 +40,7 @@ package actor RecordingDesk {
     private let taps: any ProgrammeTaps
     private let now: @Sendable () -> Moment
     private let log: Log
-    private var active: [StreamID: Active] = [:]
+    private var active: [StreamID: ActiveRecording] = [:]
     private var programmes: [StreamID: Programme] = [:]
     private var entries: [StreamID: [RecordingEntry]] = [:]
     private var waiters: [StreamID: [CheckedContinuation<Void, Never>]] = [:]
@@ -171,7 +155,7 @@ package actor RecordingDesk {
         let id = RecordingEntry.makeID()
         let entry = RecordingEntry(
             id: id, stream: stream, part: 1, startedAt: now().wall.milliseconds, tier: tier)
-        active[stream] = Active(entry: entry, base: id, inputs: ProgrammeInputs(taps, transcoder))
+        active[stream] = ActiveRecording(entry: entry, base: id, inputs: ProgrammeInputs(taps, transcoder))
         if let failure = await shelf.save(entry) {
             active[stream] = nil
             resumeWaiters(of: stream)
@@ -287,7 +271,7 @@ package actor RecordingDesk {
     /// Takes in what became of a clip.
     func settle(_ clip: RecordingEntry, of stream: StreamID) async {
         replace(clip, of: stream)
-        if let failure = await shelf.save(clip) {
+        if let failure = await shelf.conclude(clip) {
             log.error("clip.not-kept", ["clip": clip.id, "reason": failure.text])
         }
     }
@@ -326,6 +310,7 @@ package actor RecordingDesk {
     /// - Parameter ended: whether a stream has ended.
     package func advance(ended: @Sendable (StreamID) -> Bool) {
         declined = declined.filter { !ended($0) }
+        if shelf.hasUnkept { inbox.put(.unkept) }
         let time = now().elapsed
         for (stream, recording) in active where !recording.isConcluding {
             if ended(stream), recording.reason == nil {
@@ -412,8 +397,9 @@ package actor RecordingDesk {
         case .failed(let stream, let id, let failure):
             guard active[stream]?.entry.id == id else { return }
             log.error("recording.failed", ["stream": stream, "recording": id, "reason": failure.text])
-            active[stream]?.reason = failure.isFull ? .diskFull : .failed
+            active[stream]?.reason = RecordingEntry.EndReason(failure)
             await conclude(stream)
+        case .unkept: await keepUnkept()
         case .tapEnded(let stream, let tap):
             active[stream]?.inputs.tapEnded(tap)
         case .keyFrameWanted(let stream, let input):
@@ -445,18 +431,30 @@ package actor RecordingDesk {
         entry.endedAt = now().wall.milliseconds
         entry.endReason = reason ?? .continued
         replace(entry, of: stream)
-        if let failure = await shelf.save(entry) {
+        let failure = await shelf.conclude(entry)
+        if let failure {
             log.error("recording.not-kept", ["recording": entry.id, "reason": failure.text])
         }
         count(entry)
-        await follow(entry, in: stream)
+        await follow(entry, in: stream, isKept: failure == nil)
+    }
+
+    /// Tries once more to remember what has ended while the disk took nothing.
+    private func keepUnkept() async {
+        for entry in await shelf.keepUnkept() {
+            guard let stream = StreamID(entry.stream) else { continue }
+            replace(entry, of: stream)
+            log.info("\(entry.kind.rawValue).kept", ["stream": stream, entry.kind.rawValue: entry.id])
+            if entry.kind == .recording { await tell?(stream, isRecording(stream), entry) }
+        }
     }
 
     /// What comes after a part.
-    private func follow(_ entry: RecordingEntry, in stream: StreamID) async {
+    /// - Parameter isKept: whether it is on the disk; nobody is told of one that is not.
+    private func follow(_ entry: RecordingEntry, in stream: StreamID, isKept: Bool) async {
         guard let recording = active[stream], recording.reason == nil, entry.part < Self.partLimit else {
             // Before those who wait for the end, so that whoever is told of it by them sees the same everywhere.
-            await tell?(stream, false, entry)
+            await tell?(stream, false, isKept ? entry : nil)
             active[stream] = nil
             if declined.count < Self.declinedLimit { declined.insert(stream) }
             resumeWaiters(of: stream)
@@ -465,7 +463,7 @@ package actor RecordingDesk {
         let next = RecordingEntry(
             id: "\(recording.base)-\(entry.part + 1)", stream: stream, part: entry.part + 1,
             startedAt: now().wall.milliseconds, tier: entry.tier)
-        active[stream] = Active(
+        active[stream] = ActiveRecording(
             entry: next, base: recording.base, inputs: ProgrammeInputs(taps, transcoder))
         entries[stream, default: []].append(next)
         if let failure = await shelf.save(next) {
@@ -473,7 +471,7 @@ package actor RecordingDesk {
             log.error("recording.not-kept", ["recording": next.id, "reason": failure.text])
         }
         launch(stream)
-        await tell?(stream, true, entry)
+        await tell?(stream, true, isKept ? entry : nil)
     }
 
     private func count(_ entry: RecordingEntry) {

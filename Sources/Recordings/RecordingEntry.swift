@@ -1,5 +1,6 @@
 import Base
 import Foundation
+import Store
 
 /// What is known of one recording: a file, or one of several parts of one.
 package struct RecordingEntry: Codable, Equatable, Sendable {
@@ -24,9 +25,17 @@ package struct RecordingEntry: Codable, Equatable, Sendable {
         /// What came next did not fit into the file, and stands in the next part.
         case continued
         case diskFull = "disk-full"
+        /// The disk took nothing more: it is read-only or broken, or too slow.
+        case storage
         case failed
         /// The server ended meanwhile.
         case interrupted
+
+        /// What a file that cannot be written any more ends for.
+        init(_ failure: FileError) {
+            // EINVAL: what was to be written made no sense, which is not the disk's doing.
+            self = failure.isFull ? .diskFull : failure.code == EINVAL ? .failed : .storage
+        }
     }
 
     /// Names it among all recordings.

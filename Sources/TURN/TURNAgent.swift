@@ -18,6 +18,9 @@ package struct TURNAgent: Sendable {
         case relay([UInt8], to: TransportAddress)
         /// Close the relayed address.
         case release
+
+        /// Whether the client asked for something.
+        package var isAnswer: Bool { if case .answer = self { true } else { false } }
     }
 
     /// A request whose client knows the password.
@@ -296,6 +299,14 @@ package struct TURNAgent: Sendable {
         } else {
             DataIndication.append(datagram, from: peer, to: &output)
         }
+    }
+
+    /// By which channels peers may reach the client without this agent, and until when.
+    package func openChannels(
+        at now: MonotonicTime
+    ) -> [(peer: TransportAddress, number: UInt16, end: MonotonicTime)] {
+        guard let allocation, allocation.end > now else { return [] }
+        return allocation.openChannels(by: policy, at: now).map { ($0.peer, $0.number.value, $0.end) }
     }
 
     /// Counts a datagram that is not sent because the client does not read.

@@ -77,6 +77,18 @@ struct TURNAllocation: Sendable {
         }
     }
 
+    /// The channels by which something may go to the client now, and until when it may.
+    func openChannels(
+        by policy: TURNPolicy, at now: MonotonicTime
+    ) -> [(peer: TransportAddress, number: ChannelNumber, end: MonotonicTime)] {
+        numbers.compactMap { peer, number in
+            guard isPermitted(peer, by: policy, at: now), let permission = permissions[peer.ip],
+                let channel = channels[number], channel.end > now
+            else { return nil }
+            return (peer, number, min(end, permission, channel.end))
+        }
+    }
+
     func isPermitted(_ peer: TransportAddress, by policy: TURNPolicy, at now: MonotonicTime) -> Bool {
         policy.peers.contains(peer) && permissions[peer.ip].map { $0 > now } ?? false
     }

@@ -2,6 +2,7 @@ import Base
 import Crypto
 import Foundation
 import Peer
+import TURN
 import Testing
 import Wire
 
@@ -182,5 +183,31 @@ import Wire
         tally.count(.repaired(13), expected: 1, newestBefore: 12, isVideo: false)
         #expect(tally.packets == 4 && tally.expected == 4 && tally.videoPackets == 3)
         #expect(tally.reordered == 1 && tally.duplicates == 1 && tally.repaired == 1)
+    }
+}
+
+@Suite struct RelayLinkTests {
+    @Test func `names a relay by UDP, its user and its password`() throws {
+        let links = #"""
+            <stun:192.0.2.1:3478>; rel="ice-server", <turn:192.0.2.1:443?transport=tcp>; rel="ice-server"; \#
+            username="1:a"; credential="x", <turn:192.0.2.2:3478?transport=udp>; rel="ice-server"; username="2:b"; \#
+            credential="q\"u, \\o"; credential-type="password", </whep/s/events>; rel="urn:x"
+            """#
+        let relay = try #require(TURNClientAgent.Relay(links: links))
+        #expect(relay.address == TransportAddress(ip: IPAddress(ipv4: 0xC000_0202), port: 3_478))
+        #expect(relay.username == "2:b" && relay.password == #"q"u, \o"#)
+        let ipv6 = #"<turn:[::1]:3478?transport=udp>; rel="ice-server"; username="u"; credential="p""#
+        #expect(TURNClientAgent.Relay(links: ipv6)?.address.ip.isLoopback == true)
+    }
+
+    @Test(arguments: [
+        "", "<turn:", #"<turn:192.0.2.1:3478?transport=udp>; rel="ice-server""#,
+        #"<turn:example.org:3478?transport=udp>; rel="ice-server"; username="u"; credential="p""#,
+        #"<turn:192.0.2.1:3478?transport=udp>; rel="next"; username="u"; credential="p""#,
+        #"<turn:192.0.2.1:99999?transport=udp>; rel="ice-server"; username="u"; credential="p""#,
+        #"<turn:192.0.2.1:3478?transport=udp>; rel="ice-server"; username="u"; credential="p\"#,
+    ])
+    func `names none where it is not told all, or by a name alone`(_ links: String) {
+        #expect(TURNClientAgent.Relay(links: links) == nil)
     }
 }

@@ -9,7 +9,7 @@ import signal
 import socket
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -72,6 +72,20 @@ def free_port(width: int = 1) -> int:
     raise RuntimeError(f"no {width} free neighbouring ports")
 
 
+def processor_seconds(*roots: int) -> float:
+    """Of processes and all that they started."""
+    total, processes = 0, list(roots)
+    while processes:
+        for task in Path(f"/proc/{processes.pop()}/task").glob("*"):
+            try:
+                total += int((task / "schedstat").read_text().split()[0])
+                processes += map(int, (task / "children").read_text().split())
+            except FileNotFoundError:
+                # It ended just now.
+                continue
+    return total / 1e9
+
+
 class Server:
     """One server on ports of its own; `start` after `stop` keeps them, so clients find it again."""
 
@@ -80,10 +94,14 @@ class Server:
     #: Where pages are served, if that is more than the address that clients are told.
     bound: str | None = None
 
-    def __init__(self, log: Path, *arguments: str, media_ports: int = 1, has_ipv6: bool = False) -> None:
-        """With `has_ipv6` pages come from ::1, and media by IPv6 as by IPv4."""
+    def __init__(
+        self, log: Path, *arguments: str, media_ports: int = 1, has_ipv6: bool = False, starter: Sequence[str] = ()
+    ) -> None:
+        """With `has_ipv6` pages come from ::1, and media by IPv6 as by IPv4. The starter is a command that becomes the
+        one after it."""
         self.log = log
         Server.all.append(self)
+        self._starter = starter
         self._arguments = arguments
         # One for HTTP, and one for each worker by UDP; ICE over TCP takes the first worker's number.
         self.http_port = free_port(width=1 + max(4, os.cpu_count() or 1))
@@ -97,7 +115,7 @@ class Server:
     def start(self) -> None:
         self._process = Process(
             [
-                str(binary()), "serve", "--dev",
+                *self._starter, str(binary()), "serve", "--dev",
                 "--http", f"{self.bound or self._host}:{self.http_port}", "--udp", self._media,
                 # Behind two browsers it would get no time at all.
                 "--transcoder-nice", "0",

@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -20,7 +21,7 @@ from drivers import DESKTOP, PHONE, Browser, Page, wait_until
 from drivers.patience import patient
 from drivers.process import Process
 from media import check_no_complaints
-from server import ROOT, Server, free_port
+from server import ROOT, Server, binary, free_port
 from test_links import KEY, Production
 from test_pages import assert_fits
 
@@ -277,6 +278,34 @@ def test_a_stream_is_followed_through_an_interruption(chromium: Browser, own_ser
         assert own_server.request("PATCH", "/v1/streams/talk", b'{"title":"Two"}', headers)[0] == 200
         page.wait_for("() => known.stream.title === 'Two' && known.stream.host === 'ann'", what="what was missed")
         page.evaluate("() => stop()")
+
+
+def test_an_app_in_swift_follows_and_writes(chromium: Browser, own_server: Server, tmp_path: Path) -> None:
+    """What is shown is what is compiled, against the library as it was built, and it writes what it says."""
+    headers = {"Authorization": f"Bearer {own_server.token('talk')}", "Content-Type": "application/json"}
+    assert own_server.request("POST", "/v1/streams", b'{"title":"Evening talk"}', headers)[0] == 201
+    assert own_server.request("POST", "/v1/streams/talk/live", b"", headers)[0] == 200
+    with open_docs(chromium, own_server, "swift") as page:
+        package, example = page.evaluate("() => [...document.querySelectorAll('#swift pre')].map(each => each.textContent)")
+    assert example == (EXAMPLES / "Follow.swift").read_text().rstrip()
+    # The product has this name.
+    product = re.search(r'product\(name: "(\w+)", package: "rostrum"\)', package)
+    assert product and f'.library(name: "{product[1]}"' in (ROOT / "Package.swift").read_text()
+    build = binary().resolve().parent
+    # Of a whole module there is one file, else one for each of its sources.
+    objects = sorted((build / "RostrumClient.build").glob("*.o")) or [build / "Modules/RostrumClient.o"]
+    program = tmp_path / "follow"
+    compiled = subprocess.run(
+        ["swiftc", "-swift-version", "6", "-warnings-as-errors", "-parse-as-library", "-I", build / "Modules",
+         EXAMPLES / "Follow.swift", *objects, "-o", program], capture_output=True, text=True)
+    assert compiled.returncode == 0, compiled.stderr
+    # By lines, as on a terminal.
+    app = Process(["stdbuf", "-oL", str(program), own_server.origin, "talk"], tmp_path / "follow.log", "^we are Zoe$", 20)
+    try:
+        comments = own_server.json("/v1/streams/talk/comments")["comments"]
+        assert [(each["name"], each["text"]) for each in comments] == [("Zoe", "Good evening!")]
+    finally:
+        app.stop()
 
 
 def deliver(port: int, body: bytes, sent: int, secret: str, signed: bytes | None = None) -> int:

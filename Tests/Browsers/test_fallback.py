@@ -354,6 +354,24 @@ def test_browsers_that_play_hls_themselves_are_given_its_address(chromium: Brows
         what="the browser plays it")
 
 
+def test_a_source_of_which_nothing_is_shown_is_replaced(chromium: Browser, maker: Server, stream: str) -> None:
+    """As WebKit on GStreamer leaves it now and then: a seek that never ends."""
+    go_live(chromium, maker, stream)
+    page = chromium.open(f"{maker.origin}/watch/{stream}", before_load=f"""() => {{
+        ({NO_WEBRTC})();
+        ({SOURCES})();
+        const {{get}} = Object.getOwnPropertyDescriptor(HTMLMediaElement.prototype, 'readyState');
+        Object.defineProperty(HTMLMediaElement.prototype, 'readyState', {{get() {{
+            if (!this.src) return get.call(this);
+            globalThis.stuck ??= this.src;
+            return this.src === stuck ? Math.min(get.call(this), HTMLMediaElement.HAVE_METADATA) : get.call(this);
+        }}}});
+    }}""")
+    page.wait_for("() => globalThis.stuck && sources.length === 1 && sources[0] !== stuck", seconds=40, what="there is another")
+    wait_for_moving(page)
+    assert page.evaluate("() => sources.length") == 1, "what is well stays"
+
+
 def test_nothing_of_it_is_loaded_while_webrtc_works(chromium: Browser, maker: Server, stream: str) -> None:
     go_live(chromium, maker, stream)
     # By a clock so slow that no load of this machine is taken for a network that blocks.

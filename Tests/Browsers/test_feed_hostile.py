@@ -49,12 +49,17 @@ RUDE = """async colours => {
         };
         video.requestVideoFrameCallback(check);
     };
+    // From the beginning: the first message may be there before a session is open. Much of the same is not kept.
+    const create = RTCPeerConnection.prototype.createDataChannel;
+    RTCPeerConnection.prototype.createDataChannel = function(...given) {
+        const channel = create.apply(this, given), said = channel.said = [];
+        channel.addEventListener('message', ({data}) => said.length < 5000 && said.push(JSON.parse(data)));
+        return channel;
+    };
     rude.open = async (token, stream) => {
         const session = await openFeedSession({origin: location.origin, stream, preload: 'eager', token});
-        const one = {session, said: [], shown: {}, packets: [0, 0], grows: [0, 0]};
+        const one = {session, said: session.control.said, shown: {}, packets: [0, 0], grows: [0, 0]};
         session.listen();
-        // Much of the same is not kept.
-        session.control.addEventListener('message', ({data}) => one.said.length < 5000 && one.said.push(JSON.parse(data)));
         for (const slot of session.slots) watch(one, slot);
         rude.all.push(one);
         return rude.all.length - 1;

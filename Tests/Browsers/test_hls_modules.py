@@ -219,6 +219,34 @@ def test_what_a_viewer_chooses_is_what_is_taken(page: Page) -> None:
     assert page.evaluate(RENDITIONS, [(0, {"choice": "low", "count": 1}), (1, {"choice": "sound", "count": 1})]) == [0, 0]
 
 
+#: What there is to choose from, by the ends of names: one near its end, one who went back.
+CHOICES = """async (variants, played) => {
+    const {LivePace, PastPace} = await import('/assets/hls/pace.js');
+    const plays = codecs => played.includes(codecs);
+    return [new LivePace(), new PastPace(60)].map(
+        pace => pace.variants(variants, plays).map(({uri, codecs}) => `${uri.split('=').at(-1)} ${codecs}`));
+}"""
+
+
+def test_what_is_sent_takes_the_place_of_what_would_be_made_where_a_browser_plays_it(page: Page) -> None:
+    def choices(bitrate: int, *played: str, codec: str = "vp09") -> list[list[str]]:
+        variants = [
+            {"uri": "media.m3u8", "codecs": "avc1", "bitrate": 2_000_000, "height": 720},
+            {"uri": "media.m3u8?rendition=original", "codecs": codec, "bitrate": bitrate, "height": 1080},
+            {"uri": "media.m3u8?rendition=low", "codecs": "avc1", "bitrate": 400_000, "height": 360},
+            {"uri": "media.m3u8?rendition=sound", "codecs": "mp4a", "bitrate": 76_000, "height": None}]
+        return page.evaluate(CHOICES, sorted(variants, key=lambda variant: -int(str(variant["bitrate"]))), list(played))
+    past = ["dvr.m3u8 avc1"]
+    for bitrate in (4_000_000, 900_000):
+        assert choices(bitrate, "vp09", "avc1", "mp4a") == [["original vp09", "low avc1", "sound mp4a"], past]
+        assert choices(bitrate, "avc1", "mp4a") == [["media.m3u8 avc1", "low avc1", "sound mp4a"], past]
+    # What takes no less than the original is no use.
+    assert choices(300_000, "vp09", "avc1") == [["original vp09", "sound mp4a"], past]
+    assert choices(300_000, "avc1") == [["media.m3u8 avc1", "low avc1", "sound mp4a"], past]
+    # A browser that plays nothing of it finds out when it begins.
+    assert choices(900_000)[0] == ["media.m3u8 avc1", "low avc1", "sound mp4a"]
+
+
 def test_what_comes_too_slowly_is_given_up(page: Page) -> None:
     hopeless = """async (...given) => {
         const {RenditionRule} = await import('/assets/hls/renditions.js');
@@ -228,6 +256,29 @@ def test_what_comes_too_slowly_is_given_up(page: Page) -> None:
     assert page.evaluate(hopeless, 20_000, 100_000, 0.9, 0.0) is False, "nothing is known so early"
     assert page.evaluate(hopeless, 80_000, 100_000, 1.0, 1.5) is False, "it comes in time"
     assert page.evaluate(hopeless, 20_000, 0, 2.0, 0.0) is False, "nobody said how much it is"
+
+
+def test_what_shows_nothing_of_what_it_has_is_helped_for_a_while(page: Page) -> None:
+    """Looks as [seconds, readyState, seconds ahead], and whether another source is wanted."""
+    looks = """async looks => {
+        const {StuckRule} = await import('/assets/hls/stuck.js');
+        const rule = new StuckRule();
+        return looks.map(([now, readyState, ahead]) => {
+            if (readyState === 'another source') return rule.startAnew();
+            return rule.look({ahead}, {readyState}, now);
+        });
+    }"""
+    assert page.evaluate(looks, [[0, 1, 5], [9, 1, 9], [10, 1, 9], [19, 1, 9], [20, 1, 9]]) == [False, False, True, False, True]
+    # What shows something, or has nothing to show, is not stuck.
+    assert not any(page.evaluate(looks, [[0, 1, 5], [9, 2, 5], [18, 1, 5]]))
+    assert not any(page.evaluate(looks, [[0, 1, 5], [9, 1, 0.5], [18, 1, 5]]))
+    # Nothing is known of what was not looked at, nor of another source.
+    assert not any(page.evaluate(looks, [[0, 2, 5], [5, 1, 5], [30, 1, 5], [39, 1, 5]]))
+    assert not any(page.evaluate(looks, [[0, 1, 5], [9, 1, 5], [9, 'another source', 0], [12, 1, 5], [21, 1, 5]]))
+    # What did not help three times does not help, until something was shown.
+    assert page.evaluate(looks, [[0, 1, 5], [10, 1, 5], [20, 1, 5], [30, 1, 5], [40, 1, 5], [50, 1, 5]]) == [
+        False, True, True, True, False, False]
+    assert page.evaluate(looks, [[0, 1, 5], [10, 1, 5], [20, 1, 5], [30, 1, 5], [40, 4, 5], [45, 1, 5], [50, 1, 5]])[-1]
 
 
 def test_what_is_no_playlist_is_refused(page: Page) -> None:

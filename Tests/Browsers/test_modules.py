@@ -56,6 +56,43 @@ def test_a_connection_that_is_there_already_needs_no_event(chromium: Browser, se
     assert state == "connected"
 
 
+def test_a_session_that_the_server_gave_up_is_lost_at_once(chromium: Browser, server: Server) -> None:
+    """It tells so when the page names its candidates; ICE alone would find out half a minute later."""
+    with chromium.open(server.origin + "/healthz") as page:
+        states = page.evaluate(
+            """async () => {
+                const {MediaSession} = await import('/assets/session.js');
+                const url = new URL('/whep/x', location.href).href, asked = [], states = [];
+                globalThis.fetch = async (resource, {method}) => {
+                    asked.push(method);
+                    const answer = method === 'POST'
+                        ? new Response('v=0', {status: 201, headers: {Location: '/whep/x/1', ETag: '"1"'}})
+                        : new Response(null, {status: 404});
+                    return Object.defineProperty(answer, 'url', {value: url});
+                };
+                class Peer extends EventTarget {
+                    connectionState = 'new';
+                    signalingState = 'stable';
+                    getTransceivers() { return []; }
+                    async createOffer() { return {type: 'offer', sdp: 'v=0'}; }
+                    async setLocalDescription(description) { this.localDescription = description; }
+                    async setRemoteDescription() {}
+                    close() { states.push('peer closed'); }
+                }
+                const peer = new Peer(), session = new MediaSession(peer, {endpoint: url});
+                const isLost = new Promise(done => session.addEventListener('statechange', () => {
+                    states.push(session.state);
+                    if (session.state === 'lost') done();
+                }));
+                await session.open();
+                const candidate = {candidate: 'candidate:1 1 udp 1 127.0.0.1 7000 typ host', sdpMid: '0'};
+                peer.dispatchEvent(Object.assign(new Event('icecandidate'), {candidate}));
+                await isLost;
+                return [...asked, ...states];
+            }""")
+    assert states[-2:] == ["peer closed", "lost"] and states[:2] == ["POST", "PATCH"], states
+
+
 def test_an_answer_that_explains_nothing_is_asked_for_again(chromium: Browser, server: Server) -> None:
     """Of a picture that got smaller: no answer came, or one from before the server knew why."""
     with chromium.open(server.origin + "/healthz") as page:

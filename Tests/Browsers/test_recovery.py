@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
-from drivers import Browser, Page
+from drivers import Browser, Page, wait_until
 from media import (
     STATE, check_no_complaints, end_stream, go_live, press_go_live, wait_for_frames, wait_for_sound, wait_for_state, watch,
 )
@@ -268,3 +271,56 @@ def test_everyone_survives_a_server_that_stands_still(
         wait_for_state(viewer, "live", seconds=25)
         wait_for_frames(viewer)
         assert_never_reloaded(viewer)
+
+
+@pytest.fixture
+def laptop(viewing: Browser, logs: Path, stream: str) -> Iterator[Browser]:
+    """A browser that can sleep without all others."""
+    folder = logs / f"laptop-{stream}"
+    folder.mkdir()
+    browser = type(viewing)(folder)
+    yield browser
+    browser.close()
+
+
+@contextmanager
+def asleep(browser: Browser) -> Iterator[None]:
+    """As when the lid is closed: no timer fires, nothing is sent, and what comes is lost."""
+    os.killpg(browser.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.killpg(browser.pid, signal.SIGCONT)
+
+
+def sessions(server: Server) -> float:
+    return sum(value for name, value in server.metrics().items() if name.startswith("rostrum_sessions{"))
+
+
+def test_a_viewer_whose_laptop_slept_sees_the_stream_again(
+    chromium: Browser, laptop: Browser, own_server: Server, stream: str
+) -> None:
+    """For longer than the server keeps a session of which it hears nothing (RFC 7675: 30 s), so ten minutes are the same."""
+    with go_live(chromium, own_server, stream), watch(laptop, own_server, stream) as viewer:
+        wait_for_state(viewer, "live")
+        wait_for_frames(viewer)
+        mark(viewer)
+        with asleep(laptop):
+            wait_until(lambda: sessions(own_server) == 1, 60, "the server has given the viewer up")
+        wait_for_frames(viewer, seconds=25)
+        wait_for_state(viewer, "live")
+        assert_never_reloaded(viewer)
+
+
+def test_a_host_whose_laptop_slept_is_live_again(
+    chromium: Browser, laptop: Browser, own_server: Server, stream: str
+) -> None:
+    with go_live(laptop, own_server, stream) as studio, watch(chromium, own_server, stream) as viewer:
+        wait_for_state(viewer, "live")
+        wait_for_frames(viewer)
+        mark(studio)
+        with asleep(laptop):
+            wait_until(lambda: sessions(own_server) == 1, 60, "the server has given the host up")
+        wait_for_state(studio, "live", seconds=25)
+        wait_for_frames(viewer, seconds=25)
+        assert_never_reloaded(studio)

@@ -26,6 +26,7 @@ from drivers.patience import patient
 from drivers.process import Process
 from media import go_live, press_go_live, wait_for_frames, wait_for_sound, wait_for_state, watch
 from server import ROOT, Server, free_port, unpacked
+from test_bench import check_viewers, measure
 from test_players import LIMIT, pion_player, run  # noqa: F401
 from turn import (
     CHANNEL, CHANNEL_BIND, CREATE_PERMISSION, DATA, LIFETIME, PEER, REFRESH, RELAYED, SEND, SUCCESS, Place, TurnClient,
@@ -258,6 +259,24 @@ def test_coturns_client_is_served_and_leads_nowhere_else(
         assert "channel bind: error 403" in ask(free_port(width=2))
     finally:
         assert relay.stop() == 0
+
+
+@pytest.mark.parametrize("srtp", ["gcm", "cm"])
+def test_load_goes_through_the_relay(relay: Server, stream: str, srtp: str) -> None:
+    """Publisher and viewers of sfu-bench, all by UDP to the relay, and the addresses are given back."""
+    before = relay.metrics()
+    report = measure("load", relay.origin, stream, "--viewers", "5", "--transport", "turn", "--srtp", srtp)
+    check_viewers(report, 5)
+    assert report["setup"]["transport"] == "turn"
+    after = relay.metrics()
+
+    def counted(name: str) -> float:
+        return after[f"rostrum_turn_{name}_total"] - before[f"rostrum_turn_{name}_total"]
+
+    assert counted("allocations_made") == 6
+    assert counted("sent_packets") >= report["media"]["packets"]
+    assert counted("received_packets") >= report["publishing"]["frames"]
+    wait_until(lambda: allocations(relay) == before["rostrum_turn_allocations"], 20, "all have given back their addresses")
 
 
 def test_nobody_relays_to_others(relay: Server, chromium: Browser, stream: str) -> None:

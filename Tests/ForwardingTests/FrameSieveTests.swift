@@ -7,7 +7,7 @@ import Wire
 @testable import Forwarding
 
 /// One VP8 source with temporal layers, as its packets come, and what a sieve makes of them.
-private struct SievedStream {
+struct SievedStream {
     struct Picture {
         var layer: UInt8
         var isKeyFrame = false
@@ -120,7 +120,7 @@ private struct SievedStream {
 
     @Test(arguments: [2, 3]) func `sends the lowest one with numbers that have no gap`(layers: Int) throws {
         var stream = try SievedStream(layers: pattern(40, layers: layers)) { _ in 3 }
-        stream.sieve.target = 0
+        stream.sieve.target.temporal = 0
         for index in stream.packets.indices { stream.take(index) }
         #expect(stream.complete == Set(stride(from: 0, to: 40, by: layers == 2 ? 2 : 4)))
         #expect(isGapless(stream))
@@ -130,9 +130,9 @@ private struct SievedStream {
 
     @Test func `takes them in again one after the other, each where it needs only lower ones`() throws {
         var stream = try SievedStream(layers: pattern(40, layers: 3)) { _ in 1 }
-        stream.sieve.target = 0
+        stream.sieve.target.temporal = 0
         for index in 0..<11 { stream.take(index) }
-        stream.sieve.target = .max
+        stream.sieve.target.temporal = .max
         for index in 11..<40 { stream.take(index) }
         // The second layer at 18, the third at 25.
         let pictures = stream.sent.map(\.picture)
@@ -145,9 +145,9 @@ private struct SievedStream {
         pictures[17].isSync = false
         pictures[18].isSync = false
         var stream = try SievedStream(layers: pictures) { _ in 1 }
-        stream.sieve.target = 0
+        stream.sieve.target.temporal = 0
         for index in 0..<15 { stream.take(index) }
-        stream.sieve.target = .max
+        stream.sieve.target.temporal = .max
         for index in 15..<32 { stream.take(index) }
         #expect(stream.sent.map(\.picture) == [0, 4, 8, 12] + Array(16..<32))
     }
@@ -155,7 +155,7 @@ private struct SievedStream {
     @Test func `begins with a picture, not within one`() throws {
         var stream = try SievedStream(layers: pattern(8, layers: 2)) { _ in 4 }
         for index in 0..<6 { stream.take(index) }
-        stream.sieve.target = 0
+        stream.sieve.target.temporal = 0
         for index in 6..<32 { stream.take(index) }
         #expect(stream.complete == [0, 1, 2, 4, 6])
         #expect(isGapless(stream))
@@ -164,7 +164,7 @@ private struct SievedStream {
     @Test func `leaves everything as it is where the source does not tell how to go back`() throws {
         let pictures = (0..<20).map { Picture(layer: UInt8($0 % 2), isKeyFrame: $0 == 0) }
         var stream = try SievedStream(layers: pictures, packetsPerPicture: { _ in 2 }, isSure: false)
-        stream.sieve.target = 0
+        stream.sieve.target.temporal = 0
         for index in stream.packets.indices { stream.take(index) }
         #expect(stream.complete.count == 20)
     }
@@ -172,7 +172,7 @@ private struct SievedStream {
     /// What is missing between two pictures of the lowest layer, by VP8's own count of them, is of higher ones.
     @Test func `expects nothing that would be left out`() throws {
         var stream = try SievedStream(layers: pattern(8, layers: 2)) { _ in 2 }
-        stream.sieve.target = 0
+        stream.sieve.target.temporal = 0
         // Of the second picture nothing comes, of the sixth only the end, and late.
         for index in stream.packets.indices where ![2, 3, 10].contains(index) { stream.take(index) }
         for index in [2, 3, 10] { stream.take(index) }
@@ -182,7 +182,7 @@ private struct SievedStream {
 
     @Test func `fills places that were kept for what is left out`() throws {
         var stream = try SievedStream(layers: pattern(6, layers: 2)) { _ in 2 }
-        stream.sieve.target = 0
+        stream.sieve.target.temporal = 0
         // The end of the first picture and all of the second are late: whose places these are is not known.
         for index in [0, 4, 5, 1, 2, 3] { stream.take(index) }
         #expect(stream.sent.map(\.isEmpty) == [false, false, false, false, true, true])
@@ -198,10 +198,10 @@ private struct SievedStream {
         asked: Int, first: Int64
     ) throws {
         let sieve = FrameSieve(from: 0, after: -1, isSure: false)
-        sieve.target = 0
+        sieve.target.temporal = 0
         var sent: [Int64] = []
         for index in 0..<12 {
-            if index == asked { sieve.target = .max }
+            if index == asked { sieve.target.temporal = .max }
             let packet = try vp9(index, isSwitchingPoint: index % 2 == 0)
             guard sieve.judge(packet) == .send else { continue }
             sent.append(Int64(index))
@@ -213,10 +213,10 @@ private struct SievedStream {
     /// The picture that could have been taken in came too late for it, and the next of its layer may need it.
     @Test func `takes no layer in behind a picture that is missing`() throws {
         let sieve = FrameSieve(from: 0, after: -1, isSure: false)
-        sieve.target = 0
+        sieve.target.temporal = 0
         var sent: [Int64] = []
         for index in 0..<16 where index != 7 {
-            if index == 8 { sieve.target = .max }
+            if index == 8 { sieve.target.temporal = .max }
             let verdict = sieve.judge(try vp9(index, isSwitchingPoint: index % 6 == 0))
             if verdict == .send { sent.append(Int64(index)) }
         }
@@ -265,7 +265,7 @@ private struct SievedStream {
                 continue
             }
             if Int.random(in: 0..<40, using: &random) == 0 {
-                stream.sieve.target = [0, 0, 1, .max].randomElement(using: &random) ?? 0
+                stream.sieve.target.temporal = [0, 0, 1, .max].randomElement(using: &random) ?? 0
             }
             came.insert(stream.packets[index].packet.sequenceNumber)
             stream.take(index)
@@ -294,8 +294,8 @@ private struct SievedStream {
         let packets = Dictionary(
             uniqueKeysWithValues: stream.packets.map { ($0.packet.sequenceNumber, $0.packet) })
         for each in stream.sent {
-            let isEmptied = packets[each.source].flatMap { stream.sieve.isEmptied($0) }
-            #expect(isEmptied == nil || isEmptied == each.isEmpty)
+            let form = packets[each.source].flatMap { stream.sieve.form(of: $0) }
+            #expect(form == nil || form == (each.isEmpty ? .fill : .send))
         }
         // No picture is sent in part, and none without what it needs, but for what was lost on the way here.
         let complete = stream.complete

@@ -9,6 +9,7 @@ func fuzzVideo(_ packet: Span<UInt8>) {
     _ = try? OpusPayload.duration(payload)
     rewriteVP8(payload)
     rewriteVP9(payload)
+    readAV1(payload)
 
     var descriptors: [DependencyDescriptor?] = [nil]
     var structure: DependencyStructure?
@@ -34,6 +35,15 @@ func fuzzVideo(_ packet: Span<UInt8>) {
     }
 }
 
+private func readAV1(_ payload: Span<UInt8>) {
+    guard let header = try? AV1SequenceHeader(parsing: payload) else { return }
+    let (size, depth) = (header.resolution, header.samples?.bitDepth ?? 8)
+    guard header.profile < 8, header.level < 32, header.level > 7 || !header.isHighTier,
+        (1...65_536).contains(size.width), (1...65_536).contains(size.height), [8, 10, 12].contains(depth),
+        depth < 12 || header.profile == 2
+    else { fatalError("no sequence header says so: \(header)") }
+}
+
 private func rewriteVP8(_ payload: Span<UInt8>) {
     guard var descriptor = try? VP8Descriptor(parsing: payload) else { return }
     descriptor.pictureID = 0x1234
@@ -49,6 +59,9 @@ private func rewriteVP8(_ payload: Span<UInt8>) {
 
 private func rewriteVP9(_ payload: Span<UInt8>) {
     guard let descriptor = try? VP9Descriptor(parsing: payload) else { return }
+    guard let sizes = try? descriptor.spatialResolutions(in: payload) ?? [],
+        sizes.isEmpty || sizes.count == descriptor.spatialLayerCount && sizes.last == descriptor.resolution
+    else { fatalError("\(descriptor) does not know its sizes") }
     var buffer = [UInt8](repeating: 0, count: descriptor.length + 3)
     var span = buffer.mutableSpan
     guard

@@ -1,4 +1,5 @@
 import Base
+import Foundation
 import HLS
 import TestSupport
 import Testing
@@ -52,6 +53,65 @@ import Testing
                 media.m3u8?rendition=sound
 
                 """)
+    }
+
+    @Test(arguments: [
+        ("avc1.64001F", true), ("vp09.00.40.08", true), ("av01.0.05M.08", true), ("av01.2.31H.12", true),
+        ("vp9", false), ("vp09.00.45.08", false), ("vp09.0.40.08", false), ("av01.0.5M.08", false),
+        ("avc1.64001f", false),
+    ]) func `names pictures as players know them`(_ codec: String, isRight: Bool) throws {
+        var original = LivePlaylist(tag: "a", timing: .init(part: 500, segment: 2_000, partsPerSegment: 4))
+        original.begin(
+            initialization: [9], codecs: codec + ",mp4a.40.2", width: 1_280, height: 720,
+            framesPerSecond: nil,
+            meant: LivePlaylist.Bitrates(peak: 900_000, average: nil))
+        let variants = [
+            try #require(making.playlist.variant(uri: "media.m3u8")),
+            try #require(original.variant(uri: "media.m3u8?rendition=original")),
+        ]
+        let text = MultivariantPlaylist(variants).text
+        #expect(
+            text.contains(
+                "CODECS=\"\(codec),mp4a.40.2\",RESOLUTION=1280x720\nmedia.m3u8?rendition=original\n"))
+        #expect(MultivariantConformance.check(text).isEmpty == isRight)
+        #expect(!MultivariantConformance.check(text + text).isEmpty)
+    }
+
+    @Test mutating func `goes on as RFC 8216bis wants it where another codec takes the place of one`() {
+        var checker = PlaylistConformance()
+        for codec in ["vp09.00.40.08", "avc1.64001F", "av01.0.05M.08"] {
+            making.playlist.begin(
+                initialization: [9], codecs: codec + ",mp4a.40.2", width: 1_280, height: 720,
+                framesPerSecond: nil,
+                meant: LivePlaylist.Bitrates(peak: 900_000, average: nil))
+            making.parts(8)
+            #expect(checker.check(making.playlist.text()) == [])
+            #expect(making.playlist.variant(uri: "x")?.codecs.hasPrefix(codec) == true)
+        }
+        #expect(making.playlist.text().components(separatedBy: "#EXT-X-DISCONTINUITY\n").count == 3)
+    }
+
+    /// Players look in the playlist that they change to for the number that comes next.
+    @Test mutating func `counts on from another one without its segments`() {
+        making.parts(4)
+        making.begin()
+        making.parts(6)
+        var original = LivePlaylist(tag: "vp9", countingOnFrom: making.playlist)
+        #expect(!original.hasCompleteSegment && original.text().contains("#EXT-X-MEDIA-SEQUENCE:3\n"))
+        let next = { PlaylistQuery.Position(sequenceNumber: $0, part: 0) }
+        #expect(original.standing(of: next(3)) == .awaited && original.standing(of: next(5)) == .tooFar)
+        original.begin(
+            initialization: [9], codecs: "vp09.00.40.08,mp4a.40.2", width: 1_280, height: 720,
+            framesPerSecond: nil, meant: LivePlaylist.Bitrates(peak: 900_000, average: nil))
+        original.append(
+            LivePlaylist.Part(
+                bytes: [1], milliseconds: 500, startsSegment: true, endsSegment: true,
+                date: WallTime(milliseconds: 1_700_000_000_000)))
+        var checker = PlaylistConformance()
+        #expect(checker.check(original.text()) == [])
+        #expect(original.text().contains("#EXT-X-DISCONTINUITY-SEQUENCE:1\n"))
+        #expect(original.text().contains("vp9-s3.m4s\n") && !original.text().contains("abc-"))
+        #expect(original.standing(of: next(3)) == .there)
     }
 
     @Test mutating func `tells how far the stream's other renditions are`() {
@@ -268,6 +328,8 @@ import Testing
         #expect(query.rendition == .source)
         let low = try PlaylistQuery(sequenceNumber: nil, part: nil, skip: nil, rendition: "low")
         #expect(low.rendition == .low)
+        let original = try PlaylistQuery(sequenceNumber: nil, part: nil, skip: nil, rendition: "original")
+        #expect(original.rendition == .original)
         for bad in ["", "Low", "media"] {
             #expect(throws: PlaylistQuery.Failure.unknownRendition) {
                 try PlaylistQuery(sequenceNumber: nil, part: nil, skip: nil, rendition: bad)

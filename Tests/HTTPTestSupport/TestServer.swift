@@ -7,24 +7,30 @@ package struct ClosureHandler: HTTPHandler {
     var socket: (@Sendable (WebSocketConnection) async -> Void)?
     var cost: @Sendable (HTTPRequest) -> Double
     var extraTime: @Sendable (HTTPRequest) -> Duration
+    var atOnce: @Sendable (HTTPRequest) -> HTTPResponse?
 
     /// - Parameters:
     ///   - socket: what is said on a WebSocket at `/socket`; without it there is none.
     ///   - cost: what a request costs beyond others, in requests.
     ///   - extraTime: how much longer than others it may take.
+    ///   - atOnce: what the server's own thread answers.
     package init(
         answer: @escaping @Sendable (HTTPRequest) async -> HTTPResponse = { ClosureHandler.echo($0) },
         socket: (@Sendable (WebSocketConnection) async -> Void)? = nil,
         cost: @escaping @Sendable (HTTPRequest) -> Double = { _ in 0 },
-        extraTime: @escaping @Sendable (HTTPRequest) -> Duration = { _ in .zero }
+        extraTime: @escaping @Sendable (HTTPRequest) -> Duration = { _ in .zero },
+        atOnce: @escaping @Sendable (HTTPRequest) -> HTTPResponse? = { _ in nil }
     ) {
         self.answer = answer
         self.socket = socket
         self.cost = cost
         self.extraTime = extraTime
+        self.atOnce = atOnce
     }
 
     package func respond(to request: HTTPRequest) async -> HTTPResponse { await answer(request) }
+
+    package func answerAtOnce(_ request: HTTPRequest) -> HTTPResponse? { atOnce(request) }
 
     package func surcharge(_ request: HTTPRequest) -> Double { cost(request) }
 

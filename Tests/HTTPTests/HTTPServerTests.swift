@@ -144,6 +144,38 @@ import Testing
         }
     }
 
+    /// What lies at hand and what does not, in turns on one connection; large bodies take many writes.
+    @Test func `answers at once what lies at hand`() async throws {
+        let large = (0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 / 251) }
+        let asked = Mutex<[String]>([])
+        let handler = ClosureHandler(
+            answer: { request in
+                asked.withLock { $0.append(request.path) }
+                return ClosureHandler.echo(request)
+            }, atOnce: { $0.path.hasPrefix("/hand") ? HTTPResponse(status: 200, body: large) : nil })
+        try await withServer(handler) { server in
+            let client = try RawClient(server.address)
+            for number in 0..<3 {
+                // In one go; the second comes while the first is being sent.
+                try await client.send(
+                    "GET /hand\(number) HTTP/1.1\r\nHost: h\r\n\r\nHEAD /hand HTTP/1.1\r\nHost: h\r\n\r\n"
+                        + "GET /\(number) HTTP/1.1\r\nHost: h\r\n\r\nGET /hand HTTP/1.1\r\nHost: h\r\n\r\n")
+                #expect(try await client.response().body == large)
+                let head = try await client.response(toHead: true)
+                #expect(head.status == 200 && head.headers["content-length"] == "1000000")
+                #expect(try await client.response().text.hasPrefix("GET\n/\(number)\n"))
+                #expect(try await client.response().body == large)
+                try await client.send(
+                    "POST /hand HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nab")
+                #expect(try await client.response().body == large)
+            }
+            try await client.send("GET /hand HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+            #expect(try await client.response().body == large)
+            #expect(try await client.receiveToEnd().isEmpty)
+        }
+        #expect(asked.withLock { $0 } == ["/0", "/1", "/2"])
+    }
+
     @Test func `keeps line breaks out of headers`() async throws {
         let handler = ClosureHandler(answer: { _ in
             HTTPResponse(status: 200, headers: ["Location": "/a\r\nSet-Cookie: evil=1"])

@@ -191,6 +191,19 @@ import Wire
         #expect(payloads[3...].flatMap { $0[3...] } == slice.dropFirst(2)[...].map(\.self))
     }
 
+    /// Whoever begins there needs them all; those that the picture brings come behind, and count.
+    @Test mutating func `gives HEVC its parameters where it brings only some of them`() throws {
+        _ = begin("hvc1", Self.hevc)
+        _ = media.open()
+        let unit = hexBytes("00000003 2601ac")
+        let other = Self.pictures(video(Self.tag("hvc1", 3, hexBytes("00000003 4401c1") + unit)))
+        let types = try other.flatMap(Self.payloads).map { $0[0] >> 1 & 0x3F }
+        #expect(types == [32, 33, 34, 34, 19])
+        let all = hexBytes("00000003 4001c0 00000003 4201c0 00000003 4401c0")
+        let own = Self.pictures(video(Self.tag("hvc1", 3, all + unit), at: 33))
+        #expect(try own.flatMap(Self.payloads).map { $0[0] >> 1 & 0x3F } == [32, 33, 34, 19])
+    }
+
     @Test mutating func `refuses HEVC where nothing is decoded`() {
         media = IngestMedia(isDecoding: false, seed: 42)
         let words = Self.refusal(video(Self.tag("hvc1", 0, Self.hevc)))

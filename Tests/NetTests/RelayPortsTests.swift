@@ -31,20 +31,37 @@ import Testing
         #expect(port.take().count == 0)
     }
 
+    /// However much the thread finds at once.
     @Test func `keep so much for an owner that takes nothing`() throws {
         let ports = try RelayPorts()
         defer { ports.stop() }
         let port = try ports.open(at: .loopback) { [rings] in rings.change { $0 += 1 } }
-        let other = try ports.open(at: .loopback) { [rings] in rings.change { $0 += 1_000 } }
+        let isSent = Watched(false)
+        // While its owner is told, the thread reads nothing.
+        let other = try ports.open(at: .loopback) { [rings] in
+            rings.change { $0 += 1_000 }
+            _ = isSent.waitHere { $0 }
+        }
         var remote = try Remote()
+        remote.send([[7]], to: other.localAddress)
+        #expect(rings.waitHere { $0 >= 1_000 })
         for number in 0..<20 {
             remote.send((0..<40).map { datagram(40 * number + $0, size: 1_200) }, to: port.localAddress)
         }
-        remote.send([[7]], to: other.localAddress)
-        #expect(rings.waitHere { $0 >= 1_000 })
+        isSent.change { $0 = true }
+        #expect(rings.waitHere { $0 == 1_001 })
         ports.close(port)
         let kept = port.take()
-        #expect(kept.count <= (512 << 10) / 1_200 && kept.count > 0)
+        #expect(kept.count > 0 && kept.byteCount <= RelayPort.limit && kept.count + kept.dropped <= 800)
+    }
+
+    @Test func `keep so many that are empty`() {
+        var kept = RelayedDatagrams()
+        var arrived = RelayedDatagrams()
+        let nothing: [UInt8] = []
+        for _ in 0..<1_000 { arrived.append(nothing.span, from: TransportAddress(ip: .loopback, port: 1)) }
+        for _ in 0..<100 { kept.append(arrived, within: RelayPort.limit) }
+        #expect(kept.byteCount <= RelayPort.limit && kept.count + kept.dropped == 100_000 && kept.dropped > 0)
     }
 
     @Test func `hear nothing once they are closed`() throws {

@@ -14,6 +14,8 @@ private struct Echo: DatagramHandler {
         case sayLater([UInt8], to: TransportAddress, after: Int64)
         /// Say this at the end of the batch in which no datagram and no command came.
         case sayWhenWoken([UInt8], to: TransportAddress)
+        /// Say that this is being done, and do nothing else until it may go on.
+        case hold(begun: DispatchSemaphore, goOn: DispatchSemaphore)
     }
 
     private(set) var deadline: MonotonicTime?
@@ -34,6 +36,9 @@ private struct Echo: DatagramHandler {
         case .sayWhenWoken(let bytes, let destination):
             whenWoken = (bytes, destination)
             sink.append([0], to: destination)
+        case .hold(let begun, let goOn):
+            begun.signal()
+            goOn.wait()
         }
     }
 
@@ -84,7 +89,12 @@ private struct Echo: DatagramHandler {
         let worker = try echo()
         var remote = try Remote()
         let sent = (0..<100).map { datagram($0, size: 40 + $0) }
+        // All of them wait for it, however fast it is.
+        let (begun, goOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        #expect(worker.post(.hold(begun: begun, goOn: goOn)))
+        begun.wait()
         remote.send(sent, to: worker.localAddress)
+        goOn.signal()
         let echoed = remote.receive(100)
         #expect(echoed.map(\.bytes) == sent)
         #expect(echoed.allSatisfy { $0.source == worker.localAddress })

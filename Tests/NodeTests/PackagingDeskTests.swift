@@ -193,6 +193,76 @@ private struct NoTaps: ProgrammeTaps {
         #expect(variants(640, 360, 800_000).map { $0?.uri } == [nil, "media.m3u8?rendition=sound"])
     }
 
+    /// Players begin with what comes first, and some know nothing of codecs.
+    @Test func `name H.264 before pictures that go on as they are in another codec`() throws {
+        func expected(_ width: Int, _ height: Int) throws -> MultivariantPlaylist.Variant {
+            let original = MultivariantPlaylist.Variant(
+                uri: PackagedRendition.original.uri(besides: "media.m3u8"), bandwidth: 1_500_000,
+                averageBandwidth: 900_000, codecs: "av01.0.05M.08,mp4a.40.2",
+                resolution: MultivariantPlaylist.Resolution(width: width, height: height),
+                framesPerSecond: nil)
+            #expect(original.uri == "media.m3u8?rendition=original")
+            return try #require(PackagedRendition.expectedSource(beside: original, uri: "media.m3u8"))
+        }
+        // At most what is encoded; what is smaller stays as it is.
+        let source = try expected(1_920, 1_080)
+        #expect((source.uri, source.codecs) == ("media.m3u8", "avc1.64001F,mp4a.40.2"))
+        #expect(source.resolution == MultivariantPlaylist.Resolution(width: 1_280, height: 720))
+        #expect((source.bandwidth, source.averageBandwidth) == (3_260_400, 2_213_600))
+        #expect(
+            try expected(640, 360).resolution == MultivariantPlaylist.Resolution(width: 640, height: 360))
+        let low = PackagedRendition.low.expectedVariant(besides: source, uri: "low")
+        #expect(low?.resolution == MultivariantPlaylist.Resolution(width: 640, height: 360))
+        #expect(PackagedRendition.original.expectedVariant(besides: source, uri: "x") == nil)
+        let sound = MultivariantPlaylist.Variant(
+            uri: "x", bandwidth: 1, averageBandwidth: nil, codecs: "mp4a.40.2", resolution: nil,
+            framesPerSecond: nil)
+        #expect(PackagedRendition.expectedSource(beside: sound, uri: "media.m3u8") == nil)
+    }
+
+    @Test func `offer no pictures as they are for a while after they could not be passed on`() async throws {
+        let original = Packaging.Key(stream: show, rendition: .original)
+        try await desk.begin(original, nil)
+        #expect(await desk.counters.reduced == 0)
+        #expect(await desk.mayPassOriginal(of: show))
+        await desk.refuseOriginal(original)
+        // Nobody plays it.
+        #expect(await desk.counters.active == 0)
+        #expect(await !desk.mayPassOriginal(of: show))
+        pass(.seconds(599))
+        await advance(isOff: false)
+        #expect(await !desk.mayPassOriginal(of: show))
+        pass(.seconds(2))
+        await advance(isOff: false)
+        #expect(await desk.mayPassOriginal(of: show))
+        // Who plays it already keeps what there is.
+        try await desk.begin(original, nil)
+        let query = try PlaylistQuery(sequenceNumber: nil, part: nil, skip: nil, rendition: "original")
+        let answer = try await wait { [desk] in
+            try? await desk.mediaPlaylist(of: original, uri: "media.m3u8", query)
+        }
+        await desk.refuseOriginal(original)
+        #expect(await desk.counters.active == 1)
+        await advance(isOff: true)
+        #expect(await answer.value == nil)
+        await desk.stop()
+        transcoder.stop()
+    }
+
+    /// Who waits for the first playlist when somebody else finds out gets the one of what is encoded.
+    @Test func `have nobody wait for what is not offered any more`() async throws {
+        let original = Packaging.Key(stream: show, rendition: .original)
+        try await desk.begin(original, nil)
+        let answer = try await wait { [desk, show] () -> String? in
+            try? await desk.originalPlaylist(of: show, HLSNames(media: "media.m3u8", window: "dvr.m3u8"))
+        }
+        await desk.refuseOriginal(original)
+        #expect(await answer.value == nil)
+        #expect(await desk.counters.waiting == 0)
+        await desk.stop()
+        transcoder.stop()
+    }
+
     @Test func `end HLS that nobody asks for, and let no one wait for ever`() async throws {
         try await desk.begin(source, nil)
         let answer = try await ask()
@@ -202,6 +272,39 @@ private struct NoTaps: ProgrammeTaps {
         #expect(await desk.counters.watched == 1)
         pass(PackagingDesk.idleTime)
         await advance(isOff: false)
+        #expect(await desk.counters.active == 0)
+        await desk.stop()
+        transcoder.stop()
+    }
+
+    /// What lies in memory is given without the desk, which has to know all the same that somebody takes it.
+    @Test func `go on while somebody is given what lies at hand`() async throws {
+        try await desk.begin(source, nil)
+        var playlist = LivePlaylist(tag: "a", timing: PackagingTiming.usual.ofPlaylists)
+        playlist.begin(
+            initialization: [1], codecs: "avc1.42e01f,mp4a.40.2", width: 640, height: 360,
+            framesPerSecond: 30, meant: LivePlaylist.Bitrates(peak: 1, average: nil))
+        playlist.append(
+            LivePlaylist.Part(
+                bytes: [2, 3], milliseconds: 500, startsSegment: true, endsSegment: false,
+                date: WallTime(milliseconds: 1_000_000)))
+        pass(.seconds(25))
+        desk.atHand.set(playlist, of: source)
+        #expect(desk.atHand.file(named: "a-i0.mp4", of: show) == [1])
+        #expect(desk.atHand.file(named: "a-p0-0.m4s", of: show) == [2, 3])
+        // It comes next, is not complete, is another's, is nobody's.
+        for name in ["a-p0-1.m4s", "a-s0.m4s", "b-p0-0.m4s", "a"] {
+            #expect(desk.atHand.file(named: name, of: show) == nil, "\(name)")
+        }
+        #expect(desk.atHand.file(named: "a-i0.mp4", of: try #require(StreamID("other"))) == nil)
+        await advance(isOff: false)
+        pass(.seconds(25))
+        await advance(isOff: false)
+        #expect(await desk.counters.watched == 1)
+        desk.atHand.set(playlist, of: source)
+        #expect(desk.atHand.file(named: "a-i0.mp4", of: show) == [1])
+        await advance(isOff: true)
+        #expect(desk.atHand.file(named: "a-i0.mp4", of: show) == nil)
         #expect(await desk.counters.active == 0)
         await desk.stop()
         transcoder.stop()

@@ -85,6 +85,38 @@ private final class DeskRig: Sendable {
         order.withLock { $0.append("answered") }
         #expect(order.withLock { $0 } == ["told", "answered"])
     }
+
+    @Test func `tells how a recording ended once that is on the disk, however late`() async throws {
+        let clock = TestClock()
+        let rig = DeskRig { clock.now }
+        let desk = rig.desk
+        let (ends, told) = AsyncStream.makeStream(
+            of: RecordingEntry?.self, bufferingPolicy: .bufferingNewest(4))
+        await desk.start { _, isRecording, entry in
+            if !isRecording { told.yield(entry) }
+        }
+        var end = ends.makeAsyncIterator()
+        let stream = try #require(StreamID("s1"))
+        let id = try await desk.record(stream).entry.id
+        // A file is where its folder was: nothing can be written there.
+        let (folder, aside) = (rig.directory.appending(path: "s1"), rig.directory.appending(path: "aside"))
+        try FileManager.default.moveItem(at: folder, to: aside)
+        try Data().write(to: folder)
+        await desk.advance { _ in true }
+        // The transcoder, which says nothing, has had its time.
+        clock.set(10)
+        await desk.advance { _ in true }
+        #expect(await end.next() == .some(nil))
+        #expect(await desk.recordings(of: stream).map(\.endReason) == [.streamEnded])
+        try FileManager.default.removeItem(at: folder)
+        try FileManager.default.moveItem(at: aside, to: folder)
+        await desk.advance { _ in true }
+        #expect(await end.next()??.endReason == .streamEnded)
+        let kept = try JSONDecoder().decode(
+            RecordingEntry.self, from: Data(contentsOf: folder.appending(path: "\(id).json")))
+        #expect(kept.state == .ended)
+        #expect(await desk.recordings(of: stream) == [kept])
+    }
 }
 
 /// A clock that the test moves, in seconds.

@@ -60,6 +60,12 @@ import Wire
         var sound = 0.0
     }
 
+    /// What two links lose by chance, 0 to 1: the one near to the server, and the one near to the viewer.
+    struct Losses: Sendable {
+        let near: Double
+        let far: Double
+    }
+
     /// How evenly something is shared: 1 where all have the same, 1/n where one has all.
     /// - Source: RFC 5166 §2.3 (Jain's index).
     private static func evenness(_ shares: [Share]) -> Double {
@@ -76,19 +82,24 @@ import Wire
         private var capacity: Int
         private let queue: Duration
 
-        init(seed: UInt64, capacity: Int, queue: Duration = .milliseconds(300)) throws {
+        init(
+            seed: UInt64, capacity: Int, queue: Duration = .milliseconds(300), loss: Double = 0
+        ) throws {
             (self.capacity, self.queue) = (capacity, queue)
             simulation = try Simulation(
                 seed: seed, conditions: .init(delay: .milliseconds(50), jitter: .zero))
             let (publisher, _) = try simulation.add(.publisher, rids: ["h", "m", "l"], layers: ladder)
             #expect(simulation.run(for: .seconds(5)) { publisher.isConnected })
             simulation.run(for: .seconds(2))
-            simulation.share(CappedLink(bitrate: capacity, queue: queue), among: [])
+            simulation.share(CappedLink(bitrate: capacity, queue: queue), among: [], loss: loss)
         }
 
-        func join(delay: Duration? = nil) throws {
+        /// - Parameter links: those that the viewer is behind, in the order in which they were put there.
+        func join(delay: Duration? = nil, behind links: [Int] = [0]) throws {
             let (client, session) = try simulation.add(.viewer)
-            simulation.withCommonLink { $0.receivers.insert(client.outerAddress) }
+            for link in links {
+                simulation.withCommonLink(link) { $0.receivers.insert(client.outerAddress) }
+            }
             if let delay { simulation.delay(client, by: delay) }
             let slots = simulation.workers[0].sessions[session]?.slots ?? []
             viewers.append(Viewer(client, try #require(slots.first { $0.plan.kind == .video })))
@@ -240,5 +251,29 @@ import Wire
         try room.join()
         room.watch(for: 20)
         expectFairness(room.watch(for: 40), evenness: 0.8, frozen: 0.25)
+    }
+
+    /// RFC 8867 §6.3: one is behind two links, each of which another one has, too.
+    ///
+    /// None of the links loses anything by chance, or one of them does besides.
+    @Test(
+        arguments: [1, 2] as [UInt64],
+        [Losses(near: 0, far: 0), Losses(near: 0.02, far: 0), Losses(near: 0, far: 0.02)])
+    func `share two of them, one after the other`(seed: UInt64, losses: Losses) throws {
+        let room = try Room(seed: seed, capacity: 2_000_000, loss: losses.near)
+        room.simulation.share(CappedLink(bitrate: 8_000_000), among: [])
+        room.simulation.share(CappedLink(bitrate: 1_500_000), among: [], loss: losses.far)
+        try room.join(delay: .milliseconds(100), behind: [0, 1, 2])
+        try room.join(delay: .milliseconds(40), behind: [0])
+        try room.join(delay: .milliseconds(40), behind: [2])
+        room.watch(for: 20)
+        let shares = room.watch(for: 100)
+        // What is lost on a way of 200 ms there and back takes longer than that to come again.
+        let frozen = losses.near + losses.far > 0 ? 0.35 : 0.05
+        expectFairness([shares[0], shares[1]], evenness: 0.9, frozen: frozen, "\(losses)")
+        expectFairness([shares[0], shares[2]], evenness: 0.9, frozen: frozen, "\(losses)")
+        // Layers are few: of one link half may be all that two of them make use of.
+        #expect(shares[0].bitrate + shares[1].bitrate >= 1_000_000, "\(losses) \(shares)")
+        #expect(shares[0].bitrate + shares[2].bitrate >= 900_000, "\(losses) \(shares)")
     }
 }

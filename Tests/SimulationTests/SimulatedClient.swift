@@ -53,6 +53,8 @@ final class SimulatedClient {
     // Watching.
     private(set) var received: [ReceivingTrack] = []
     var decoder = DecoderModel()
+    /// The same for VP9 with spatial layers.
+    private(set) var spatialDecoder = SpatialDecoder()
     private(set) var connectedAt: MonotonicTime?
     private(set) var firstFrameAt: MonotonicTime?
     private var lastFrameAt: MonotonicTime?
@@ -106,7 +108,12 @@ final class SimulatedClient {
         var random = SeededGenerator(seed: seed)
         dtls = try DTLSContext(identity: identity)
         let requests: [ClientOffer.Request] =
-            role == .publisher ? [.publishAudio, .publishVideo(.vp8, rids: rids)] : [.playAudio, .playVideo]
+            role == .publisher
+            ? [
+                .publishAudio,
+                .publishVideo(pictures.contains { $0.spatialLayers > 1 } ? .vp9 : .vp8, rids: rids),
+            ]
+            : [.playAudio, .playVideo]
         offer = ClientOffer(
             requests, credentials: ICECredentials(using: &random),
             fingerprint: SDPFingerprint(
@@ -116,6 +123,9 @@ final class SimulatedClient {
         videos = pictures.map { SyntheticVideo($0, using: &random) }
         self.random = random
     }
+
+    /// Of whatever codec.
+    private var framesDecoded: Int { decoder.framesDecoded + spatialDecoder.framesDecoded }
 
     var isConnected: Bool { connection?.isConnected ?? false }
     var isClosed: Bool { connection?.isClosed ?? false }
@@ -177,7 +187,9 @@ final class SimulatedClient {
 
     /// Whether there was a picture lately.
     private func isPlaying(at now: MonotonicTime) -> Bool {
-        guard !decoder.isWaitingForKeyFrame, let lastFrameAt else { return false }
+        guard !decoder.isWaitingForKeyFrame || !spatialDecoder.isWaitingForKeyFrame, let lastFrameAt else {
+            return false
+        }
         return now < lastFrameAt + .milliseconds(1_200)
     }
 
@@ -347,10 +359,15 @@ final class SimulatedClient {
         else { return }
         if packet.codec.isVideo {
             lastPictureAt = now
-            let before = decoder.framesDecoded
-            decoder.receive(packet.header, payload: packet.payload, sequenceNumber: packet.sequenceNumber)
-            if decoder.framesDecoded > before { lastFrameAt = now }
-            if decoder.framesDecoded > 0 { firstFrameAt = firstFrameAt ?? now }
+            let before = framesDecoded
+            if packet.codec.video == .vp9 {
+                spatialDecoder.receive(
+                    packet.header, payload: packet.payload, sequenceNumber: packet.sequenceNumber)
+            } else {
+                decoder.receive(packet.header, payload: packet.payload, sequenceNumber: packet.sequenceNumber)
+            }
+            if framesDecoded > before { lastFrameAt = now }
+            if framesDecoded > 0 { firstFrameAt = firstFrameAt ?? now }
             let id = received[index].line.extensions.playoutDelay
             playoutDelays.append(
                 (packet.sequenceNumber, header.extensionValue(PlayoutDelay.self, id: id, in: plain.span)))

@@ -28,6 +28,8 @@ struct SimulatedNetwork {
         /// Keeps datagrams of the same instant in the order they were sent.
         let number: UInt64
         let datagram: Datagram
+        /// Of the links that several receivers have in common, those from here on are still before it.
+        var nextLink = Int.max
     }
 
     var conditions: Conditions
@@ -40,8 +42,11 @@ struct SimulatedNetwork {
     var uplinkLoss: [TransportAddress: Double] = [:]
     /// Before a receiver, by its address.
     var links: [TransportAddress: CappedLink] = [:]
-    /// Before several receivers, who have nothing before them alone.
-    var commonLink: CommonLink?
+    /// Each before several receivers; who is behind more than one is sent what passes them in this order, and before
+    /// whom there is one, has nothing alone.
+    var commonLinks: [CommonLink] = []
+    /// Probability that what a receiver is sent gets lost besides, by its address.
+    var downlinkLoss: [TransportAddress: Double] = [:]
     /// Behind a sender, by its address.
     var uplinks: [TransportAddress: CappedLink] = [:]
     /// Instead of the conditions' delay, for what is sent by an address or to it.
@@ -63,13 +68,31 @@ struct SimulatedNetwork {
     mutating func send(_ datagram: Datagram, at now: MonotonicTime) {
         digest.note(datagram, at: now)
         offered[datagram.destination, default: 0] += datagram.bytes.count
-        if chance(conditions.loss) || chance(uplinkLoss[datagram.source] ?? 0) {
+        let (source, receiver) = (datagram.source, datagram.destination)
+        if chance(conditions.loss) || chance(uplinkLoss[source] ?? 0) || chance(downlinkLoss[receiver] ?? 0) {
             lost += 1
             return
         }
-        guard let queued = pass(datagram, at: now) else {
+        let isBehindUplink = uplinks[source] != nil
+        let link = isBehindUplink ? nil : commonLink(from: 0, to: receiver)
+        forward(datagram, through: link, at: now)
+    }
+
+    /// The next link that several receivers have in common, and a datagram has to pass; nil for none.
+    private func commonLink(from first: Int, to receiver: TransportAddress) -> Int? {
+        commonLinks.indices.first { $0 >= first && commonLinks[$0].receivers.contains(receiver) }
+    }
+
+    /// Has a datagram enter its next link, or arrive behind the last.
+    private mutating func forward(_ datagram: Datagram, through link: Int?, at now: MonotonicTime) {
+        guard let queued = pass(datagram, through: link, at: now) else {
             lost += 1
             return
+        }
+        if let link, let next = commonLink(from: link + 1, to: datagram.destination) {
+            count += 1
+            return insert(
+                InFlight(arrival: now + queued, number: count, datagram: datagram, nextLink: next))
         }
         delivered[datagram.destination, default: 0] += datagram.bytes.count
         let delay = delays[datagram.source] ?? delays[datagram.destination] ?? conditions.delay
@@ -85,21 +108,28 @@ struct SimulatedNetwork {
         }
     }
 
+    /// - Parameter link: that several receivers have in common, by its place; nil for what is their own.
     /// - Returns: how long a datagram takes through the link behind its sender or before its receiver; nil if it is
     ///   dropped there.
-    private mutating func pass(_ datagram: Datagram, at now: MonotonicTime) -> Duration? {
+    private mutating func pass(
+        _ datagram: Datagram, through link: Int?, at now: MonotonicTime
+    ) -> Duration? {
         let (receiver, size) = (datagram.destination, datagram.bytes.count)
         if uplinks[datagram.source] != nil { return uplinks[datagram.source]?.pass(size, at: now) }
-        if commonLink?.receivers.contains(receiver) == true {
-            return commonLink?.link.pass(size, at: now)
+        if let link {
+            return chance(commonLinks[link].loss) ? nil : commonLinks[link].link.pass(size, at: now)
         }
         return links[receiver] == nil ? .zero : links[receiver]?.pass(size, at: now)
     }
 
     /// The next datagram that has arrived by `now`.
     mutating func receive(at now: MonotonicTime) -> Datagram? {
-        guard let last = inFlight.last, last.arrival <= now else { return nil }
-        return inFlight.removeLast().datagram
+        while let last = inFlight.last, last.arrival <= now {
+            inFlight.removeLast()
+            guard last.nextLink < commonLinks.count else { return last.datagram }
+            forward(last.datagram, through: last.nextLink, at: last.arrival)
+        }
+        return nil
     }
 
     /// Keeps the latest first, so that taking the earliest is taking the last.
@@ -129,6 +159,8 @@ struct CappedLink {
     let bitrate: Int
     /// The longest that a datagram may have to wait.
     let queue: Duration
+    /// Instead of `bitrate`, and when it began; nil where that stays.
+    private var curve: (CapacityCurve, began: MonotonicTime)?
     private var free = MonotonicTime.zero
 
     init(bitrate: Int, queue: Duration = .milliseconds(300)) {
@@ -136,10 +168,20 @@ struct CappedLink {
         self.queue = queue
     }
 
+    init(_ curve: CapacityCurve, from began: MonotonicTime, queue: Duration) {
+        self.init(bitrate: curve.capacity(at: 0), queue: queue)
+        self.curve = (curve, began)
+    }
+
     /// - Returns: how long a datagram takes through queue and link; nil if it is dropped.
     mutating func pass(_ size: Int, at now: MonotonicTime) -> Duration? {
         let start = max(free, now)
         guard start <= now + queue else { return nil }
+        if let (curve, began) = curve {
+            let end = curve.end(of: size, from: Double(start.nanoseconds(since: began)) / 1e9)
+            free = max(began.advanced(byNanoseconds: Int64(end * 1e9)), start)
+            return .nanoseconds(free.nanoseconds(since: now))
+        }
         free = start.advanced(byNanoseconds: Int64(size) * 8_000_000_000 / Int64(max(bitrate, 1)))
         return .nanoseconds(free.nanoseconds(since: now))
     }
@@ -149,6 +191,8 @@ struct CappedLink {
 struct CommonLink {
     var link: CappedLink
     var receivers: Set<TransportAddress>
+    /// Probability, 0 to 1, that what passes gets lost whatever the queue.
+    var loss = 0.0
 }
 
 /// A sender of TCP who has the same link as others: slow start, a segment more a round trip, half for each round trip

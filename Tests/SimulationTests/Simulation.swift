@@ -53,16 +53,23 @@ final class Simulation {
         server.network.uplinkLoss[client.outerAddress] = share
     }
 
-    /// Puts one link before several clients.
-    func share(_ link: CappedLink, among clients: [SimulatedClient]) {
-        server.network.commonLink = CommonLink(link: link, receivers: Set(clients.map(\.outerAddress)))
+    /// Loses so much of what a client is sent, from 0 to 1, and nothing of what it sends.
+    func lose(_ share: Double, to client: SimulatedClient) {
+        server.network.downlinkLoss[client.outerAddress] = share
+    }
+
+    /// Puts one link before several clients, behind those that were put there before.
+    /// - Parameter loss: probability, 0 to 1, that what passes gets lost whatever the queue.
+    func share(_ link: CappedLink, among clients: [SimulatedClient], loss: Double = 0) {
+        server.network.commonLinks.append(
+            CommonLink(link: link, receivers: Set(clients.map(\.outerAddress)), loss: loss))
     }
 
     /// Changes what a link takes that clients share, or puts something else through it.
-    func withCommonLink(_ body: (inout CommonLink) -> Void) {
-        guard var link = server.network.commonLink else { return }
-        body(&link)
-        server.network.commonLink = link
+    /// - Parameter index: how many were put there before it.
+    func withCommonLink(_ index: Int = 0, _ body: (inout CommonLink) -> Void) {
+        guard server.network.commonLinks.indices.contains(index) else { return }
+        body(&server.network.commonLinks[index])
     }
 
     /// Puts a link behind a client: what they tell goes through it.

@@ -6,6 +6,35 @@ import Testing
 
 @testable import Store
 
+@Suite struct `An error of SQLite` {
+    @Test(
+        arguments: [
+            (13, "database or disk is full", 0, "the disk is full (database or disk is full, SQLite 13)"),
+            (778, "disk I/O error", EROFS, "Read-only file system (disk I/O error, SQLite 778)"),
+            (1_034, "disk I/O error", EIO, "Input/output error (disk I/O error, SQLite 1034)"),
+            (
+                14, "unable to open database file", EROFS,
+                "Read-only file system (unable to open database file, SQLite 14)"
+            ),
+            (
+                8, "attempt to write a readonly database", EROFS,
+                "the data is read-only (attempt to write a readonly database, SQLite 8)"
+            ),
+            (5, "database is locked", EROFS, "another program holds the data (database is locked, SQLite 5)"),
+            (266, "disk I/O error", 0, "disk I/O error (SQLite 266)"),
+        ] as [(CInt, String, CInt, String)])
+    func `says what is wrong with the disk`(code: CInt, message: String, cause: CInt, words: String) {
+        #expect("\(DatabaseError(code: code, message: message, cause: cause))" == words)
+    }
+
+    @Test func `leaves what was refused in the log where the disk did not say that it has it`() {
+        #expect(DatabaseError(code: 1_034, message: "").leavesTransactionInLog)
+        for code in [10, 13, 522, 778] as [CInt] {
+            #expect(!DatabaseError(code: code, message: "").leavesTransactionInLog)
+        }
+    }
+}
+
 @Suite(.timeLimit(.minutes(10))) struct `A store of SQLite` {
     @Test func `is the same after it was closed and opened`() async throws {
         try await withDirectory { directory in

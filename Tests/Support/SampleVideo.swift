@@ -16,9 +16,10 @@ package enum SampleVideo {
     /// - Parameters:
     ///   - crop: columns and rows that are cut off.
     ///   - group: from one key frame to the next.
+    ///   - pixels: as ffmpeg names them; of more than 8 bits for VP9, AV1 and HEVC alone.
     package static func frames(
         _ codec: VideoCodec, width: Int = 640, height: Int = 360, crop: Int = 0, count: Int = 1,
-        group: Int = 300
+        group: Int = 300, pixels: String = "yuv420p"
     ) throws -> [[UInt8]] {
         let encoder =
             switch codec {
@@ -31,7 +32,7 @@ package enum SampleVideo {
             }
         let bytes = try ffmpeg(
             input(width: width, height: height, crop: crop)
-                + ["-frames:v", "\(count)", "-pix_fmt", "yuv420p", "-g", "\(group)"] + encoder
+                + ["-frames:v", "\(count)", "-pix_fmt", pixels, "-g", "\(group)"] + encoder
                 + ["-f", codec == .h264 ? "h264" : codec == .hevc ? "hevc" : "ivf", "-"])
         return switch codec {
         case .h264: accessUnits(bytes) { $0 & 0x1F == 9 }
@@ -52,6 +53,32 @@ package enum SampleVideo {
             "h264", "-",
         ])
         return accessUnits(bytes) { $0 & 0x1F == 9 }
+    }
+
+    /// Frames of HEVC in groups of 40, each with up to three B-frames before it in the order in which they are shown,
+    /// and the place of each in that.
+    package static func reorderedHEVC(count: Int) throws -> [(frame: [UInt8], place: Int)] {
+        let bytes = try ffmpeg(
+            input(width: 320, height: 180, crop: 0)
+                + [
+                    "-frames:v", "\(count)", "-pix_fmt", "yuv420p", "-g", "40", "-c:v", "libx265", "-preset",
+                    "ultrafast", "-x265-params",
+                    "aud=1:bframes=3:b-adapt=0:b-pyramid=0:scenecut=0:open-gop=0:min-keyint=40:log-level=none",
+                    "-f", "hevc", "-",
+                ])
+        let frames = accessUnits(bytes) { $0 >> 1 & 0x3F == 35 }
+        var places: [Int] = []
+        for start in stride(from: 0, to: count, by: 40) {
+            places.append(start)
+            var last = start
+            while last < min(start + 39, count - 1) {
+                let next = min(last + 4, start + 39, count - 1)
+                places.append(next)
+                places += (last + 1)..<next
+                last = next
+            }
+        }
+        return zip(frames, places).map { (frame: $0, place: $1) }
     }
 
     /// What ffmpeg writes on its standard output.

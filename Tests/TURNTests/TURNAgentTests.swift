@@ -87,6 +87,25 @@ private typealias Client = TURNTestClient
         #expect(try client.refresh(600, at: 502)?.errorCode() == .allocationMismatch)
     }
 
+    /// What workers may send to the client themselves.
+    @Test mutating func `tells its open channels, and until when`() throws {
+        #expect(client.agent.openChannels(at: Client.time(1)).isEmpty)
+        _ = try client.allocate()
+        _ = try client.permit(Client.otherPeer)
+        #expect(client.agent.openChannels(at: Client.time(1)).isEmpty)
+        _ = try client.bind(0x4001, to: Client.peer)
+        let open = client.agent.openChannels(at: Client.time(1))
+        // The permission ends first (RFC 8656 §9).
+        #expect(open.map(\.peer) == [Client.peer] && open.map(\.number) == [0x4001])
+        #expect(open.map(\.end) == [Client.time(301)])
+        #expect(client.agent.openChannels(at: Client.time(301)).isEmpty)
+        _ = try client.permit(Client.peer, at: 400)
+        #expect(client.agent.openChannels(at: Client.time(401)).map(\.end) == [Client.time(601)])
+        _ = try client.refresh(600, at: 599)
+        #expect(client.agent.openChannels(at: Client.time(600)).map(\.end) == [Client.time(601)])
+        #expect(client.agent.openChannels(at: Client.time(601)).isEmpty)
+    }
+
     @Test mutating func `tells where a client is`() throws {
         let request = STUNWriter(.bindingRequest, transactionID: STUNTransactionID(high: 0, low: 1))
         #expect(try client.send(request.sealed())?.xorMappedAddress() == Client.address)

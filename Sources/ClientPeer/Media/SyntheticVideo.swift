@@ -1,7 +1,7 @@
 import Base
 import Wire
 
-/// Makes RTP packets that look like a VP8 encoder's.
+/// Makes RTP packets that look like a VP8 encoder's, or with spatial layers like a VP9 encoder's.
 ///
 /// Headers and descriptors are valid, sizes as chosen, key frames come on request. What lies behind the frame header is
 /// filler that names its frame, so that a receiver can check it.
@@ -24,13 +24,17 @@ package struct SyntheticVideo {
         package var maximumPayload = 1_150
         /// 1 to 3; as Chromium has them, each frame rate twice the one below.
         package var temporalLayers = 1
+        /// 1 to 8; as Chromium has them, each twice as large as the one below.
+        ///
+        /// With more than one, which need each other in key frames alone, there are no temporal layers.
+        package var spatialLayers = 1
 
         package init() {}
     }
 
     /// One RTP payload, and whether its frame ends with it.
     package struct Packet {
-        /// A VP8 descriptor, and a piece of the frame.
+        /// A VP8 or VP9 descriptor, and a piece of the frame.
         package let payload: [UInt8]
         /// The last packet of its frame.
         package let marker: Bool
@@ -42,13 +46,13 @@ package struct SyntheticVideo {
 
     /// As they were at the start.
     package let settings: Settings
-    private var frameNumber: UInt32 = 0
-    private var timestamp: UInt32
-    private var pictureID: UInt16
+    private(set) var frameNumber: UInt32 = 0
+    private(set) var timestamp: UInt32
+    private(set) var pictureID: UInt16
     private var wantsKeyFrame = true
     /// Place in the pattern of temporal layers, from the latest key frame on.
     private var place = 0
-    private var lowestIndex = UInt8.max
+    private(set) var lowestIndex = UInt8.max
     /// Key frames are paid for by smaller frames after them.
     private var debt = 0
 
@@ -84,7 +88,10 @@ package struct SyntheticVideo {
             debt -= repayment
             size = budget - repayment
         }
-        let packets = packetize(size: size, isKeyFrame: isKeyFrame, stamp: stamp)
+        let packets =
+            settings.spatialLayers > 1
+            ? layeredPackets(size: size, isKeyFrame: isKeyFrame, stamp: stamp)
+            : packetize(size: size, isKeyFrame: isKeyFrame, stamp: stamp)
         frameNumber &+= 1
         pictureID = (pictureID + 1) & 0x7FFF
         timestamp &+= UInt32(90_000 / max(settings.framesPerSecond, 1))

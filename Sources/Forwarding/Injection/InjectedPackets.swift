@@ -69,8 +69,7 @@ package struct InjectedPackets: Sendable {
         _ packet: Span<UInt8>, source: Int, layer: Int = 0, captured: MonotonicTime? = nil
     ) {
         let start = bytes.count
-        bytes.reserveCapacity(start + packet.count)
-        for index in packet.indices { bytes.append(packet[index]) }
+        bytes.append(packet)
         items.append(Item(source: source, layer: layer, captured: captured, range: start..<bytes.count))
     }
 }

@@ -54,8 +54,7 @@ package struct RelayBatch: Sendable {
     mutating func append(_ packet: RelayedPacket, _ contents: Span<UInt8>) {
         var packet = packet
         let start = bytes.count
-        bytes.reserveCapacity(start + contents.count)
-        for index in contents.indices { bytes.append(contents[index]) }
+        bytes.append(contents)
         packet.range = start..<bytes.count
         items.append(.packet(packet))
     }

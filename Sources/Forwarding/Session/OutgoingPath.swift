@@ -83,7 +83,9 @@ final class OutgoingPath {
     var lossShare: Double? { told >= Self.fewest ? Double(lost) / Double(told) : nil }
 
     func receive(_ outcomes: [PacketOutcome], roundTrip: Duration?, at now: MonotonicTime) {
-        for outcome in outcomes where !outcome.isLate && outcome.sent >= lossSince {
+        let outages = Outages(in: outcomes)
+        for (place, outcome) in outcomes.enumerated()
+        where !outcome.isLate && outcome.sent >= lossSince && !outages.contains(place) {
             noteLoss(outcome.arrival == nil ? 1 : 0, of: 1)
         }
         guard backlog == nil else { return }

@@ -22,11 +22,17 @@ struct PictureChoices {
 
     init(of slot: Slot, _ track: Track, at now: MonotonicTime) {
         let layers = track.choices(for: slot, at: now)
+        let only = layers.count == 1 && layers[0].isOnly ? layers[0] : nil
         pin = slot.session.preferences.pin
         renditions = pin == .high ? [] : track.renditions(for: slot, at: now)
         grants = layers.map { Slot.Grant.layer($0.index) }
         steps = layers.map { Self.withHeaders($0.bitrate(at: now)) }
-        let only = layers.count == 1 && layers[0].isOnly ? layers[0] : nil
+        if let only, let best = slot.bestSpatialLayer(of: only) {
+            let best = min(best, only.spatial.top)
+            let spatial = (pin == nil ? 0 : best)...best
+            grants = spatial.map { .spatial($0) }
+            steps = spatial.map { Self.withHeaders(only.bitrate(upTo: $0, at: now)) }
+        }
         if let only, only.tellsWhereToSwitch(at: now), !slot.isThinned, pin != .high {
             grants.insert(.thinned(only.index), at: 0)
             steps.insert(steps[0] * Self.thinnedShare / 100, at: 0)
@@ -74,6 +80,10 @@ struct PictureChoices {
             // A rendition that has ended is not sent; of others, what is not to be had any more counts as the least.
             let isOver = RenditionLayer(index: layer) != nil && !renditions.contains { $0.index == layer }
             return isOver ? nil : min(own, steps.count - 1)
+        case .spatial(let layer):
+            // Layers above are not to be had any more, or not to be chosen.
+            let lower = grants.lastIndex { if case .spatial(let other) = $0 { other < layer } else { false } }
+            return lower ?? min(own, steps.count - 1)
         }
     }
 

@@ -75,7 +75,8 @@ extension Session {
         var hasLess = false
         for slot in slots where !slot.isStopped {
             guard let track = slot.track, let layer = slot.current else { continue }
-            let rest = PictureChoices.withHeaders(layer.bitrate(at: now)) / 100 * (100 - percent)
+            let sent = layer.bitrate(upTo: slot.servedSpatialLayer(of: layer), at: now)
+            let rest = PictureChoices.withHeaders(sent) / 100 * (100 - percent)
             arrived += rest
             guard slot.plan.kind == .video else { continue }
             let choices = PictureChoices(of: slot, track, at: now)

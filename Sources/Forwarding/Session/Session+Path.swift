@@ -168,7 +168,7 @@ extension Session {
             wishes.append(
                 LayerAllocator.Wish(
                     steps: choices.steps, granted: choices.index(of: slot.grant), isLast: isPreview,
-                    isNew: slot.isNewcomer, isWaiting: slot.awaited != nil))
+                    isNew: slot.isNewcomer, isWaiting: slot.awaited != nil || slot.isWaitingForKeyFrame))
             slot.isNewcomer = false
         }
         let room = max((mayFallFar ? path.bitrate : path.available) - sound, 0)

@@ -45,13 +45,18 @@ extension Session {
         for slot in slots where slot.plan.kind == .video {
             guard let track = slot.track else { continue }
             let wanted = track.choices(for: slot, at: now).last
+            let best = wanted.flatMap { layer in
+                slot.bestSpatialLayer(of: layer).map { min($0, layer.spatial.top) }
+            }
             let isPaused = slot.grant == .nothing || !sendsPictures
             let isPreview = seats.contains { $0.isPreview && $0.video === slot }
             let served = slot.isStopped || isPaused ? nil : slot.current
             pictures.append(
                 DeliveryQuality.Picture(
-                    mid: slot.plan.mid, wanted: wanted?.description(at: now),
-                    served: served?.description(at: now), isPaused: isPaused, isPreview: isPreview))
+                    mid: slot.plan.mid, wanted: wanted?.description(upTo: best, at: now),
+                    served: served?.description(
+                        upTo: served.flatMap { slot.servedSpatialLayer(of: $0) }, at: now),
+                    isPaused: isPaused, isPreview: isPreview))
             // What nobody looks at yet has what the others leave. Of several, one that could be better counts.
             if !isPreview, cause == nil || slot.grant != .best { cause = self.cause(of: slot) }
         }
@@ -76,9 +81,11 @@ extension Session {
 }
 
 extension TrackLayer {
-    fileprivate func description(at now: MonotonicTime) -> DeliveryQuality.Layer {
-        DeliveryQuality.Layer(
-            rid: rid, width: resolution.map { Int($0.width) }, height: resolution.map { Int($0.height) },
-            bitrate: bitrate(at: now))
+    /// - Parameter spatial: the highest spatial layer of it; nil where there is nothing to choose.
+    fileprivate func description(upTo spatial: Int?, at now: MonotonicTime) -> DeliveryQuality.Layer {
+        let size = resolution(upTo: spatial)
+        return DeliveryQuality.Layer(
+            rid: rid, width: size.map { Int($0.width) }, height: size.map { Int($0.height) },
+            bitrate: bitrate(upTo: spatial, at: now))
     }
 }

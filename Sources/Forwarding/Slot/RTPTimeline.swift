@@ -174,13 +174,15 @@ package struct RTPTimeline<Source: AnyObject> {
     mutating func closeGap(through sequence: Int64, pictures: PictureOffsets) {
         guard let segment = current else { return }
         let mapping = segment.mapping
+        let sieve = segment.sieve.map { FrameSieve(continuing: $0, from: sequence &+ 1) }
         append(
             Segment(
                 source: segment.source,
                 mapping: Mapping(
                     epoch: mapping.epoch, firstSourceSequence: sequence &+ 1,
                     sequenceOffset: nextSequence &- (sequence &+ 1), timestampOffset: mapping.timestampOffset,
-                    pictures: pictures, edge: mapping.edge, caughtUp: mapping.caughtUp)))
+                    pictures: pictures, edge: mapping.edge, caughtUp: mapping.caughtUp),
+                sieve: sieve))
     }
 
     /// The current segment has arrived at the live edge: what is sent next comes from the publisher right now.

@@ -50,7 +50,7 @@ extension Slot {
             begin(layer, with: packet, upTo: edge, at: now)
         else { return false }
         replay = Replay(
-            from: packet.sequenceNumber, to: edge, bitrate: layer.bitrate(at: now),
+            from: packet.sequenceNumber, to: edge, bitrate: layer.bitrate(for: self, at: now),
             pace: session.knownReplayRate, at: now)
         if let overtaken { replay?.inherit(overtaken) }
         counters.replays &+= 1
@@ -117,9 +117,11 @@ extension Slot {
             packet.captured = replay?.time(of: packet.timestamp)
             packet.arrival = now
             packets.append(packet)
+            replay?.isBetweenFrames = packet.marker
+            // What is left out takes nothing of the path.
+            guard timeline.current?.sieve?.takes(packet) ?? true else { continue }
             replay?.spend(range.count)
             replayGate.spend(range.count)
-            replay?.isBetweenFrames = packet.marker
         }
         return .goesOn
     }
@@ -147,7 +149,7 @@ extension Slot {
         else { return }
         let limit = layer.rendition == .stills ? RenditionLayer.stillsPace : .max
         replay = Replay(
-            spreading: packet, bitrate: layer.bitrate(at: now), at: pace, upTo: limit, now: now)
+            spreading: packet, bitrate: layer.bitrate(for: self, at: now), at: pace, upTo: limit, now: now)
         session.requestWake()
     }
 

@@ -26,6 +26,8 @@ extension Slot {
         }
         if let keyFrame, session.path != nil { spread(from: packets[keyFrame], of: layer, at: now) }
         transmit(packets, from: storage, before: replay?.next ?? .max, at: now, into: &sink)
+        // One that began with a packet which came late changed nothing.
+        if keyFrame != nil, replay == nil { demandLargerPicture(of: layer, at: now) }
     }
 
     /// - Parameter end: the first sequence number of the source that is not to be sent yet.
@@ -80,6 +82,7 @@ extension Slot {
                 offsets: mapping.pictures.leavingOut(omissions.pictures),
                 playout: mapping.playout(of: sequence),
                 originalSequence: nil, isEmpty: verdict == .fill,
+                marker: packet.marker || verdict == .sendLast,
                 // One that only fills a place is repeated under its own index, and is never numbered.
                 transportNumber: verdict == .fill ? nil : numbers?.nextNumber,
                 sendTime: verdict == .fill ? nil : sendTime)
@@ -177,19 +180,20 @@ extension Slot {
             let packet = segment.source.packet(at: range, sequenceNumber: sequence),
             let format = plan.format(for: packet.codec)
         else { return 0 }
-        var isEmpty = false
+        var verdict = FrameSieve.Verdict.send
         if let sieve = segment.sieve {
-            guard let known = sieve.isEmptied(packet) else {
+            guard let known = sieve.form(of: packet) else {
                 counters.refusals.unknown &+= 1
                 return 0
             }
-            isEmpty = known
+            verdict = known
         }
         let timestamp = segment.outgoing(timestamp: packet.timestamp, of: sequence)
         var form = OutgoingForm(
             ssrc: plan.ssrc, payloadType: format.payloadType, index: outgoing, timestamp: timestamp,
             offsets: segment.pictureOffsets(of: sequence), playout: segment.playout(of: outgoing),
-            originalSequence: nil, isEmpty: isEmpty, transportNumber: nil, sendTime: nil)
+            originalSequence: nil, isEmpty: verdict == .fill,
+            marker: packet.marker || verdict == .sendLast, transportNumber: nil, sendTime: nil)
         if !form.isEmpty, let repairSSRC = plan.repairSSRC, let repairPayloadType = format.repairPayloadType {
             form.ssrc = repairSSRC
             form.payloadType = repairPayloadType
@@ -329,7 +333,7 @@ extension Slot {
         into buffer: inout MutableSpan<UInt8>
     ) throws(WireError) -> Int {
         var writer = try RTPHeaderWriter(
-            marker: packet.marker && !form.isEmpty,
+            marker: form.marker && !form.isEmpty,
             hasPadding: packet.padding > 0 && form.originalSequence == nil && !form.isEmpty,
             payloadType: form.payloadType,
             sequenceNumber: UInt16(truncatingIfNeeded: form.index), timestamp: form.timestamp,
@@ -425,6 +429,8 @@ private struct OutgoingForm {
     var originalSequence: UInt16?
     /// Whether it only fills a place; repeated under its own number, because RTX that repeats nothing is padding.
     var isEmpty: Bool
+    /// Whether it is the last of its picture that is sent.
+    var marker: Bool
     /// Nil where the receiver does not tell of each packet when it came; written where it tells by this number.
     var transportNumber: UInt16?
     /// Nil where the receiver does not measure by it.

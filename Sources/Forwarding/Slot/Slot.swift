@@ -43,7 +43,7 @@ package final class Slot {
     var assigned: TrackKey?
     /// Of the picture, in pixels; nil for the best there is.
     private(set) var maximumHeight: Int?
-    /// Whether the lowest frame rate will do, where there is only one picture to choose.
+    /// Whether the lowest frame rate and size will do, where there is only one picture to choose.
     private(set) var isThinned = false
     /// What the path to the viewer has room for.
     var grant = Grant.best
@@ -75,8 +75,10 @@ package final class Slot {
         case best
         /// A simulcast layer or a rendition, by its place among the track's.
         case layer(Int)
-        /// The lowest frame rate of the only picture there is, or of a rendition.
+        /// The lowest frame rate of the only picture there is, at its smallest, or of a rendition.
         case thinned(Int)
+        /// The only picture there is, up to one of its spatial layers.
+        case spatial(Int)
         case nothing
     }
 
@@ -147,7 +149,7 @@ package final class Slot {
         track?.retarget(self, at: now)
     }
 
-    /// Leaves out higher temporal layers, where that can be done and taken back, or takes them in again.
+    /// Leaves out higher temporal and spatial layers, where that can be done and taken back, or takes them in again.
     func thin(_ isThinned: Bool, at now: MonotonicTime) {
         self.isThinned = isThinned
         adjustSieve(at: now)
@@ -163,18 +165,21 @@ package final class Slot {
         current?.remove(self)
     }
 
-    /// Applies `isThinned` to what is being sent.
+    /// Applies `isThinned`, `choice` and `grant` to what is being sent, where that is the only picture there is.
     func adjustSieve(at now: MonotonicTime) {
         guard let segment = timeline.current else { return }
         let layer = segment.source
         let isLower =
             layer.rendition == nil
             ? layer.isOnly && (isThinned || grant == .thinned(layer.index)) : grant == .thinned(layer.index)
-        guard isLower else {
-            segment.sieve?.target = .max
-            return
-        }
-        timeline.sift(isSure: layer.tellsWhereToSwitch(at: now))?.target = 0
+        let target = FrameSieve.Limit(temporal: isLower ? 0 : .max, spatial: spatialTarget(of: layer))
+        guard
+            let sieve = target == FrameSieve.Limit()
+                ? segment.sieve : timeline.sift(isSure: layer.tellsWhereToSwitch(at: now))
+        else { return }
+        let wasWaiting = sieve.isWaitingForKeyFrame
+        sieve.target = target
+        if !wasWaiting { demandLargerPicture(of: layer, at: now) }
     }
 
     /// Stops sending; the next `attach` continues where this stream stood.

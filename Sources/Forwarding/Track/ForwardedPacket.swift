@@ -12,7 +12,7 @@ struct ForwardedPacket {
     let marker: Bool
     let codec: MediaCodec
     let startsKeyFrame: Bool
-    let temporal: TemporalPlace
+    let layers: LayerPlace
     /// Within the packet.
     let payload: Range<Int>
     let passedOn: PassedExtensions
@@ -37,7 +37,7 @@ struct ForwardedPacket {
         marker = packet.header.marker
         codec = packet.codec
         startsKeyFrame = packet.codec.isVideo && packet.isEntryPoint
-        temporal = TemporalPlace(packet.video)
+        layers = LayerPlace(packet)
         payload = packet.header.payloadRange
         passedOn = packet.passedOn
         descriptor = packet.descriptor
@@ -49,10 +49,14 @@ struct ForwardedPacket {
     }
 }
 
-/// Where a packet stands among the temporal layers of its source; in the lowest, if it has none.
-struct TemporalPlace: Equatable {
+/// Where a packet stands among the temporal and spatial layers of its source; in the lowest, if it has none.
+struct LayerPlace: Equatable {
     /// 0 is the lowest frame rate.
-    var layer: UInt8 = 0
+    var temporal: UInt8 = 0
+    /// 0 is the smallest picture; 0 for all packets of a codec whose spatial layers cannot be left out.
+    var spatial: UInt8 = 0
+    /// Whether what there is of the picture in this spatial layer ends with this packet.
+    var endsSpatialLayer = false
     /// Whether a picture begins with this packet, with all its spatial layers.
     var startsPicture = false
     /// Whether who got only lower layers may get this one from here on.
@@ -62,15 +66,20 @@ struct TemporalPlace: Equatable {
 
     init() {}
 
-    init(_ video: VideoPacketInfo?) {
-        guard let video else { return }
-        layer = video.temporalLayer
+    init(_ packet: MediaPacket) {
+        guard let video = packet.video else { return }
+        temporal = video.temporalLayer
+        // Of AV1 a decoder would have to be told, in the dependency descriptor, that what is left out never comes.
+        if case .vp9(let descriptor) = packet.descriptor {
+            spatial = descriptor.spatialLayer
+            endsSpatialLayer = descriptor.endsFrame
+        }
         startsPicture = video.startsFrame && video.spatialLayer == 0
         isSwitchingPoint = video.isTemporalSwitchingPoint && video.temporalLayer > 0
         opensHigherLayers = video.opensHigherTemporalLayers
     }
 
-    /// Whether higher layers can be left out and later be taken in again.
+    /// Whether higher temporal layers can be left out and later be taken in again.
     var tellsWhereToSwitch: Bool { isSwitchingPoint || opensHigherLayers }
 }
 

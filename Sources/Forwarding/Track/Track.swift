@@ -20,6 +20,8 @@ package final class Track {
     private var programmeWorkers: Set<Int> = []
     private var subscribedWorkers: Set<Int> = []
     private var nextRetarget = MonotonicTime.zero
+    /// Whether the spatial layers of its only picture are others than when slots were last pointed at theirs.
+    private var hasNewSizes = false
     /// Of the original: what the publisher may let rest.
     private var needs = LayerNeeds()
     private var nextTakenNotice = MonotonicTime.zero
@@ -197,10 +199,16 @@ package final class Track {
         subscribers.remove(slot)
     }
 
-    /// Follows simulcast layers that came or went, a few times a second.
+    /// There are other spatial layers to choose from than before.
+    func noteNewSizes() {
+        hasNewSizes = true
+    }
+
+    /// Follows simulcast and spatial layers that came or went, a few times a second.
     func retargetIfDue(at now: MonotonicTime) {
-        guard layers.count > 1, now >= nextRetarget else { return }
+        guard layers.count > 1 || hasNewSizes, now >= nextRetarget else { return }
         nextRetarget = now + Self.retargetInterval
+        hasNewSizes = false
         retarget(at: now)
         guard now >= nextTakenNotice else { return }
         nextTakenNotice = now + LayerNeeds.interval
@@ -320,7 +328,7 @@ package final class Track {
         }
         var layer = best
         switch slot.grant {
-        case .best, .nothing: break
+        case .best, .nothing, .spatial: break
         case .layer(let index), .thinned(let index):
             if let rendition = RenditionLayer(index: index) {
                 // What the publisher sends is too much for who has this.

@@ -17,7 +17,11 @@ extension TrackLayer {
         guard let rate = slot.session.knownReplayRate, let newest = history.newest, start <= newest else {
             return true
         }
-        return Replay.catchesUp(bytes: bytes(of: start...newest), of: bitrate(at: now), at: rate)
+        let (taken, all) = (bitrate(for: slot, at: now), bitrate(at: now))
+        var bytes = bytes(of: start...newest)
+        // What is left out for a viewer need not get there.
+        if taken < all { bytes = bytes / 100 * (taken * 100 / all) }
+        return Replay.catchesUp(bytes: bytes, of: taken, at: rate)
     }
 
     /// Whether there is a group to begin with that would take a viewer too long.

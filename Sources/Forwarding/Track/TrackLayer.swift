@@ -27,6 +27,8 @@ package final class TrackLayer {
     package private(set) var resolution: VideoResolution?
     package private(set) var lastArrival: MonotonicTime?
     private(set) var rest = LayerRest()
+    /// Of VP9; none of other sources.
+    var spatial = SpatialLayers()
     /// When a packet last told where temporal layers may be taken in.
     private var lastSwitchingPoint: MonotonicTime?
     private var rate = RateMeter()
@@ -147,6 +149,7 @@ package final class TrackLayer {
         cache.reset()
         keyFrameCost = KeyFrameCost()
         lastSwitchingPoint = nil
+        spatial = SpatialLayers()
         for slot in slots.takeAll() { letWait(slot) }
     }
 
@@ -308,7 +311,8 @@ package final class TrackLayer {
         extendPictureID(of: &packet)
         if let attached = packet.dependency?.attachedStructure { structure = attached }
         if let size = packet.video?.resolution { resolution = size }
-        if TemporalPlace(packet.video).tellsWhereToSwitch { lastSwitchingPoint = now }
+        if LayerPlace(packet).tellsWhereToSwitch { lastSwitchingPoint = now }
+        if spatial.note(packet, bytes, at: now) { track?.noteNewSizes() }
         if isVideo, packet.isEntryPoint {
             keyFrames.keyFrameArrived(at: now)
             demands.noteKeyFrame()
@@ -414,34 +418,6 @@ package final class TrackLayer {
             slot.send(leaving.span, of: self, keyFrame: keyFrame, from: storage.span, at: now, into: &sink)
             sent += leaving.count
             if hasCompany { sent += sendCompany(of: slot, round: round, at: now, into: &sink) }
-        }
-        return sent
-    }
-
-    /// A layer of another track that is about to be sent to the same viewer.
-    private func companion(of slot: Slot) -> TrackLayer? {
-        slot.session.slots.lazy.compactMap(\.current).first { $0 !== self && !$0.outgoing.leaving.isEmpty }
-    }
-
-    /// Sends a viewer what leaves of other layers, right behind this one's.
-    private func sendCompany(
-        of slot: Slot, round: UInt64, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
-    ) -> Int {
-        var sent = 0
-        let others = slot.session.slots
-        var index = 0
-        while index < others.count {
-            let other = others[index]
-            index += 1
-            guard other.round != round, !other.isStopped, let layer = other.current,
-                !layer.outgoing.leaving.isEmpty
-            else { continue }
-            other.round = round
-            let leaving = layer.outgoing.leaving
-            other.send(
-                leaving.span, of: layer, keyFrame: layer.outgoing.leavingKeyFrame,
-                from: layer.history.storage.span, at: now, into: &sink)
-            sent += leaving.count
         }
         return sent
     }

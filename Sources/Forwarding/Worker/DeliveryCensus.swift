@@ -31,9 +31,9 @@ package struct DeliveryCensus: Equatable, Sendable {
                 picturesPaused += 1
                 continue
             }
-            guard let layer = slot.current, !slot.isStopped else { continue }
+            guard slot.current != nil, !slot.isStopped else { continue }
             // A picture on its side is as high as it is wide.
-            guard let height = layer.resolution.map({ Int(min($0.width, $0.height)) }) else {
+            guard let height = slot.servedResolution.map({ Int(min($0.width, $0.height)) }) else {
                 picturesOfUnknownSize += 1
                 continue
             }

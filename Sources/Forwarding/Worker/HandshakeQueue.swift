@@ -1,5 +1,6 @@
 import Base
 import Peer
+import Wire
 
 /// DTLS records of clients who are joining, until the media of their batch has been taken care of.
 ///
@@ -37,8 +38,7 @@ struct HandshakeQueue {
         }
         counts[session, default: 0] += 1
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(datagram.count)
-        for index in 0..<datagram.count { bytes.append(datagram[index]) }
+        bytes.append(datagram)
         records.append(Record(session: session, bytes: bytes, source: source))
         return true
     }

@@ -13,11 +13,16 @@ extension GatewayHandler {
     private static let playlistType = "application/vnd.apple.mpegurl"
     private static let names = HLSNames(media: "media.m3u8", window: "dvr.m3u8")
 
-    /// `GET /hls/{stream}/index.m3u8`.
+    /// `GET /hls/{stream}/index.m3u8`; with `?renditions=all` also of what not every player takes.
     func showHLS(_ call: Call) async throws -> HTTPResponse {
         let (stream, audience) = try await hlsStream(call)
+        let renditions = call.request.query("renditions")
+        guard renditions == nil || renditions == "all" else {
+            throw Problem(400, "malformed-query", "renditions is all, or left out.")
+        }
         do throws(HLSRefusal) {
-            let text = try await service.hlsMultivariantPlaylist(of: stream, Self.names)
+            let text = try await service.hlsMultivariantPlaylist(
+                of: stream, Self.names, listsAll: renditions != nil)
             return Self.playlist(text, for: audience, lifetime: 1)
         } catch {
             // Once nothing is kept of it any more there is its recording.
@@ -52,7 +57,7 @@ extension GatewayHandler {
                 switch error {
                 case .partAlone: "_HLS_part needs _HLS_msn."
                 case .malformed: "_HLS_msn and _HLS_part are numbers of up to 12 digits."
-                case .unknownRendition: "rendition is source, low or sound."
+                case .unknownRendition: "rendition is source, original, low or sound."
                 }
             throw Problem(400, "malformed-query", words)
         }
@@ -69,13 +74,7 @@ extension GatewayHandler {
         let audience = try await audience(of: stream, call, token?.sender(in: stream))
         let name = call.parameters["file"] ?? ""
         let found = try await service.hlsFile(named: name, of: stream)
-        let type = name.hasSuffix(".mp4") ? "video/mp4" : "video/iso.segment"
-        var response = HTTPResponse(
-            status: 200,
-            headers: [
-                "Content-Type": type, "Cache-Control": "\(audience.rawValue), max-age=60, immutable",
-                "X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "cross-origin",
-            ])
+        var response = Self.file(named: name, for: audience)
         switch found {
         case .bytes(let bytes): response.body = bytes
         case .stored(let path):
@@ -87,7 +86,34 @@ extension GatewayHandler {
         return response
     }
 
+    /// The same, where it lies in memory and no gate stands before it; nil for any other.
+    func hlsFileAtHand(_ call: Call) throws(Problem) -> HTTPResponse? {
+        let stream = try call.stream
+        let token = try hlsAccess(call).requireViewer(of: stream)
+        let name = call.parameters["file"] ?? ""
+        guard let bytes = service.hlsFileAtHand(named: name, of: stream) else { return nil }
+        let isAsker = settings.viewers != .everyone && isToldByHeader(call, token?.sender(in: stream))
+        var response = Self.file(named: name, for: isAsker ? .asker : .everybody)
+        response.body = bytes
+        return response
+    }
+
+    private static func file(named name: String, for audience: Audience) -> HTTPResponse {
+        HTTPResponse(
+            status: 200,
+            headers: [
+                "Content-Type": name.hasSuffix(".mp4") ? "video/mp4" : "video/iso.segment",
+                "Cache-Control": "\(audience.rawValue), max-age=60, immutable",
+                "X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "cross-origin",
+            ])
+    }
+
     // MARK: Who and what
+
+    /// Whether a header, which caches know nothing of, tells who somebody is.
+    private func isToldByHeader(_ call: Call, _ sender: Stage.Sender?) -> Bool {
+        call.parameters["token"] == nil && sender != nil
+    }
 
     /// Who may be given what a cache has kept.
     enum Audience: String {
@@ -103,7 +129,7 @@ extension GatewayHandler {
         of stream: StreamID, _ call: Call, _ sender: Stage.Sender?
     ) async throws -> Audience {
         try await requireOpenGate(of: stream, before: sender)
-        guard call.parameters["token"] == nil, sender != nil else { return .everybody }
+        guard isToldByHeader(call, sender) else { return .everybody }
         guard settings.viewers == .everyone else { return .asker }
         return try await service.gate(of: stream, before: nil) == nil ? .everybody : .asker
     }

@@ -59,6 +59,17 @@ package struct GatewayHandler: HTTPHandler {
         return response
     }
 
+    /// Answers those who ask for a file of HLS that lies in memory.
+    package func answerAtOnce(_ request: HTTPRequest) -> HTTPResponse? {
+        guard request.path.hasPrefix("/hls/"),
+            case .found(let route, let parameters) = Router.route(request.method, request.path),
+            // What is wrong with a request is told as with all others.
+            var response = try? route.atOnce?(self, call(request, parameters, route))
+        else { return nil }
+        Self.addCORS(to: &response)
+        return response
+    }
+
     /// Whether somebody with a browser asks for a page that is not there.
     private static func isLost(_ request: HTTPRequest, _ outcome: Router.Outcome, _ problem: Problem) -> Bool
     {

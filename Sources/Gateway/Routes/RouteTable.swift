@@ -36,7 +36,9 @@ extension Router {
         Route(.get, "/hls/{stream}/index.m3u8", "showHLS") { try await $0.showHLS($1) },
         Route(.get, "/hls/{stream}/media.m3u8", "showHLSMedia") { try await $0.showHLSMedia($1) },
         Route(.get, "/hls/{stream}/dvr.m3u8", "showHLSWindow") { try await $0.showHLSWindow($1) },
-        Route(.get, "/hls/{stream}/{file}", "showHLSFile") { try await $0.showHLSFile($1) },
+        Route(.get, "/hls/{stream}/{file}", "showHLSFile", atOnce: { try $0.hlsFileAtHand($1) }) {
+            try await $0.showHLSFile($1)
+        },
         Route(.get, "/hls/{stream}/recordings/{recordedFile}", "showRecordedHLS") {
             try await $0.showRecordedHLS($1)
         },
@@ -50,7 +52,9 @@ extension Router {
         Route(.get, "/hls/{stream}/t/{token}/recordings/{recordedFile}", "showRecordedHLSByToken") {
             try await $0.showRecordedHLS($1)
         },
-        Route(.get, "/hls/{stream}/t/{token}/{file}", "showHLSFileByToken") {
+        Route(
+            .get, "/hls/{stream}/t/{token}/{file}", "showHLSFileByToken", atOnce: { try $0.hlsFileAtHand($1) }
+        ) {
             try await $0.showHLSFile($1)
         },
         Route(.post, "/v1/tokens", "makeToken") { try $0.makeToken($1) },
@@ -226,8 +230,12 @@ extension Router {
         Route(.get, "/healthz", "health") { _, _ in .text(200, "ok") },
         Route(.get, "/readyz", "readiness") { handler, _ in await handler.readiness() },
         Route(.get, "/metrics", "metrics", for: .operators) { try await $0.showMetrics($1) },
-        Route(.get, "/v1/openapi.json", "openAPI") { handler, _ in handler.pages.openAPI },
-        Route(.get, "/v1/asyncapi.json", "asyncAPI") { handler, _ in handler.pages.asyncAPI },
+        Route(.get, "/v1/openapi.json", "openAPI") {
+            $0.pages.document($0.pages.openAPI, for: $1.request)
+        },
+        Route(.get, "/v1/asyncapi.json", "asyncAPI") {
+            $0.pages.document($0.pages.asyncAPI, for: $1.request)
+        },
         Route(.get, "/", "feedPage", for: .people) { $0.pages.page("index.html", for: $1.request) },
         Route(.get, "/live/{stream}", "livePage", for: .people) { try $0.streamPage($1, "live.html") },
         Route(.get, "/watch/{stream}", "watchPage", for: .people) { try $0.streamPage($1, "watch.html") },

@@ -5,6 +5,8 @@ import HTTP
 struct Route: Sendable {
     /// Answers one request.
     typealias Answer = @Sendable (GatewayHandler, Call) async throws -> HTTPResponse
+    /// Answers one request by what lies at hand, waiting for nobody; nil where `Answer` has to.
+    typealias AnswerAtOnce = @Sendable (GatewayHandler, Call) throws -> HTTPResponse?
     /// Lets whoever asks have a WebSocket, or not.
     /// - Returns: what is said on it.
     typealias Handshake =
@@ -22,7 +24,7 @@ struct Route: Sendable {
         case pages
     }
 
-    enum Segment: Sendable, Equatable {
+    enum Segment: Sendable, Hashable {
         case literal(String)
         case parameter(String)
         /// One segment or more: an identity may have slashes, which arrive decoded.
@@ -39,12 +41,14 @@ struct Route: Sendable {
     let operationID: String
     let audience: Audience
     let answer: Answer
+    /// Nil where nothing lies at hand.
+    let atOnce: AnswerAtOnce?
     /// Nil where there is no WebSocket.
     let handshake: Handshake?
 
     init(
         _ method: HTTPMethod, _ pattern: String, _ operationID: String, for audience: Audience = .programs,
-        handshake: Handshake? = nil, answer: @escaping Answer
+        handshake: Handshake? = nil, atOnce: AnswerAtOnce? = nil, answer: @escaping Answer
     ) {
         self.method = method
         self.pattern = pattern
@@ -52,6 +56,7 @@ struct Route: Sendable {
         self.audience = audience
         self.handshake = handshake
         self.answer = answer
+        self.atOnce = atOnce
         segments = pattern.split(separator: "/").map { part in
             guard part.hasPrefix("{"), part.hasSuffix("}") else { return .literal(String(part)) }
             let name = part.dropFirst().dropLast()
@@ -110,10 +115,13 @@ enum Router {
         }
     }
 
+    /// By what their paths begin with, in the order of `routes`.
+    private static let byBeginning = Dictionary(grouping: routes) { $0.segments.first }
+
     static func route(_ method: HTTPMethod, _ path: String) -> Outcome {
         let segments = path.split(separator: "/")
         var allowed: [HTTPMethod] = []
-        for route in routes {
+        for route in byBeginning[segments.first.map { .literal(String($0)) }] ?? [] {
             guard let parameters = route.match(segments) else { continue }
             if route.method == method || route.method == .get && method == .head {
                 return .found(route, parameters)

@@ -158,7 +158,10 @@ package protocol SessionService: Sendable {
     /// How a recording is played in fragments, as its file says it.
     func fragments(of recording: RecordingEntry) async throws(RecordingRefusal) -> FragmentIndex
     /// The HLS playlist that names the media playlists.
-    func hlsMultivariantPlaylist(of stream: StreamID, _ names: HLSNames) async throws(HLSRefusal) -> String
+    /// - Parameter listsAll: also of what not every player takes.
+    func hlsMultivariantPlaylist(
+        of stream: StreamID, _ names: HLSNames, listsAll: Bool
+    ) async throws(HLSRefusal) -> String
     /// The HLS playlist of a rendition's segments and parts, once what the query wants is in it; the source's may reach
     /// back to what is on the disk.
     func hlsMediaPlaylist(
@@ -166,6 +169,8 @@ package protocol SessionService: Sendable {
     ) async throws(HLSRefusal) -> String
     /// A file that an HLS playlist names, once it is there.
     func hlsFile(named name: String, of stream: StreamID) async throws(HLSRefusal) -> HLSFile
+    /// The same at once, on whatever thread, of a live stream without a gate; nil where it does not lie in memory.
+    func hlsFileAtHand(named name: String, of stream: StreamID) -> [UInt8]?
     /// Has a stream's programme sent to a target, too.
     /// - Returns: it, once it is durable.
     func addRestream(

@@ -88,8 +88,7 @@ enum H264Payloads {
     private static func append(_ unit: Span<UInt8>, to payloads: inout [[UInt8]]) {
         guard unit.count > maximumPayload else {
             var payload: [UInt8] = []
-            payload.reserveCapacity(unit.count)
-            for index in unit.indices { payload.append(unit[index]) }
+            payload.append(unit)
             return payloads.append(payload)
         }
         let body = unit.count - 1
@@ -102,7 +101,7 @@ enum H264Payloads {
             let edge: UInt8 = (fragment == 0 ? 0x80 : 0) | (fragment == count - 1 ? 0x40 : 0)
             var payload: [UInt8] = [header & 0x60 | UnitType.fragment, edge | header & 0x1F]
             payload.reserveCapacity(end - start + 2)
-            for index in start..<end { payload.append(unit[index]) }
+            payload.append(unit.extracting(start..<end))
             payloads.append(payload)
         }
     }

@@ -6,6 +6,7 @@ enum HEVCPayloads {
     private enum UnitType {
         static let slices: ClosedRange<UInt8> = 0...31
         static let parameters: ClosedRange<UInt8> = 32...34
+        static let sequenceParameters: UInt8 = 33
         static let fragment: UInt8 = 49
     }
 
@@ -19,18 +20,19 @@ enum HEVCPayloads {
         of picture: Span<UInt8>, _ configuration: HEVCConfiguration, needsParameters: Bool
     ) throws(WireError) -> [[UInt8]] {
         var units: [[UInt8]] = []
-        var hasParameters = false
+        var hasSequence = false
         var hasSlices = false
         for unit in try configuration.units(in: picture) {
             let type = try picture.uint8(at: unit.lowerBound) >> 1 & 0x3F
             if UnitType.slices.contains(type) { hasSlices = true }
-            if UnitType.parameters.contains(type) { hasParameters = true }
+            if type == UnitType.sequenceParameters { hasSequence = true }
             // Delimiters, filler and messages say nothing that this needs.
             guard type <= UnitType.parameters.upperBound else { continue }
             units.append(try picture.bytes(unit))
         }
         guard hasSlices else { return [] }
-        if needsParameters, !hasParameters { units = configuration.parameterSets + units }
+        // What the picture brings with it comes later, and counts.
+        if needsParameters, !hasSequence { units = configuration.parameterSets + units }
         return units.flatMap(fragments)
     }
 

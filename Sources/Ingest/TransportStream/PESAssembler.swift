@@ -59,7 +59,7 @@ struct PESAssembler: Sendable {
             isCollecting = false
             return outcomes + [.lost]
         }
-        for index in payload.indices { collected.append(payload[index]) }
+        collected.append(payload)
         if length == nil, collected.count >= 6 {
             let told = Int(collected[4]) << 8 | Int(collected[5])
             if told > 0 { length = 6 + told }

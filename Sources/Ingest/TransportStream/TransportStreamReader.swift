@@ -48,7 +48,7 @@ struct TransportStreamReader: Sendable {
         var offset = 0
         if !rest.isEmpty {
             let missing = min(Self.packetLength - rest.count, bytes.count)
-            for index in 0..<missing { rest.append(bytes[index]) }
+            rest.append(bytes.extracting(first: missing))
             offset = missing
             guard rest.count == Self.packetLength else { return [] }
             let packet = rest
@@ -62,7 +62,7 @@ struct TransportStreamReader: Sendable {
                 continue
             }
             guard bytes.count - offset >= Self.packetLength else {
-                for index in offset..<bytes.count { rest.append(bytes[index]) }
+                rest.append(bytes.extracting(droppingFirst: offset))
                 break
             }
             take(bytes.extracting(offset..<(offset + Self.packetLength)))

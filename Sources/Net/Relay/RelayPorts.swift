@@ -96,7 +96,7 @@ package final class RelayPorts: Sendable {
     /// What the thread does.
     private static func read(_ shared: Shared) {
         var tokens = [UInt32](repeating: 0, count: 64)
-        var batch = ReceiveBatch(coalesces: false)
+        var batch = ReceiveBatch(coalesces: true)
         var counters = TrafficCounters()
         while !shared.isStopping.load(ordering: .acquiring) {
             let count = unsafe clinux_poll_wait_many(
@@ -117,8 +117,9 @@ package final class RelayPorts: Sendable {
 
 /// A UDP socket in the name of a client.
 package final class RelayPort: Sendable {
-    /// A publisher's key frame by several workers; what is beyond is dropped, because its owner does not take it.
-    private static let limit = 512 << 10
+    /// In bytes: a publisher's key frame by several workers; what is beyond is dropped, because its owner does not
+    /// take it.
+    static let limit = 512 << 10
     /// Of the kernel, for a key frame that a worker sends at once.
     private static let bufferBytes = 1 << 20
 
@@ -131,7 +132,7 @@ package final class RelayPort: Sendable {
 
     init(at ip: IPAddress, notify: @escaping @Sendable () -> Void) throws(NetError) {
         socket = try DatagramSocket(
-            bind: TransportAddress(ip: ip, port: 0), bufferBytes: Self.bufferBytes, coalescing: false)
+            bind: TransportAddress(ip: ip, port: 0), bufferBytes: Self.bufferBytes, coalescing: true)
         self.notify = notify
     }
 
@@ -150,11 +151,7 @@ package final class RelayPort: Sendable {
         }
         let isFirst = waiting.withLock { [arrived] waiting in
             let wasEmpty = waiting.isEmpty
-            if waiting.byteCount + arrived.byteCount <= Self.limit {
-                waiting.append(arrived)
-            } else {
-                waiting.dropped += arrived.count
-            }
+            waiting.append(arrived, within: Self.limit)
             return wasEmpty && !waiting.isEmpty
         }
         if isFirst { notify() }
@@ -163,8 +160,10 @@ package final class RelayPort: Sendable {
 
 /// Datagrams that came to a relay's port, in order.
 package struct RelayedDatagrams: Sendable {
+    private typealias Entry = (source: TransportAddress, length: Int)
+
     private var bytes: [UInt8] = []
-    private var entries: [(source: TransportAddress, length: Int)] = []
+    private var entries: [Entry] = []
     /// For which there was no room.
     package fileprivate(set) var dropped = 0
 
@@ -172,16 +171,28 @@ package struct RelayedDatagrams: Sendable {
 
     package var count: Int { entries.count }
     var isEmpty: Bool { entries.isEmpty }
-    var byteCount: Int { bytes.count }
+    /// With what is kept beside each datagram: empty ones cost something, too.
+    var byteCount: Int { bytes.count + entries.count * MemoryLayout<Entry>.stride }
 
     mutating func append(_ datagram: Span<UInt8>, from source: TransportAddress) {
-        for index in datagram.indices { bytes.append(datagram[index]) }
+        // Byte by byte would take microseconds for each packet; the buffer is used within the call alone.
+        unsafe datagram.withUnsafeBufferPointer { unsafe bytes.append(contentsOf: $0) }
         entries.append((source, datagram.count))
     }
 
-    mutating func append(_ others: Self) {
-        bytes += others.bytes
-        entries += others.entries
+    /// Appends as many as there is room for, the first ones, and counts the others.
+    /// - Parameter limit: in bytes as `byteCount` counts them.
+    mutating func append(_ others: Self, within limit: Int) {
+        var room = limit - byteCount
+        var taken = (bytes: 0, count: 0)
+        for entry in others.entries {
+            room -= entry.length + MemoryLayout<Entry>.stride
+            guard room >= 0 else { break }
+            taken = (taken.bytes + entry.length, taken.count + 1)
+        }
+        bytes += others.bytes.prefix(taken.bytes)
+        entries += others.entries.prefix(taken.count)
+        dropped += others.count - taken.count
     }
 
     /// Shows each datagram, in order, with where it came from.

@@ -39,14 +39,14 @@ final class SRTDoor: Sendable {
     private let quota: ConnectionQuota
     private let limits: StreamServerLimits
     private let waker: Waker
-    private let admit: Mutex<(@Sendable (SRTCall) -> SRTRejection?)?>
+    private let admit: SharedAction<SRTCall, SRTRejection?>
 
     init(
         _ limits: StreamServerLimits, waker: Waker, admit: @escaping @Sendable (SRTCall) -> SRTRejection?
     ) {
         self.limits = limits
         self.waker = waker
-        self.admit = Mutex(admit)
+        self.admit = SharedAction(admit)
         quota = ConnectionQuota(
             total: limits.total, perAddress: limits.perAddress, share: limits.total / 2)
     }
@@ -60,12 +60,13 @@ final class SRTDoor: Sendable {
     func knock(_ socket: Int32, from remote: TransportAddress, _ streamID: String, at now: MonotonicTime)
         -> SRTRejection?
     {
-        guard let admit = admit.withLock({ $0 }) else { return .overload }
         guard let visitor = enter(socket, from: remote, streamID, at: now) else { return .overload }
         let number = visitor.call.number
-        if let rejection = admit(visitor.call) {
+        // Nobody is asked any more once the door is closed.
+        let refusal = admit(visitor.call) ?? .overload
+        if let refusal {
             leave(socket)
-            return rejection
+            return refusal
         }
         let isAnswered = visitor.answered.wait(timeout: .now() + Self.patience) == .success
         let rejection = state.withLock { state in
@@ -155,7 +156,7 @@ final class SRTDoor: Sendable {
     }
 
     /// Nobody is let in any more.
-    func close() { admit.withLock { $0 = nil } }
+    func close() { admit.set(nil) }
 }
 
 /// A UDP port by SRT, and what watches it and its connections.

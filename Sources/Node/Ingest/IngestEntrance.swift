@@ -188,6 +188,8 @@ enum IngestEvent: Sendable {
     case asked(key: Secret<String>, from: TransportAddress)
     /// What comes is known.
     case begun(IngestFormats)
+    /// Its pictures are to be had as they come, too, where viewers get others in their place.
+    case originalBegun(SessionID)
     case notice(IngestNotice)
     /// How it goes; told again soon.
     case report(IngestReport)

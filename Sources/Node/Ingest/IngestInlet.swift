@@ -14,20 +14,28 @@ struct IngestInlet: Sendable {
         let plans: [SourcePlan]
         /// Of pictures that are made anew; nil where none are.
         let converted: VideoCodec?
+        /// Whether players may take those as they come.
+        let isPassable: Bool
 
         init(_ formats: IngestFormats) {
             audio = formats.hasAudio ? 0 : nil
             video = formats.hasVideo ? (formats.hasAudio ? 1 : 0) : nil
             converted = formats.conversion == nil ? nil : formats.codec
+            isPassable = converted == .hevc && Self.passableProfiles.contains(formats.profile ?? 0)
             let video = converted == nil ? formats.codec.flatMap(Self.plan) : Self.convertedPlan
             plans = (formats.hasAudio ? [Self.audioPlan] : []) + (video.map { [$0] } ?? [])
         }
+
+        /// Of the m-line with a picture.
+        static let videoMid = "v"
+        /// Of HEVC: main and main 10.
+        private static let passableProfiles: Set<UInt8> = [1, 2]
 
         /// As the transcoder makes it.
         private static let audioPlan = SourcePlan(
             mid: "a", kind: .audio, formats: [MediaFormat(codec: .opus, payloadType: 111)])
         private static let convertedPlan = SourcePlan(
-            mid: "v", kind: .video, formats: [MediaFormat(codec: .vp8, payloadType: 96)])
+            mid: videoMid, kind: .video, formats: [MediaFormat(codec: .vp8, payloadType: 96)])
 
         /// Of pictures that go on as they come; nil for those that never do.
         private static func plan(of codec: VideoCodec) -> SourcePlan? {
@@ -41,7 +49,7 @@ struct IngestInlet: Sendable {
                 }
             return codec.map { codec in
                 SourcePlan(
-                    mid: "v", kind: .video,
+                    mid: videoMid, kind: .video,
                     formats: [MediaFormat(codec: codec, payloadType: PicturePacketizer.payloadType)],
                     answersKeyFrameRequests: false)
             }
@@ -52,15 +60,19 @@ struct IngestInlet: Sendable {
     let sources: Sources
     /// Nil where nothing is decoded.
     let transcoder: TranscoderSupervisor?
+    /// Where HLS finds pictures as they come.
+    let originals: OriginalPictures
     private let worker: WorkerHandle
 
     init(
-        session: SessionID, worker: WorkerHandle, sources: Sources, transcoder: TranscoderSupervisor?
+        session: SessionID, worker: WorkerHandle, sources: Sources, transcoder: TranscoderSupervisor?,
+        originals: OriginalPictures
     ) {
         self.session = session
         self.worker = worker
         self.sources = sources
         self.transcoder = transcoder
+        self.originals = originals
     }
 
     /// A picture that viewers get as it is.

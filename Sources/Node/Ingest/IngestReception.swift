@@ -55,6 +55,7 @@ final class IngestReception {
         self.inlet = inlet
         sound = SoundConversion(inlet)
         pictures = PictureConversion(inlet)
+        if pictures?.hasOriginal == true { tell(.originalBegun(inlet.session)) }
         return perform(media.open(), at: now)
     }
 

@@ -11,6 +11,9 @@ extension Node {
         switch news.event {
         case .asked(let key, let remote): await admit(connection, key, from: remote)
         case .begun(let formats): await open(connection, formats)
+        case .originalBegun(let session):
+            guard let publisher = ingests.publisher(of: connection) else { return }
+            await packagings?.renewOriginal(of: publisher.stream, from: session)
         case .notice(let notice):
             note(notice, of: connection)
             if let status = ingests.update(connection, { $0.note(notice) }) {
@@ -100,7 +103,8 @@ extension Node {
                     "converted": formats.conversion != nil,
                 ])
             let inlet = IngestInlet(
-                session: session, worker: worker, sources: sources, transcoder: transcoder)
+                session: session, worker: worker, sources: sources, transcoder: transcoder,
+                originals: desks.originals)
             entrance?.tell(.open(inlet), to: connection)
             if let status = ingests.status(of: connection) { await tell(status, of: connection) }
         } catch {

@@ -67,6 +67,19 @@ extension LiveStreams {
             video: recordedPicture(of: stream, live), audio: live.source(.audio, among: sessions))
     }
 
+    /// What whoever sends a live stream's picture offered first; nil while there is none.
+    func pictureCodec(of stream: StreamID) -> VideoCodec? {
+        guard let live = self[stream], live.isLive, let own = live.source(.video, among: sessions) else {
+            return nil
+        }
+        return formats(of: own)?.first?.codec.video
+    }
+
+    private func formats(of source: ProgrammeSource) -> [MediaFormat]? {
+        source.track?.plan.formats
+            ?? source.session.flatMap { sessions[$0] }?.plan.sources.first { $0.mid == source.mid }?.formats
+    }
+
     /// The pause picture too, while viewers get it, where it fits into the file.
     private func recordedPicture(of stream: StreamID, _ live: LiveStream) -> ProgrammeSource? {
         let own = live.source(.video, among: sessions)
@@ -75,11 +88,8 @@ extension LiveStreams {
         else {
             return own
         }
-        let formats =
-            own.track?.plan.formats
-            ?? own.session.flatMap { sessions[$0] }?.plan.sources.first { $0.mid == own.mid }?.formats
         // Another codec would begin another file: the last picture stays, then.
-        guard formats?.first?.codec == track.plan.formats.first?.codec else { return own }
+        guard formats(of: own)?.first?.codec == track.plan.formats.first?.codec else { return own }
         return ProgrammeSource(session: nil, track: track, mid: track.plan.mid, worker: track.key.worker)
     }
 }

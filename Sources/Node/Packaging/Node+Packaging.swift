@@ -1,16 +1,35 @@
 import Base
+import Forwarding
 import HLS
+import Recordings
 import Stage
 import Transcoder
+import Wire
 
 /// HLS of streams' programmes, for those who cannot watch by WebRTC.
 extension Node {
-    /// The playlist that names the others; the first request begins it.
+    /// The playlist that names the others; the first request begins it, with what costs no encode where that can be.
+    ///
+    /// - Parameter listsAll: also the publisher's own pictures where they are no H.264. Players that change between
+    ///   renditions by their bits alone, as GStreamer's does, break where one has another codec.
     package func hlsMultivariantPlaylist(
-        of stream: StreamID, _ names: HLSNames
+        of stream: StreamID, _ names: HLSNames, listsAll: Bool
     ) async throws(HLSRefusal) -> String {
-        try await packaged(Packaging.Key(stream: stream, rendition: .source))
+        if listsAll, let codec = originalCodec(of: stream), codec != .h264,
+            PackagedRendition.original.passable.contains(codec),
+            await packagings?.mayPassOriginal(of: stream) == true
+        {
+            let desk = try await packaged(Packaging.Key(stream: stream, rendition: .original))
+            if let playlist = try await desk.originalPlaylist(of: stream, names) { return playlist }
+        }
+        return try await packaged(Packaging.Key(stream: stream, rendition: .source))
             .multivariantPlaylist(of: stream, names)
+    }
+
+    /// How a live stream's picture was encoded by whoever sends it; nil while there is none.
+    private func originalCodec(of stream: StreamID) -> VideoCodec? {
+        let session = live.recordedProgramme(of: stream)?.video?.session
+        return session.flatMap { desks.originals[$0] }?.codec ?? live.pictureCodec(of: stream)
     }
 
     /// The playlist of a rendition's segments and parts; the first request begins it.
@@ -31,6 +50,14 @@ extension Node {
         guard let packagings, packagings.makesHLS else { throw .unavailable }
         guard directory[stream]?.details.hls != .off else { throw .off }
         return try await packagings.file(named: name, of: stream)
+    }
+
+    /// The same at once, of a live stream without a gate, where it lies in memory; nil for any other.
+    package nonisolated func hlsFileAtHand(named name: String, of stream: StreamID) -> [UInt8]? {
+        guard let snapshot = directory[stream], snapshot.state != .ended, snapshot.details.gate == nil,
+            snapshot.details.hls != .off
+        else { return nil }
+        return packagings?.atHand.file(named: name, of: stream)
     }
 
     /// Begins to package live streams that viewers can go back in, whether anybody asks or not, and has streams tell

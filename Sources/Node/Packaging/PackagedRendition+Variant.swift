@@ -5,11 +5,14 @@ import Wire
 extension PackagedRendition {
     /// What OpenH264 and the AAC encoder make for links that carry little.
     private static let lowCodecs = "avc1.64001E,mp4a.40.2"
+    /// What they make of the largest picture that is encoded.
+    private static let sourceCodecs = "avc1.64001F,mp4a.40.2"
 
     init(_ rendition: PlaylistQuery.Rendition) {
         self =
             switch rendition {
             case .source: .source
+            case .original: .original
             case .low: .low
             case .sound: .sound
             }
@@ -32,11 +35,26 @@ extension PackagedRendition {
             average: arePassed ? nil : pictures + soundBitrate + 12_000)
     }
 
+    /// The source as it will be once somebody asks for it, beside pictures that go on as they are in a codec that not
+    /// every player has; nil where there are none.
+    static func expectedSource(
+        beside original: MultivariantPlaylist.Variant, uri: String
+    ) -> MultivariantPlaylist.Variant? {
+        guard let picture = original.resolution else { return nil }
+        let source = PackagedRendition.source
+        let size = source.size(of: VideoResolution(width: picture.width, height: picture.height))
+        let meant = source.bitrates(of: size, arePassed: false)
+        return MultivariantPlaylist.Variant(
+            uri: uri, bandwidth: meant.peak, averageBandwidth: meant.average, codecs: sourceCodecs,
+            resolution: MultivariantPlaylist.Resolution(width: size.width, height: size.height),
+            framesPerSecond: PackagingTiming.framesPerSecond)
+    }
+
     /// As it will be once somebody asks for it; nil where it would spare nobody anything.
     func expectedVariant(
         besides source: MultivariantPlaylist.Variant, uri: String
     ) -> MultivariantPlaylist.Variant? {
-        guard self != .source, let picture = source.resolution else { return nil }
+        guard isReduced, let picture = source.resolution else { return nil }
         let size = size(of: VideoResolution(width: picture.width, height: picture.height))
         let meant = bitrates(of: size, arePassed: false)
         guard isLess(meant, than: source) else { return nil }

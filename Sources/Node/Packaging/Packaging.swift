@@ -39,6 +39,8 @@ struct Packaging {
     var retryAt: MonotonicTime?
     /// By HLS; nil where nobody watches by it.
     var lastRequest: MonotonicTime?
+    /// Whether its own playlist was asked for, and not only the one that names it.
+    var isLoaded = false
     /// When the stream ended; nil before.
     var endedAt: MonotonicTime?
     /// Whether pictures are passed on as their publisher encoded them.

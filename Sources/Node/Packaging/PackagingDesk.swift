@@ -23,19 +23,25 @@ package actor PackagingDesk {
     /// And for all.
     private static let totalWaiterLimit = 16_000
     private static let pause = Duration.seconds(1)
+    /// Nobody is offered pictures as they are for so long after they could not be passed on.
+    private static let refusalTime = Duration.seconds(600)
     /// What a time line begins with may have been captured so long before the packaging began.
     private static let past = Duration.seconds(10)
 
     private let limit: Int
-    private let timing: PackagingTiming
+    let timing: PackagingTiming
     private let transcoder: TranscoderSupervisor
     private let taps: any ProgrammeTaps
+    private let originals: any ProgrammeTaps
     private let now: @Sendable () -> Moment
     private let log: Log
     /// Nil where viewers cannot go back.
     private let shelf: SegmentShelf?
-    private var active: [Packaging.Key: Packaging] = [:]
+    nonisolated let atHand = PlaylistsAtHand()
+    private(set) var active: [Packaging.Key: Packaging] = [:]
     private var programmes: [StreamID: RecordingDesk.Programme] = [:]
+    /// Streams whose pictures could not be passed on as they are, in another codec than H.264, and when that was.
+    private var refusals: [StreamID: MonotonicTime] = [:]
     /// What is 0 in the media times of a stream's renditions.
     private var origins: [StreamID: MonotonicTime] = [:]
     private var counted = Counters()
@@ -44,15 +50,17 @@ package actor PackagingDesk {
     private let inbox = Inbox<Event>(limit: 1_024)
     private var listener: Task<Void, Never>?
 
+    /// - Parameter originals: taps for what goes on as publishers send it; nil for the same as for all else.
     init(
         limit: Int, timing: PackagingTiming, dvr: DVRSettings? = nil, transcoder: TranscoderSupervisor,
-        taps: any ProgrammeTaps, log: Log,
+        taps: any ProgrammeTaps, originals: (any ProgrammeTaps)? = nil, log: Log,
         now: @escaping @Sendable () -> Moment
     ) {
         self.limit = limit
         self.timing = timing
         self.transcoder = transcoder
         self.taps = taps
+        self.originals = originals ?? taps
         self.log = log.subsystem("hls")
         shelf = dvr.map { SegmentShelf($0, log: log.subsystem("hls")) }
         self.now = now
@@ -84,7 +92,7 @@ package actor PackagingDesk {
         var result = counted
         result.active = active.count
         result.watched = watched.count
-        result.reduced = active.keys.count { $0.rendition != .source }
+        result.reduced = active.keys.count(where: \.rendition.isReduced)
         result.passed = active.values.count(where: \.isPassed)
         result.waiting = totalWaiters
         result.bytes = active.values.reduce(0) { $0 + $1.playlist.byteCount }
@@ -128,6 +136,7 @@ package actor PackagingDesk {
         }
         if active[key] == nil { encode(key, programme) }
         active[key]?.lastRequest = now().elapsed
+        show(key)
         counted.started &+= 1
         log.info("hls.started", ["stream": key.stream, "rendition": key.rendition.rawValue])
     }
@@ -135,28 +144,11 @@ package actor PackagingDesk {
     private func encode(_ key: Packaging.Key, _ programme: RecordingDesk.Programme?) {
         programmes[key.stream] = programme
         if origins[key.stream] == nil { origins[key.stream] = now().elapsed - Self.past }
+        let taps = key.rendition == .original ? originals : taps
         active[key] = Packaging(
             playlist: makePlaylist(for: key),
             inputs: ProgrammeInputs(taps, transcoder, origin: SourceOrigin.packaging))
         launch(key)
-    }
-
-    /// One that goes on where another rendition with pictures is, if there is any.
-    private func makePlaylist(for key: Packaging.Key) -> LivePlaylist {
-        let tag = Packaging.makeTag()
-        let others: [PackagedRendition] =
-            switch key.rendition {
-            case .source: [.low]
-            case .low: [.source]
-            case .sound: []
-            }
-        let playlists = others.compactMap {
-            active[Packaging.Key(stream: key.stream, rendition: $0)]?.playlist
-        }
-        guard let other = playlists.first(where: { !$0.hasEnded && $0.hasCompleteSegment }) else {
-            return LivePlaylist(tag: tag, timing: timing.ofPlaylists)
-        }
-        return LivePlaylist(tag: tag, continuing: other)
     }
 
     /// Sees to it that what is complete comes to the disk, and goes when nobody can go back to it.
@@ -205,28 +197,6 @@ package actor PackagingDesk {
 
     // MARK: Playlists
 
-    /// The playlist that names the others.
-    ///
-    /// Of a stream that has ended it names what viewers can go back to, if they can.
-    func multivariantPlaylist(
-        of stream: StreamID, _ names: HLSNames
-    ) async throws(HLSRefusal) -> String {
-        let key = Packaging.Key(stream: stream, rendition: .source)
-        let playlist = try await playlist(key, when: .beginning)
-        if playlist.hasEnded, playlist.window > 0 {
-            guard let recorded = playlist.variant(uri: names.window) else { throw .late }
-            return MultivariantPlaylist([recorded]).text
-        }
-        let uri = names.media
-        guard let source = playlist.variant(uri: uri) else { throw .late }
-        let reduced = [PackagedRendition.low, .sound].compactMap { rendition in
-            let uri = rendition.uri(besides: uri)
-            return active[Packaging.Key(stream: stream, rendition: rendition)]?.playlist.variant(uri: uri)
-                ?? rendition.expectedVariant(besides: source, uri: uri)
-        }
-        return MultivariantPlaylist([source] + reduced).text
-    }
-
     /// The playlist of segments and parts.
     /// - Parameters:
     ///   - uri: of the source's media playlist.
@@ -238,6 +208,7 @@ package actor PackagingDesk {
             playlist.text(skips: query.skips, reachesBack: reachesBack, reports: reports(beside: key, uri))
         }
         guard !reachesBack || (active[key]?.playlist.window ?? 0) > 0 else { throw .noWindow }
+        active[key]?.isLoaded = true
         guard let position = query.position else {
             let playlist = try await playlist(key, when: .segment)
             guard playlist.hasCompleteSegment else { throw .late }
@@ -248,14 +219,6 @@ package actor PackagingDesk {
         case .there, .onDisk: return text(playlist)
         case .tooFar, .nowhere: throw .tooFarAhead
         case .awaited: throw .late
-        }
-    }
-
-    private func reports(beside key: Packaging.Key, _ uri: String) -> [LivePlaylist.Report] {
-        PackagedRendition.allCases.filter { $0 != key.rendition }.compactMap { rendition in
-            let other = Packaging.Key(stream: key.stream, rendition: rendition)
-            guard isKept(other) else { return nil }
-            return active[other]?.playlist.report(uri: rendition.uri(besides: uri))
         }
     }
 
@@ -278,8 +241,18 @@ package actor PackagingDesk {
         }
     }
 
+    /// Whether a stream's pictures may be tried as they are, in another codec than H.264.
+    func mayPassOriginal(of stream: StreamID) -> Bool { refusals[stream] == nil }
+
+    /// They could not be passed on: what is made in their place is no use, but to who plays it already.
+    func refuseOriginal(_ key: Packaging.Key) {
+        refusals[key.stream] = now().elapsed
+        log.info("hls.not-passed", ["stream": key.stream])
+        if active[key]?.isLoaded == false { end(key) }
+    }
+
     /// The playlist once a wish is fulfilled, or was waited for long enough.
-    private func playlist(
+    func playlist(
         _ key: Packaging.Key, when wish: Packaging.Wish
     ) async throws(HLSRefusal) -> LivePlaylist {
         guard isKept(key) else { throw .unknownFile }
@@ -305,9 +278,20 @@ package actor PackagingDesk {
     func update(_ stream: StreamID, to programme: RecordingDesk.Programme?) {
         guard origins[stream] != nil, programmes[stream] != programme else { return }
         programmes[stream] = programme
+        refusals[stream] = nil
         for rendition in PackagedRendition.allCases {
             connect(Packaging.Key(stream: stream, rendition: rendition))
         }
+    }
+
+    /// A publisher's pictures are to be had as they come from now on.
+    ///
+    /// Where they were tapped before that, HLS has what viewers get; of another publisher's pictures nothing changes.
+    func renewOriginal(of stream: StreamID, from session: SessionID) {
+        guard programmes[stream]?.video?.session == session else { return }
+        let key = Packaging.Key(stream: stream, rendition: .original)
+        active[key]?.inputs.disconnectVideo()
+        connect(key)
     }
 
     /// Does what is due; called every second.
@@ -321,7 +305,9 @@ package actor PackagingDesk {
     ) {
         let time = now().elapsed
         shelf?.advance(at: time)
+        refusals = refusals.filter { time < $0.value + Self.refusalTime }
         forgetOldest()
+        for key in active.keys where atHand.takeAsked(key) { active[key]?.lastRequest = time }
         for (key, packaging) in active {
             let stream = key.stream
             if key.rendition == .source {
@@ -370,6 +356,7 @@ package actor PackagingDesk {
     /// Lets nobody watch by HLS any longer; whatever else takes the encode goes on.
     private func endHLS(of key: Packaging.Key, because reason: String, refusing refusal: HLSRefusal) {
         active[key]?.lastRequest = nil
+        show(key)
         let waiters = active[key]?.waiters ?? []
         active[key]?.waiters = []
         for waiter in waiters { waiter.continuation.resume(returning: refusal) }
@@ -448,7 +435,7 @@ package actor PackagingDesk {
 
     private func begin(_ beginning: PackagingReport.Beginning, in key: Packaging.Key) {
         let size = beginning.resolution
-        let isPassed = key.rendition == .source && beginning.framesPerSecond == nil
+        let isPassed = !key.rendition.isReduced && beginning.framesPerSecond == nil
         active[key]?.isPassed = isPassed
         active[key]?.playlist.begin(
             initialization: beginning.initialization, codecs: beginning.codecs, width: size.width,
@@ -481,6 +468,7 @@ package actor PackagingDesk {
         release(key)
         shelf?.remove(active[key]?.playlist.forgetAll() ?? [], of: key.stream, at: now().elapsed)
         let waiters = active.removeValue(forKey: key)?.waiters ?? []
+        show(key)
         if !active.keys.contains(where: { $0.stream == key.stream }) {
             programmes[key.stream] = nil
             origins[key.stream] = nil
@@ -488,8 +476,14 @@ package actor PackagingDesk {
         for waiter in waiters { waiter.continuation.resume(returning: nil) }
     }
 
+    /// Shows what there is now to those who wait for nothing.
+    private func show(_ key: Packaging.Key) {
+        atHand.set(isKept(key) ? active[key]?.playlist : nil, of: key)
+    }
+
     /// Lets those go on whose wish is fulfilled, or who waited long enough.
     private func resume(_ key: Packaging.Key) {
+        show(key)
         let time = now().elapsed
         for waiter in active[key]?.takeWaiters(at: time) ?? [] {
             waiter.continuation.resume(returning: nil)

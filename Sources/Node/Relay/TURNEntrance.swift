@@ -1,7 +1,6 @@
 import Base
 import Crypto
 import Net
-import Synchronization
 import TURN
 
 /// A node's ports for clients that reach its workers by TURN, for networks that let nothing else through.
@@ -21,7 +20,7 @@ final class TURNEntrance: Sendable {
 
     /// Opens the ports that are not shared.
     init(
-        _ settings: TURNSettings, inboxes: ConnectionInboxes, peers: TURNPeers,
+        _ settings: TURNSettings, inboxes: ConnectionInboxes, peers: TURNPeers, routes: ChannelRoutes,
         now: @escaping @Sendable () -> Moment
     ) throws {
         let nothing: [UInt8] = []
@@ -30,7 +29,7 @@ final class TURNEntrance: Sendable {
                 description: "cannot take clients by TURN: their keys need MD5, which OpenSSL's configuration"
                     + " on this machine leaves out")
         }
-        let relay = try TURNRelay(settings, peers: peers, now: now)
+        let relay = try TURNRelay(settings, peers: peers, routes: routes, now: now)
         let identity = SharedIdentity(settings.tls?.identity)
         self.relay = relay
         self.identity = identity
@@ -40,36 +39,38 @@ final class TURNEntrance: Sendable {
         // More than conversations let wait, so that none is closed for it.
         limits.output = 512 << 10
         tls = try Self.open("TLS", "turn-tls", settings.tls?.address) { address throws(NetError) in
-            let bell = Bell<ConnectionNumber>()
+            // The server is not there yet when those are made who will call it.
+            let bell = SharedAction<ConnectionNumber, Void>()
             let source = ConnectionSource(address, or: inboxes.turnTLS)
             let server = try StreamServer<Secured>(from: source, name: "rostrum-turns", limits: limits) {
                 number, remote, now in
-                let client = TURNClient(remote, by: .tls, of: relay) { bell.ring(number) }
+                let client = TURNClient(remote, by: .tls, of: relay) { bell(number) }
                 return Secured(TURNConversation(client, at: now), as: identity.current)
             }
-            bell.hang { [weak server] in server?.tell(.deliver, to: $0) }
+            bell.set { [weak server] in server?.tell(.deliver, to: $0) }
             return server
         }
         tcp = try Self.open("TCP", "turn-tcp", settings.tcp) { address throws(NetError) in
-            let bell = Bell<ConnectionNumber>()
+            let bell = SharedAction<ConnectionNumber, Void>()
             let server = try StreamServer<TURNConversation>(
                 from: ConnectionSource(address, or: inboxes.turnTCP), name: "rostrum-turn", limits: limits
             ) {
                 number, remote, now in
-                TURNConversation(TURNClient(remote, by: .tcp, of: relay) { bell.ring(number) }, at: now)
+                TURNConversation(TURNClient(remote, by: .tcp, of: relay) { bell(number) }, at: now)
             }
-            bell.hang { [weak server] in server?.tell(.deliver, to: $0) }
+            bell.set { [weak server] in server?.tell(.deliver, to: $0) }
             return server
         }
         udp = try Self.open("UDP", "turn-udp", settings.udp) { address throws(NetError) in
-            let bell = Bell<TransportAddress>()
+            let bell = SharedAction<TransportAddress, Void>()
             var configuration = WorkerConfiguration(address: address)
             configuration.name = "rostrum-turn-u"
             let thread = try WorkerThread<TURNDatagrams>(configuration) { _ in
-                TURNDatagrams(relay) { bell.ring($0) }
+                TURNDatagrams(relay) { bell($0) }
             }
             // One waits for each client at most, and clients are bounded: none may get lost.
-            bell.hang { [weak thread] in _ = thread?.post($0, isEssential: true) }
+            bell.set { [weak thread] in _ = thread?.post($0, isEssential: true) }
+            routes.open(thread.socket)
             return thread
         }
     }
@@ -128,13 +129,4 @@ package struct TURNAddresses: Equatable, Sendable {
         self.tcp = tcp
         self.udp = udp
     }
-}
-
-/// Calls a server that is not there yet when those are made who will call it.
-private final class Bell<Name: Sendable>: Sendable {
-    private let action = Mutex<(@Sendable (Name) -> Void)?>(nil)
-
-    func hang(_ action: @escaping @Sendable (Name) -> Void) { self.action.withLock { $0 = action } }
-
-    func ring(_ name: Name) { action.withLock { $0 }?(name) }
 }

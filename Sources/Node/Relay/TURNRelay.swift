@@ -61,12 +61,18 @@ final class TURNRelay: Sendable {
     private let ports: RelayPorts
     private let quota: ConnectionQuota
     private let totals = Mutex(TURNCounters())
+    /// By which workers send to clients by UDP themselves.
+    private let routes: ChannelRoutes
     /// By the addresses in their names; no more than the quota lets.
     private let clients = Mutex<[TransportAddress: RelayedClient]>([:])
     private let now: @Sendable () -> Moment
 
-    init(_ settings: TURNSettings, peers: TURNPeers, now: @escaping @Sendable () -> Moment) throws {
+    init(
+        _ settings: TURNSettings, peers: TURNPeers, routes: ChannelRoutes,
+        now: @escaping @Sendable () -> Moment
+    ) throws {
         self.peers = peers
+        self.routes = routes
         self.now = now
         policy = TURNPolicy(
             realm: Self.realm, credentials: TURNCredentials(secret: settings.secret),
@@ -81,7 +87,14 @@ final class TURNRelay: Sendable {
 
     /// Allocations that there are.
     var count: Int { quota.count }
-    var counters: TURNCounters { totals.withLock { $0 } }
+    var counters: TURNCounters {
+        var sum = totals.withLock { $0 }
+        let sent = routes.counters
+        sum.datagramsOut &+= sent.datagrams
+        sum.bytesOut &+= sent.bytes
+        sum.droppedSlow &+= sent.dropped
+        return sum
+    }
 
     func add(_ counters: TURNCounters) {
         guard counters != TURNCounters() else { return }
@@ -111,7 +124,22 @@ final class TURNRelay: Sendable {
         }
     }
 
+    /// Lets workers send to a client by its channels from now on, and by no others.
+    func route(
+        _ channels: [(peer: TransportAddress, number: UInt16, end: MonotonicTime)], to client: RelayedClient,
+        by port: RelayPort
+    ) {
+        var found: [TransportAddress: ChannelRoutes.Route] = [:]
+        for channel in channels {
+            guard let target = peers.target(of: channel.peer) else { continue }
+            found[target] = ChannelRoutes.Route(
+                client: client.address, channel: channel.number, end: channel.end)
+        }
+        routes.set(found, of: port.localAddress)
+    }
+
     func close(_ port: RelayPort, of client: RelayedClient) {
+        routes.set([:], of: port.localAddress)
         // Before another may get the same port.
         clients.withLock { $0[port.localAddress] = nil }
         ports.close(port)
@@ -161,6 +189,9 @@ final class TURNClient {
         let effects = agent.receive(message, at: now, second: relay.second, by: authenticator)
         perform(effects, at: now, answer)
         relay.add(agent.takeCounters())
+        // Only what is answered changes who may send.
+        guard identity.way == .udp, let port, effects.contains(where: \.isAnswer) else { return }
+        relay.route(agent.openChannels(at: now), to: identity, by: port)
     }
 
     func advance(to now: MonotonicTime) {

@@ -3,6 +3,7 @@ import Dispatch
 import Foundation
 import Glibc
 import Store
+import Synchronization
 
 /// The recordings on the disk: files in a folder for each stream, and beside each what is known of it.
 ///
@@ -12,6 +13,9 @@ final class RecordingShelf: Sendable {
     let settings: RecordingSettings
     private let log: Log
     private let queue = DispatchQueue(label: "recordings", qos: .utility)
+    /// What has ended and is not on the disk, in that order: two at most of each recording that was under way when the
+    /// disk took nothing more, since nothing begins that is not on it.
+    private let unkept = Mutex<[RecordingEntry]>([])
 
     init(_ settings: RecordingSettings, log: Log) {
         self.settings = settings
@@ -121,8 +125,49 @@ final class RecordingShelf: Sendable {
                 return error.text
             }
             rmdir(folder)
+            unkept.withLock { $0.removeAll { $0.id == entry.id } }
             return nil
         }
+    }
+
+    /// Remembers what has ended; where the disk does not take it, as soon as it does (`keepUnkept`).
+    /// - Returns: nil once it is durable, or why it is not.
+    func conclude(_ entry: RecordingEntry) async -> FileError? {
+        let failure = await save(entry)
+        if failure != nil { unkept.withLock { $0.append(entry) } }
+        return failure
+    }
+
+    /// Whether something that has ended is not on the disk.
+    var hasUnkept: Bool { unkept.withLock { !$0.isEmpty } }
+
+    /// Tries again.
+    /// - Returns: those that are on the disk now, in order, as they are with their ends mended.
+    func keepUnkept() async -> [RecordingEntry] {
+        await run { [self] in
+            var kept: [RecordingEntry] = []
+            while var entry = unkept.withLock({ $0.first }) {
+                do throws(FileError) {
+                    // First, since a file is mended only where the disk takes what is written.
+                    try write(entry)
+                    mend(&entry)
+                    try write(entry)
+                } catch {
+                    break
+                }
+                unkept.withLock { $0.removeAll { $0.id == entry.id } }
+                kept.append(entry)
+            }
+            return kept
+        }
+    }
+
+    /// Completes its file as far as that was written.
+    private func mend(_ entry: inout RecordingEntry) {
+        guard let container = entry.fileExtension,
+            let length = RecordingRepair.repair(path(of: entry, container), container)
+        else { return }
+        (entry.milliseconds, entry.size) = (length.milliseconds, length.size)
     }
 
     private func write(_ entry: RecordingEntry) throws(FileError) {

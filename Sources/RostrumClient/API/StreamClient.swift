@@ -29,8 +29,23 @@ public struct StreamClient: Sendable {
     }
 
     /// Makes it, by its host: with a backstage, until it goes live.
-    public func create(title: String) async throws(RostrumError) {
-        try await call("POST", in: "/v1/streams", "", ["id": id, "title": title])
+    ///
+    /// - Parameters:
+    ///   - title: for people; nil for none.
+    ///   - hostGraceSeconds: how long it waits for a host whose connection is lost before it ends, 3,600 at most;
+    ///     nil for as long as the server usually does.
+    public func create(title: String? = nil, hostGraceSeconds: Int? = nil) async throws(RostrumError) {
+        try await call("POST", in: "/v1/streams", "", NewStream(id, title, hostGraceSeconds))
+    }
+
+    private struct NewStream: Encodable, Sendable {
+        let id: String
+        let title: String?
+        let hostGraceSeconds: Int?
+
+        init(_ id: String, _ title: String?, _ hostGraceSeconds: Int?) {
+            (self.id, self.title, self.hostGraceSeconds) = (id, title, hostGraceSeconds)
+        }
     }
 
     /// Lets viewers see and hear it, by its host.

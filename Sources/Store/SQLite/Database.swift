@@ -19,7 +19,9 @@ import CSQLite
             throw DatabaseError(code: SQLITE_NOMEM, message: "out of memory")
         }
         guard status == SQLITE_OK else {
-            let error = unsafe DatabaseError(code: status, message: String(cString: sqlite3_errmsg(handle)))
+            let error = unsafe DatabaseError(
+                code: status, message: String(cString: sqlite3_errmsg(handle)),
+                cause: csqlite_errno(handle))
             unsafe sqlite3_close_v2(handle)
             throw error
         }
@@ -59,7 +61,9 @@ import CSQLite
 
     fileprivate func check(_ status: CInt) throws(DatabaseError) {
         guard status != SQLITE_OK else { return }
-        throw unsafe DatabaseError(code: status, message: String(cString: sqlite3_errmsg(handle)))
+        throw unsafe DatabaseError(
+            code: status, message: String(cString: sqlite3_errmsg(handle)),
+            cause: csqlite_errno(handle))
     }
 }
 
@@ -153,7 +157,9 @@ enum DatabaseValue: Sendable {
         case SQLITE_ROW: return true
         case SQLITE_DONE: return false
         case let status:
-            throw unsafe DatabaseError(code: status, message: String(cString: sqlite3_errmsg(database)))
+            throw unsafe DatabaseError(
+                code: status, message: String(cString: sqlite3_errmsg(database)),
+                cause: csqlite_errno(database))
         }
     }
 

@@ -5,17 +5,39 @@ struct DatabaseError: Error, Equatable, CustomStringConvertible {
     /// An extended result code (sqlite.org/rescode.html).
     let code: CInt
     let message: String
+    /// Why the system did not do what SQLite asked of it last, as `errno` has it; 0 where it did all.
+    var cause: CInt = 0
 
     /// The kind of failure without its details.
     private var primary: CInt { code & 0xFF }
 
-    var description: String { "\(message) (SQLite \(code))" }
+    /// In words for whoever runs the server, then in SQLite's.
+    var description: String {
+        let reason: String? =
+            switch primary {
+            case SQLITE_FULL: "the disk is full"
+            case SQLITE_READONLY: "the data is read-only"
+            case SQLITE_BUSY, SQLITE_LOCKED: "another program holds the data"
+            case SQLITE_IOERR where cause != 0, SQLITE_CANTOPEN where cause != 0: FileError(code: cause).text
+            default: nil
+            }
+        return reason.map { "\($0) (\(message), SQLite \(code))" } ?? "\(message) (SQLite \(code))"
+    }
 
     /// The file is damaged, or is none of SQLite's.
     var isDamage: Bool { primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB }
 
     /// The connection itself is as good as before: only this transaction could not be.
-    var leavesConnectionUsable: Bool { primary == SQLITE_FULL || primary == SQLITE_BUSY }
+    var leavesConnectionUsable: Bool {
+        primary == SQLITE_FULL || primary == SQLITE_BUSY || leavesTransactionInLog
+    }
+
+    /// What was refused stands in the log (WAL) to its end, though the disk did not say that it has it: whoever opens
+    /// the file next would take it for done.
+    var leavesTransactionInLog: Bool { code == Self.unsynced }
+
+    /// SQLITE_IOERR_FSYNC: what was written is not known to be on the disk.
+    private static let unsynced = SQLITE_IOERR | 4 << 8
 
     /// What was wanted may be too much, while less can be done.
     var mayConcernOneJob: Bool {
@@ -26,8 +48,6 @@ struct DatabaseError: Error, Equatable, CustomStringConvertible {
     var storeError: StoreError {
         switch primary {
         case SQLITE_FULL: .unavailable("the disk is full")
-        case SQLITE_READONLY: .unavailable("the data is read-only: \(description)")
-        case SQLITE_BUSY, SQLITE_LOCKED: .unavailable("another program holds the data: \(description)")
         default: .unavailable(description)
         }
     }

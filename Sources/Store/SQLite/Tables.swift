@@ -61,6 +61,23 @@ struct Tables: ~Copyable {
         try database.execute("DELETE FROM answers WHERE scope = 'probe' AND key = ''")
     }
 
+    /// Writes a transaction without any consequence over one that was refused and stands in the log all the same.
+    ///
+    /// While the connection lasts, the next transaction begins where the refused one did, and what is left of that one
+    /// does not fit the checksum of what is before it any more (sqlite.org/fileformat2.html, "The Write-Ahead Log").
+    func overwriteLog() throws(DatabaseError) {
+        do throws(DatabaseError) {
+            try database.execute("BEGIN IMMEDIATE")
+            try occupy(0)
+            try vacate()
+            try database.execute("COMMIT")
+        } catch {
+            if database.isInTransaction { try database.execute("ROLLBACK") }
+            // It stands there, too, in place of the other: that is what it is for.
+            guard error.leavesTransactionInLog else { throw error }
+        }
+    }
+
     /// Looks through the whole file for damage.
     func verify() throws(OpeningError) { try database.verify("quick_check") }
 

@@ -120,6 +120,7 @@ struct Writer: ~Copyable {
         do throws(DatabaseError) {
             if tables?.database.isInTransaction == true { try tables?.database.execute("ROLLBACK") }
             tables?.outbox.restore(counts, receivers: receivers)
+            if error.leavesTransactionInLog { try tables?.overwriteLog() }
         } catch {
             tables = nil
         }

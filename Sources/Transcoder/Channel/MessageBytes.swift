@@ -32,8 +32,7 @@ package struct MessageWriter {
     /// Four bytes of length, then the bytes.
     package mutating func write(_ value: Span<UInt8>) {
         write(UInt32(clamping: value.count))
-        bytes.reserveCapacity(bytes.count + value.count)
-        for index in value.indices { bytes.append(value[index]) }
+        bytes.append(value)
     }
 
     /// As bytes of UTF-8 after their number.

@@ -6,6 +6,20 @@ import Wire
 protocol AssembledFrameDecoder: AnyObject {
     /// Nil where the frame shows nothing.
     func decode(_ frame: AssembledFrame) throws(CodecError) -> Picture?
+
+    /// The same, with the time of what is shown, which may be that of a frame that came earlier.
+    /// - Parameter timestamp: of the frame.
+    func decode(
+        _ frame: AssembledFrame, timestamp: Int64
+    ) throws(CodecError) -> (picture: Picture, timestamp: Int64)?
+}
+
+extension AssembledFrameDecoder {
+    func decode(
+        _ frame: AssembledFrame, timestamp: Int64
+    ) throws(CodecError) -> (picture: Picture, timestamp: Int64)? {
+        try decode(frame).map { ($0, timestamp) }
+    }
 }
 
 /// One that looks at nothing but their bytes; a library, or a test's stand-in.
@@ -136,11 +150,13 @@ final class VideoInput {
             // Also of a frame that shows nothing: the next ones need not tell it again.
             orientation = frame.orientation ?? orientation
             let decoder = decoder(for: frame.codec)
-            guard let decoded = try decoder?.decode(frame) else { return nil }
+            guard let (decoded, shown) = try decoder?.decode(frame, timestamp: timestamp) else { return nil }
             let turn = Picture.Turn(orientation: orientation)
             decodedFrames &+= 1
             pictures.append(
-                Shown(picture: try resize(decoded).turned(turn).asVideo(), time: time, arrival: now))
+                Shown(
+                    picture: try resize(decoded).turned(turn).asVideo(), time: clock.time(of: shown) ?? time,
+                    arrival: now))
             if pictures.count > Self.pictureLimit { pictures.removeFirst() }
         } catch {
             failures &+= 1

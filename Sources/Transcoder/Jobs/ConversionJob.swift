@@ -65,7 +65,7 @@ final class ConversionJob: TranscoderJob {
 }
 
 /// Says what is decoded while it is: should it kill the process, the server knows what it was.
-private final class RegisteredReorderingDecoder: ReorderingDecoder {
+final class RegisteredReorderingDecoder: ReorderingDecoder {
     private typealias Shown = (picture: Picture, timestamp: Int64)
 
     private let decoder: VideoDecoder

@@ -6,10 +6,12 @@ struct PackagedVideo {
     /// What is passed on begins in the present, if it comes there within this time.
     private static let beginningPatience = Duration.milliseconds(500)
     /// A key frame to begin with is waited for so long.
-    private static let keyFramePatience = Duration.milliseconds(2_500)
+    static let keyFramePatience = Duration.milliseconds(2_500)
+    /// A newer key frame than the cached one is waited for so long: browsers send one in a tenth of that.
+    private static let renewalPatience = Duration.seconds(1)
 
     let input: InputID
-    private let mayPass: Bool
+    private let passable: Set<VideoCodec>
     private let makeFrames: () -> VideoInput
     /// Nil while nothing is decoded.
     private(set) var frames: VideoInput?
@@ -19,12 +21,14 @@ struct PackagedVideo {
     private var isPassing = false
     /// When it was tried last.
     private var triedAt = MonotonicTime.zero
+    /// Since when a newer key frame than the cached one is waited for; nil while none is.
+    private var renewedAt: MonotonicTime?
     private var attempts = PassAttempts()
 
-    /// - Parameter mayPass: whether H.264 may go on as it is.
-    init(_ input: InputID, mayPass: Bool, makeFrames: @escaping () -> VideoInput) {
+    /// - Parameter passable: what may go on as it is.
+    init(_ input: InputID, passing passable: Set<VideoCodec>, makeFrames: @escaping () -> VideoInput) {
         self.input = input
-        self.mayPass = mayPass
+        self.passable = passable
         self.makeFrames = makeFrames
     }
 
@@ -32,8 +36,8 @@ struct PackagedVideo {
     /// - Returns: how long after their capture the frames came that were decoded, in nanoseconds.
     mutating func receive(_ packet: InputPacket, at now: MonotonicTime) -> [Int64] {
         attempts.note(packet, at: now)
-        if passed == nil, mayPass, packet.codec.video == .h264, attempts.mayTry(at: now) {
-            passed = PassThrough()
+        if passed == nil, let codec = packet.codec.video, passable.contains(codec), attempts.mayTry(at: now) {
+            passed = PassThrough(codec)
             triedAt = now
         }
         passed?.receive(packet, at: now)
@@ -50,7 +54,12 @@ struct PackagedVideo {
     mutating func advance(to now: MonotonicTime) {
         passed?.advance(to: now)
         frames?.advance(to: now)
-        if passed != nil, !isPassing, now >= triedAt + Self.keyFramePatience { decode(at: now) }
+        guard passed != nil, !isPassing else { return }
+        if let renewedAt {
+            if now >= renewedAt + Self.renewalPatience { decode(at: now, because: .segment) }
+        } else if now >= triedAt + Self.keyFramePatience {
+            decode(at: now)
+        }
     }
 
     /// What a time line of passed pictures begins with, a key frame first; nil where there is nothing yet.
@@ -64,7 +73,12 @@ struct PackagedVideo {
         let bytes = beginning.reduce(0) { $0 + $1.bytes.count }
         let milliseconds = Int((last - first).wholeNanoseconds / 1_000_000)
         guard last - first < longest, now - first < longest + Self.beginningPatience else {
-            decode(at: now, because: .segment)
+            guard renewedAt == nil else {
+                decode(at: now, because: .segment)
+                return nil
+            }
+            passed?.beginAnew()
+            renewedAt = now
             return nil
         }
         // What a publisher says of its clock need not be true.
@@ -78,7 +92,7 @@ struct PackagedVideo {
         }
         _ = passed?.takeFrames()
         self.frames = nil
-        isPassing = true
+        (isPassing, renewedAt) = (true, nil)
         attempts.begin(at: now)
         return beginning
     }
@@ -92,7 +106,7 @@ struct PackagedVideo {
     /// Begins with the next key frame again.
     mutating func beginAnew(at now: MonotonicTime) {
         passed?.beginAnew()
-        isPassing = false
+        (isPassing, renewedAt) = (false, nil)
         triedAt = now
     }
 
@@ -102,7 +116,7 @@ struct PackagedVideo {
     @discardableResult
     mutating func decode(at now: MonotonicTime, because reason: PassedTimeline.Ending? = nil) -> [Int64] {
         attempts.fail(at: now, because: reason)
-        isPassing = false
+        (isPassing, renewedAt) = (false, nil)
         let group = passed?.group ?? []
         passed = nil
         guard frames == nil else { return [] }

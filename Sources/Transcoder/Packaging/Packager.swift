@@ -4,8 +4,9 @@ import Wire
 
 /// Makes parts of HLS segments of a programme: packets in as they come, fragments of MP4 out by the clock.
 ///
-/// A publisher's H.264 is passed on as it is, where players can take it so. Else 30 pictures a second go out, whatever
-/// comes in: the last one is shown again where none came. Silence stands in for sound. Pure: time is a parameter.
+/// What a rendition passes on as its publisher encoded it goes on so, where players can take it. Else 30 pictures a
+/// second go out in H.264, whatever comes in: the last one is shown again where none came. Silence stands in for sound.
+/// Pure: time is a parameter.
 final class Packager {
     /// What libraries do for it; tests may stand in.
     struct Codecs {
@@ -23,6 +24,8 @@ final class Packager {
 
     /// The beginning waits so long for a picture.
     static let pictureWait = Duration.milliseconds(1_500)
+    /// And so long where there is a rendition in H.264 beside it: what it begins with decides whether it is offered.
+    static let originalWait = PackagedVideo.keyFramePatience + .seconds(1)
     /// Who falls behind by more begins anew.
     private static let latenessLimit = Duration.seconds(1)
     /// Frames that may be decoded for one that is shown.
@@ -108,7 +111,7 @@ final class Packager {
             endPassing(at: now)
             let codecs = codecs
             // All pictures of a clip are shown in one.
-            video = PackagedVideo(input, mayPass: clip == nil && request.rendition == .source) {
+            video = PackagedVideo(input, passing: clip == nil ? request.rendition.passable : []) {
                 VideoInput { codecs.makePictureDecoder($0, input) }
             }
         }
@@ -272,7 +275,8 @@ final class Packager {
 
     /// What is shown where no picture came.
     private func placeholder(at tick: MonotonicTime) -> Picture? {
-        guard tick >= waitingSince + Self.pictureWait else { return nil }
+        let patience = request.rendition == .original ? Self.originalWait : Self.pictureWait
+        guard tick >= waitingSince + patience else { return nil }
         return try? Picture(width: canvas?.width ?? 640, height: canvas?.height ?? 360, luma: 24)
     }
 

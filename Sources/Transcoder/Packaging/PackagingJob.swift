@@ -91,6 +91,12 @@ extension Packager.Codecs {
         Packager.Codecs(
             makePictureDecoder: { codec, input in
                 guard let source = source(input) else { return nil }
+                // HEVC comes to `original` alone, and its pictures may be reordered.
+                guard codec != .hevc else {
+                    return (try? VideoDecoder(codec, reorders: true)).map {
+                        ReorderedFrames(RegisteredReorderingDecoder($0, of: source, in: register))
+                    }
+                }
                 let make: @Sendable () -> (any PictureDecoder)? = {
                     (try? VideoDecoder(codec)).map { RegisteredDecoder($0, of: source, in: register) }
                 }
@@ -101,6 +107,25 @@ extension Packager.Codecs {
                 guard let decoder = try? OpusDecoder(), let source = source(input) else { return nil }
                 return RegisteredSound(decoder, of: source, in: register)
             })
+    }
+}
+
+/// Pictures in the order in which they are shown, of frames in that in which they are decoded.
+private final class ReorderedFrames: AssembledFrameDecoder {
+    private let decoder: any ReorderingDecoder
+
+    init(_ decoder: any ReorderingDecoder) {
+        self.decoder = decoder
+    }
+
+    func decode(_ frame: AssembledFrame) throws(CodecError) -> Picture? {
+        try decode(frame, timestamp: 0)?.picture
+    }
+
+    func decode(
+        _ frame: AssembledFrame, timestamp: Int64
+    ) throws(CodecError) -> (picture: Picture, timestamp: Int64)? {
+        try decoder.decode(frame.bytes, timestamp: timestamp)
     }
 }
 

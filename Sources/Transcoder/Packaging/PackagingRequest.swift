@@ -4,8 +4,10 @@ import Wire
 
 /// One of the forms in which a programme is packaged; by the name that requests give it.
 package enum PackagedRendition: String, CaseIterable, Sendable {
-    /// As its publisher sends it, or as large as is encoded for it.
+    /// In H.264, which every player takes: as its publisher sends it, or as large as is encoded for it.
     case source
+    /// As its publisher sends it, in HEVC, VP9 or AV1; H.264 only while that cannot be passed on.
+    case original
     /// For links that do not carry that.
     case low
     /// For links that carry no pictures.
@@ -14,13 +16,32 @@ package enum PackagedRendition: String, CaseIterable, Sendable {
     /// Of pictures that are encoded, in pixels; a smaller one stays as it is.
     private var sides: (long: Int, short: Int) { self == .low ? (640, 360) : (1_280, 720) }
 
+    /// Whether it is made for links that do not carry the publisher's pictures.
+    package var isReduced: Bool {
+        switch self {
+        case .source, .original: false
+        case .low, .sound: true
+        }
+    }
+
+    /// Pictures in these go on as their publisher encoded them.
+    ///
+    /// VP8 has no place in MP4 that players know.
+    package var passable: Set<VideoCodec> {
+        switch self {
+        case .source: [.h264]
+        case .original: [.h264, .hevc, .vp9, .av1]
+        case .low, .sound: []
+        }
+    }
+
     /// In bits a second.
-    package var soundBitrate: Int { self == .source ? 128_000 : 64_000 }
+    package var soundBitrate: Int { isReduced ? 64_000 : 128_000 }
 
     /// Of pictures that are encoded, in bits a second: two megabits at 1280x720, and less for less.
     package func pictureBitrate(of size: VideoResolution) -> Int {
         switch self {
-        case .source: max(size.width * size.height * 9 / 4, 400_000)
+        case .source, .original: max(size.width * size.height * 9 / 4, 400_000)
         case .low: 336_000
         case .sound: 0
         }

@@ -4,7 +4,7 @@ import Wire
 
 /// A picture that is passed on as its publisher encoded it.
 struct PassedFrame {
-    /// With start codes.
+    /// As decoders take it, H.264 and HEVC with start codes.
     let bytes: [UInt8]
     /// What a decoder has to know from here on; nil but in key frames.
     let video: Muxer.Video?
@@ -14,11 +14,12 @@ struct PassedFrame {
     var isKeyFrame: Bool { video != nil }
 }
 
-/// One time line of a packaging whose pictures are their publisher's own H.264, as it came.
+/// One time line of a packaging whose pictures are their publisher's own, as they came.
 ///
 /// Parts are as long as encoded ones, whatever the pictures' times are: a part has the pictures that begin within it,
-/// and sound alone where the last picture stands for longer. Segments end where a key frame comes, not before a second
-/// is over and never later than playlists promise.
+/// and sound alone where the last picture stands for longer. Segments end where a key frame comes, not before 0.8 s
+/// are over and never later than playlists promise. Pictures that are shown in another order than they come stay in
+/// that in which they come, and have the places of that in which they are shown.
 final class PassedTimeline {
     /// Why it cannot go on.
     enum Ending: Error, Equatable {
@@ -32,7 +33,9 @@ final class PassedTimeline {
 
     /// In milliseconds: a longer one would be rounded to more than the target duration.
     static let longestSegment = PackagingTiming.segmentMilliseconds + 450
-    private static let shortestSegment = 1_000
+    /// In milliseconds; shorter than `firstKeyFrameAge`, so that whatever was asked for ends a segment, however fast it
+    /// comes: the next one may be more than two seconds later.
+    private static let shortestSegment = 800
     /// Pictures may come so much later than the sound of their time; in microseconds.
     private static let patience: Int64 = 1_200_000
     /// In bits a second, over a segment.
@@ -52,10 +55,14 @@ final class PassedTimeline {
     private let timing: PackagingTiming
     /// How long after its capture something is shown.
     private let delay: Duration
-    /// Those whose end is not known, or whose sound has not come.
-    private var waiting: [(frame: PassedFrame, time: Int64)] = []
-    /// Of the last picture that came, in microseconds.
-    private var lastTime: Int64 = 0
+    /// Those whose place is not known, because one that is shown earlier may follow.
+    private var unplaced: [(frame: PassedFrame, shown: Int64)] = []
+    /// When those are shown, in order.
+    private var places: [Int64] = []
+    /// Those whose end is not known, or whose sound has not come; each with its place, and when it is shown.
+    private var waiting: [(frame: PassedFrame, time: Int64, shown: Int64)] = []
+    /// Of the last picture that has a place, in microseconds; the first one's is 0.
+    private var lastTime: Int64 = -1_000
     /// Of the last key frame that a segment begins with, and of the last wish for one.
     private var (keyFrameTime, wishTime): (Int64, Int64) = (0, 0)
     /// Of the last picture that was written.
@@ -77,7 +84,9 @@ final class PassedTimeline {
         timing = request.timing
         self.delay = delay
         writer = try SegmentWriter(header, framesPerSecond: nil, from: first.time, request)
-        waiting = [(first, 0)]
+        unplaced = [(first, 0)]
+        places = [0]
+        try place(all: false)
     }
 
     func takeReports() -> [PackagingReport] { writer.takeReports() }
@@ -86,15 +95,30 @@ final class PassedTimeline {
     func takes(_ frame: PassedFrame) -> Bool { frame.video == nil || frame.video == header }
 
     func append(_ frame: PassedFrame) throws {
-        // Clocks are corrected bit by bit: a picture is not before the last one, but never long after its time either.
-        let time = max(frame.time.nanoseconds(since: writer.zero) / 1_000, lastTime + 1_000)
-        guard time <= lastTime + Self.longestPicture else { throw Ending.pause }
-        lastTime = time
-        if frame.isKeyFrame, time >= keyFrameTime + Int64(Self.shortestSegment) * 1_000 {
-            keyFrameTime = time
-        }
-        waiting.append((frame, time))
+        let shown = frame.time.nanoseconds(since: writer.zero) / 1_000
+        // Nothing that follows it is shown before it.
+        if frame.isKeyFrame { try place(all: true) }
+        unplaced.append((frame, shown))
+        places.insert(shown, at: (places.lastIndex { $0 <= shown } ?? -1) + 1)
+        try place(all: false)
         guard waiting.count <= Self.frameLimit else { throw Ending.pause }
+    }
+
+    /// Gives pictures their places, in the order in which they came, where nothing that is to come is shown earlier.
+    private func place(all: Bool) throws {
+        while let (frame, shown) = unplaced.first, all || places.count > header.reordered {
+            unplaced.removeFirst()
+            // Clocks are corrected bit by bit: a picture is not before the last one, but never long after its time
+            // either.
+            let time = max(places.removeFirst(), lastTime + 1_000)
+            guard time <= lastTime + Self.longestPicture else { throw Ending.pause }
+            lastTime = time
+            if frame.isKeyFrame, time >= keyFrameTime + Int64(Self.shortestSegment) * 1_000 {
+                keyFrameTime = time
+            }
+            // In order it is shown where it is placed.
+            waiting.append((frame, time, header.reordered == 0 ? time : shown))
+        }
     }
 
     /// - Parameter tick: when the first of it is heard.
@@ -128,10 +152,12 @@ final class PassedTimeline {
         var written = 0
         defer { waiting.removeFirst(written) }
         while written + 1 < waiting.count, waiting[written].time <= writer.soundEnd {
-            let (frame, time) = waiting[written]
+            let (frame, time, shown) = waiting[written]
+            // After a pause, or where few pictures come in a second: it would have to be shown before it is decoded.
+            guard shown - time >= -writer.lead else { throw Ending.pause }
             try endParts(before: frame, at: Int((time + 500) / 1_000))
             try writer.write(
-                frame.bytes, at: time, duration: waiting[written + 1].time - time,
+                frame.bytes, at: time, shownAfter: shown - time, duration: waiting[written + 1].time - time,
                 isKeyFrame: frame.isKeyFrame)
             hasPicture = true
             pictureEnd = waiting[written + 1].time

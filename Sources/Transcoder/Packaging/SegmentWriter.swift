@@ -2,12 +2,14 @@ import Base
 import Codecs
 import Wire
 
-/// Writes one initialization segment and the parts that belong to it: pictures come as H.264, where there are any, and
+/// Writes one initialization segment and the parts that belong to it: pictures come encoded, where there are any, and
 /// sound is encoded here.
 ///
 /// Times are microseconds since the beginning of the time line.
 final class SegmentWriter {
     private static let samplesPerSecond: Int64 = 48_000
+    /// In microseconds, for each picture that may be shown after a later one: for ten a second and more.
+    private static let leadPerPicture: Int64 = 100_000
     /// Sound that begins later than the time line by no more than this, in samples, has silence before it.
     private static let longestSilence = 10 * samplesPerSecond
 
@@ -15,6 +17,8 @@ final class SegmentWriter {
     let zero: MonotonicTime
     /// From what is 0 in media times to that, in microseconds.
     private let offset: Int64
+    /// How long before the first picture is shown it is decoded, in microseconds, so that none is shown before it is.
+    let lead: Int64
     private let soundEncoder: AACEncoder
     private let muxer: Muxer
     private var reports: [PackagingReport] = []
@@ -33,16 +37,18 @@ final class SegmentWriter {
     ) throws {
         self.zero = zero
         offset = max(zero.nanoseconds(since: request.origin ?? zero) / 1_000, 0)
+        lead = min(Int64(video?.reordered ?? 0) * Self.leadPerPicture, offset)
         soundEncoder = try AACEncoder(bitrate: request.rendition.soundBitrate)
         muxer = try Muxer(segmentsOf: video, audio: soundEncoder.configuration)
         reports.append(
             .began(
                 PackagingReport.Beginning(
                     initialization: Self.join(muxer.takePieces()),
-                    codecs: (video.map { Self.name(of: $0.header) + "," } ?? "") + "mp4a.40.2",
+                    codecs: (video.map { CodecName.text(of: $0) + "," } ?? "") + "mp4a.40.2",
                     resolution: video?.resolution ?? VideoResolution(width: 0, height: 0),
                     framesPerSecond: framesPerSecond)))
-        guard let video else { return }
+        // Whoever takes samples takes H.264.
+        guard let video, video.codec == .h264 else { return }
         reports.append(
             .format(
                 PackagingReport.Format(
@@ -86,10 +92,17 @@ final class SegmentWriter {
         }
     }
 
-    /// - Parameter picture: with start codes.
-    func write(_ picture: [UInt8], at time: Int64, duration: Int64, isKeyFrame: Bool) throws {
+    /// - Parameters:
+    ///   - picture: as decoders take it, H.264 and HEVC with start codes.
+    ///   - time: its place among all of the time line, in the order in which they are decoded.
+    ///   - delay: from there until it is shown; less than nothing where it is shown earlier.
+    func write(
+        _ picture: [UInt8], at time: Int64, shownAfter delay: Int64 = 0, duration: Int64, isKeyFrame: Bool
+    ) throws {
         guard let track = muxer.videoTrack else { throw CodecError.failed }
-        try muxer.write(picture, track: track, at: time + offset, duration: duration, isKeyFrame: isKeyFrame)
+        try muxer.write(
+            picture, track: track, at: time + offset - lead, shownAfter: lead + delay, duration: duration,
+            isKeyFrame: isKeyFrame)
         report(isKeyFrame ? .keyFrame : .picture, at: time, picture)
     }
 
@@ -125,16 +138,4 @@ final class SegmentWriter {
     }
 
     private static func join(_ pieces: [Muxer.Piece]) -> [UInt8] { pieces.flatMap(\.bytes) }
-
-    /// As playlists write it: profile, constraints and level out of the sequence parameter set.
-    /// - Source: RFC 6381 §3.3.
-    private static func name(of header: [UInt8]) -> String {
-        let start = header.indices.first { $0 >= 3 && header[$0 - 1] == 1 && header[$0] & 0x1F == 7 }
-        guard let start, start + 3 < header.count else { return "avc1.42E01F" }
-        let digits = header[(start + 1)...(start + 3)].map { byte in
-            let text = String(byte, radix: 16, uppercase: true)
-            return text.count == 1 ? "0" + text : text
-        }
-        return "avc1." + digits.joined()
-    }
 }

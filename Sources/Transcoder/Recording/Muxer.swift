@@ -32,6 +32,8 @@ package enum RecordingContainer: UInt8, Sendable {
         var resolution: VideoResolution
         /// Parameter sets, where they stand outside of frames.
         var header: [UInt8]
+        /// How many pictures come before one and are shown after it, at most.
+        var reordered = 0
     }
 
     // Freed in `deinit`. What it has to write is the library's, until `cmuxer_clear`: it is copied before.
@@ -74,19 +76,25 @@ package enum RecordingContainer: UInt8, Sendable {
         unsafe try check(
             cmuxer_add_video(
                 handle, name(of: video.codec), Int32(clamping: video.resolution.width),
-                Int32(clamping: video.resolution.height), video.header, video.header.count))
+                Int32(clamping: video.resolution.height),
+                video.codec == .vp9 ? Int32(CodecName.vp9Level(of: video.resolution)) : 0, video.header,
+                video.header.count))
     }
 
     deinit {
         unsafe cmuxer_free(handle)
     }
 
-    /// - Parameter time: since the beginning, in microseconds; grows within a track.
+    /// - Parameters:
+    ///   - time: when it is decoded, in microseconds since the beginning; grows within a track.
+    ///   - delay: how much later it is shown, in microseconds; 0 unless pictures are reordered.
     func write(
-        _ bytes: [UInt8], track: Int32, at time: Int64, duration: Int64, isKeyFrame: Bool
+        _ bytes: [UInt8], track: Int32, at time: Int64, shownAfter delay: Int64 = 0, duration: Int64,
+        isKeyFrame: Bool
     ) throws(Failure) {
         try unsafe check(
-            cmuxer_write(handle, track, time, duration, isKeyFrame ? 1 : 0, bytes, bytes.count))
+            cmuxer_write(
+                handle, track, time, time + max(delay, 0), duration, isKeyFrame ? 1 : 0, bytes, bytes.count))
     }
 
     func flush() throws(Failure) { try unsafe check(cmuxer_flush(handle)) }

@@ -5,9 +5,9 @@ enum StreamHeader {
     /// - Parameter frame: as decoders take it.
     static func header(_ codec: VideoCodec, of frame: [UInt8]) -> [UInt8] {
         switch codec {
-        // Nobody writes HEVC to a file.
-        case .vp8, .vp9, .hevc: []
-        case .h264: parameterSets(of: frame)
+        case .vp8, .vp9: []
+        case .h264: parameterSets(of: frame) { [7, 8].contains($0 & 0x1F) }
+        case .hevc: parameterSets(of: frame, isHEVCParameterSet)
         case .av1: sequenceHeader(of: frame)
         }
     }
@@ -16,9 +16,24 @@ enum StreamHeader {
     static let setLimit = 64
     static let byteLimit = 4_096
 
-    /// Sequence and picture parameter sets, with start codes.
-    /// - Source: ITU-T H.264 §7.4.1 (types 7 and 8), Annex B.
-    private static func parameterSets(of frame: [UInt8]) -> [UInt8] {
+    /// Whether a unit of HEVC is a parameter set: of the video, of sequences or of pictures.
+    /// - Parameter first: its first byte.
+    /// - Source: ITU-T H.265 table 7-1 (types 32 to 34).
+    private static func isHEVCParameterSet(_ first: UInt8) -> Bool { 32...34 ~= first >> 1 & 0x3F }
+
+    /// A frame of HEVC without its parameter sets, which stand outside of frames where `hvc1` says so.
+    /// - Source: ISO/IEC 14496-15 §8.4.1 (hvc1).
+    static func withoutParameterSets(_ frame: [UInt8]) -> [UInt8] {
+        var rest: [UInt8] = []
+        for range in units(of: frame) where !isHEVCParameterSet(frame[range.lowerBound]) {
+            rest += [0, 0, 0, 1]
+            rest += frame[range]
+        }
+        return rest
+    }
+
+    /// Where units lie that have start codes of four bytes before them; empty ones are left out.
+    static func units(of frame: [UInt8]) -> [Range<Int>] {
         var starts: [Int] = []
         var index = 0
         while index + 3 < frame.count {
@@ -29,13 +44,21 @@ enum StreamHeader {
                 index += 1
             }
         }
+        return starts.enumerated().compactMap { place, start in
+            let end = place + 1 < starts.count ? starts[place + 1] - 4 : frame.count
+            return start < end ? start..<end : nil
+        }
+    }
+
+    /// Each parameter set once, with start codes.
+    /// - Parameter isOne: whether a unit is one, by its first byte.
+    /// - Source: ITU-T H.264 §7.4.1 (types 7 and 8), Annex B.
+    private static func parameterSets(of frame: [UInt8], _ isOne: (UInt8) -> Bool) -> [UInt8] {
         var seen: Set<[UInt8]> = []
         var header: [UInt8] = []
-        for (place, start) in starts.enumerated() where start < frame.count {
-            guard [7, 8].contains(frame[start] & 0x1F) else { continue }
-            let end = place + 1 < starts.count ? starts[place + 1] - 4 : frame.count
-            guard header.count + 4 + end - start <= byteLimit, seen.count < setLimit else { break }
-            let unit = Array(frame[start..<end])
+        for range in units(of: frame) where isOne(frame[range.lowerBound]) {
+            guard header.count + 4 + range.count <= byteLimit, seen.count < setLimit else { break }
+            let unit = Array(frame[range])
             if seen.insert(unit).inserted { header += [0, 0, 0, 1] + unit }
         }
         return header

@@ -58,7 +58,7 @@ package struct PacketCapture: Sendable {
         }
         append(big: UInt32(source.port) << 16 | UInt32(destination.port))
         append(big: UInt32(truncatingIfNeeded: udp) << 16)
-        for index in 0..<head.count { bytes.append(head[index]) }
+        bytes.append(head)
         count += 1
     }
 

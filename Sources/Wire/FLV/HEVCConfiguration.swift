@@ -55,60 +55,12 @@ package struct HEVCConfiguration: Equatable, Sendable {
     package var resolution: VideoResolution? {
         let set = parameterSets.first { $0.first.map { $0 >> 1 & 0x3F } == Self.sequenceParameters }
         guard let set else { return nil }
-        return try? HEVCSequenceParameters.resolution(set.span.extracting(2..<set.count))
+        return try? HEVCSequenceParameters(parsing: set.span.extracting(2..<set.count)).resolution
     }
 
     /// Where the units of a picture lie, each with its header of two bytes; shorter ones are left out.
     package func units(in bytes: Span<UInt8>) throws(WireError) -> [Range<Int>] {
         try AVCConfiguration.units(in: bytes, lengthSize: lengthSize).filter { $0.count > 2 }
-    }
-}
-
-/// Reads the picture size out of a sequence parameter set of HEVC.
-/// - Source: ITU-T H.265 §7.3.2.2.1 (syntax), §7.3.3 (profile, tier and level), §7.4.3.2.1 (semantics).
-enum HEVCSequenceParameters {
-    /// - Parameter body: after the unit's header.
-    static func resolution(_ body: Span<UInt8>) throws(WireError) -> VideoResolution {
-        let raw = H264SequenceParameters.unescaped(body)
-        let bytes = raw.span
-        var reader = BitReader(0..<bytes.count)
-        try reader.skip(4)
-        let layers = Int(try reader.bits(3, in: bytes))
-        try reader.skip(1)
-        try skipProfile(&reader, layers: layers, bytes)
-        _ = try reader.exponentialGolomb(in: bytes)
-        let chromaFormat = try reader.exponentialGolomb(in: bytes)
-        guard chromaFormat <= 3 else { throw .invalid(.hevcSequenceParameters) }
-        if chromaFormat == 3 { try reader.skip(1) }
-        var width = Int(try reader.exponentialGolomb(in: bytes))
-        var height = Int(try reader.exponentialGolomb(in: bytes))
-        if try reader.flag(in: bytes) {
-            let (unitX, unitY) = (chromaFormat == 1 || chromaFormat == 2 ? 2 : 1, chromaFormat == 1 ? 2 : 1)
-            let left = Int(try reader.exponentialGolomb(in: bytes))
-            let right = Int(try reader.exponentialGolomb(in: bytes))
-            let top = Int(try reader.exponentialGolomb(in: bytes))
-            let bottom = Int(try reader.exponentialGolomb(in: bytes))
-            width -= (left + right) * unitX
-            height -= (top + bottom) * unitY
-        }
-        guard 1...65_536 ~= width, 1...65_536 ~= height else { throw .invalid(.hevcSequenceParameters) }
-        return VideoResolution(width: width, height: height)
-    }
-
-    /// - Parameter layers: temporal ones above the lowest.
-    private static func skipProfile(
-        _ reader: inout BitReader, layers: Int, _ bytes: Span<UInt8>
-    ) throws(WireError) {
-        // Profile, constraints and level of all layers together.
-        try reader.skip(96)
-        guard layers > 0 else { return }
-        var length = 0
-        for layer in 0..<8 {
-            let (hasProfile, hasLevel) = (try reader.flag(in: bytes), try reader.flag(in: bytes))
-            guard layer < layers else { continue }
-            length += (hasProfile ? 88 : 0) + (hasLevel ? 8 : 0)
-        }
-        try reader.skip(length)
     }
 }
 

@@ -35,6 +35,8 @@ package struct VP9Descriptor: Equatable, Sendable {
     package private(set) var spatialLayerCount: Int?
     /// Of the highest spatial layer, if the packet tells.
     package private(set) var resolution: VideoResolution?
+    /// Where the sizes of spatial layers lie in the payload; 0 if it tells none.
+    private var sizesOffset: UInt8 = 0
 
     /// - Throws: `.truncated`, or `.invalid(.vp9References)`.
     package init(parsing payload: Span<UInt8>) throws(WireError) {
@@ -94,6 +96,7 @@ package struct VP9Descriptor: Equatable, Sendable {
         spatialLayerCount = layers
         length &+= 1
         if byte & 0x10 != 0 {
+            sizesOffset = UInt8(clamping: length)
             let last = length &+ (layers &- 1) &* 4
             resolution = try VideoResolution(
                 width: Int(payload.uint16(at: last)), height: Int(payload.uint16(at: last &+ 2)))
@@ -106,6 +109,24 @@ package struct VP9Descriptor: Equatable, Sendable {
             let references = try payload.uint8(at: length) >> 2 & 0x03
             length &+= 1 &+ Int(references)
         }
+    }
+
+    /// The size of each spatial layer, the smallest first; nil if the packet does not tell.
+    ///
+    /// Read when it is wanted: a list in each descriptor would be counted for each viewer of a packet.
+    /// - Parameter payload: what this was parsed from.
+    /// - Throws: `.truncated` for another payload.
+    /// - Source: RFC 9628 §4.2.1 (Y, WIDTH, HEIGHT).
+    package func spatialResolutions(in payload: Span<UInt8>) throws(WireError) -> [VideoResolution]? {
+        guard sizesOffset > 0, let spatialLayerCount else { return nil }
+        var resolutions: [VideoResolution] = []
+        for layer in 0..<spatialLayerCount {
+            let place = Int(sizesOffset) &+ layer &* 4
+            try resolutions.append(
+                VideoResolution(
+                    width: Int(payload.uint16(at: place)), height: Int(payload.uint16(at: place &+ 2))))
+        }
+        return resolutions
     }
 
     /// Writes the descriptor with other counters; the picture id gets 15 bits, and is put in if it was

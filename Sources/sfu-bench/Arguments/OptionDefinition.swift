@@ -91,10 +91,10 @@ extension OptionDefinition {
         ) { options, text in options.target.secret = text },
         OptionDefinition(
             "--transport", "NAME", .target, for: media,
-            "connect by udp or tcp (ICE-TCP, RFC 6544) (default udp)"
+            "connect by udp, by tcp (ICE-TCP, RFC 6544), or by turn, the server's own relay by UDP (default udp)"
         ) { options, text throws(UsageError) in
-            guard let transport = ICECandidate.Transport(rawValue: text) else {
-                throw UsageError("--transport wants udp or tcp, not \"\(text)\"")
+            guard let transport = ClientTransport(rawValue: text) else {
+                throw UsageError("--transport wants udp, tcp or turn, not \"\(text)\"")
             }
             options.target.transport = transport
         },

@@ -94,8 +94,7 @@ struct TargetOptions: Equatable, Sendable {
     var token: String?
     var keyID: String?
     var secret: String?
-    /// What clients connect to: the server's UDP or its TCP candidates.
-    var transport = ICECandidate.Transport.udp
+    var transport = ClientTransport.udp
     /// Allows targets that are not this machine.
     var isOwned = false
 

@@ -2,6 +2,7 @@ import Base
 import Foundation
 import Net
 import Peer
+import RostrumClient
 import Synchronization
 
 /// A run of `sfu-bench demo`: hosts, viewers and what they say, until it is interrupted.
@@ -9,6 +10,7 @@ final class DemoRun: Interruptible {
     private let options: Options
     private let client: SignallingClient
     private let tokens: TokenSource
+    private let server: RostrumServer
     private let generator: Generator
     private let entrance: Entrance
     private let log = JoinLog()
@@ -31,6 +33,7 @@ final class DemoRun: Interruptible {
                 description: "demo wants a server on this machine that was started with --dev; "
                     + "\(options.server.url.absoluteString) is not one, or not there")
         }
+        server = RostrumServer(options.server.url)
         progress = Progress(isQuiet: options.report.isQuiet)
         progress.step("drawing \(Self.shows.count) streams")
         var recordings = Recordings()
@@ -76,34 +79,34 @@ final class DemoRun: Interruptible {
     /// Who takes part in a show.
     private struct Cast: Sendable {
         let show: DemoShow
-        let hostToken: String
-        /// Of the shop that sells gifts.
-        let shopToken: String?
-        /// Of the people who watch, in their order.
-        let tokens: [String]
+        /// The show as its host has it, the shop that sells gifts, and the people who watch, in their order.
+        let host: StreamClient
+        let shop: StreamClient
+        let people: [StreamClient]
         let publisher: Participant
         let viewers: [Participant]
     }
 
     private func begin(_ show: DemoShow) async throws -> Cast {
-        let host = try await ticket(show.host, .host, of: show)
-        guard let publisher = await entrance.publish(host), let hostToken = host.token else {
+        let ticket = try await ticket(show.host, .host, of: show)
+        guard let publisher = await entrance.publish(ticket), let token = ticket.token else {
             throw RunFailure(description: "\(show.stream) did not begin: \(log.reason ?? "no answer")")
         }
         try await connect(publisher, show)
         // Made by its first publisher, it may be made again by the next demo; a title it gets afterwards.
-        try await ask("PATCH", show, "", ["title": show.title], hostToken)
-        try await ask("PATCH", show, "/interaction", ["gifts": Self.catalogue], hostToken)
-        let shop = try await ticket("Shop", .admin, of: show)
-        var (tokens, viewers) = ([String](), [Participant]())
+        let host = server.stream(show.stream, as: token)
+        try await host.call("PATCH", "", ["title": show.title])
+        try await host.sell(Self.catalogue)
+        let shop = try await self.ticket("Shop", .admin, of: show)
+        var (people, viewers) = ([StreamClient](), [Participant]())
         for person in DemoShow.people {
-            let viewer = try await ticket(person, .viewer, of: show)
-            if let token = viewer.token { tokens.append(token) }
+            let viewer = try await self.ticket(person, .viewer, of: show)
+            if let token = viewer.token { people.append(server.stream(show.stream, as: token)) }
             if let participant = await entrance.view(viewer) { viewers.append(participant) }
         }
         return Cast(
-            show: show, hostToken: hostToken, shopToken: shop.token, tokens: tokens, publisher: publisher,
-            viewers: viewers)
+            show: show, host: host, shop: server.stream(show.stream, as: shop.token), people: people,
+            publisher: publisher, viewers: viewers)
     }
 
     /// Of each show people of its own: one identity watches two streams at most.
@@ -126,7 +129,7 @@ final class DemoRun: Interruptible {
 
     private func finish(_ cast: Cast) async {
         // A server that is gone already needs no goodbye.
-        _ = try? await ask("POST", cast.show, "/end", [:], cast.hostToken)
+        try? await cast.host.end()
         for participant in [cast.publisher] + cast.viewers { await entrance.leave(participant) }
     }
 
@@ -134,7 +137,7 @@ final class DemoRun: Interruptible {
 
     private func play(_ cast: Cast, seed: UInt64, until end: MonotonicTime) async {
         var crowd = DemoCrowd(
-            people: cast.tokens.count, remarks: cast.show.remarks, answers: cast.show.answers.count,
+            people: cast.people.count, remarks: cast.show.remarks, answers: cast.show.answers.count,
             gifts: DemoShow.gifts.count,
             seed: seed)
         var poll: Int?
@@ -163,30 +166,22 @@ final class DemoRun: Interruptible {
 
     /// - Returns: the number of the poll that is open, if this opened it.
     private func perform(_ act: DemoCrowd.Act, in cast: Cast, poll: Int?) async throws -> Int? {
-        struct Opened: Decodable {
-            let number: Int
-        }
         let show = cast.show
-        func token(_ person: Int) -> String? {
-            cast.tokens.indices.contains(person) ? cast.tokens[person] : nil
+        func viewer(_ person: Int) -> StreamClient? {
+            cast.people.indices.contains(person) ? cast.people[person] : nil
         }
         switch act {
-        case .comment(let person, let text):
-            try await ask("POST", show, "/comments", ["id": UUID().uuidString, "text": text], token(person))
-        case .hearts(let person, let count):
-            try await ask("POST", show, "/reactions", ["reactions": ["heart": count]], token(person))
-        case .gift(let person, let number, let count):
-            try await give(number, count, person, in: cast)
+        case .comment(let person, let text): try await viewer(person)?.comment(text)
+        case .hearts(let person, let count): try await viewer(person)?.react(["heart": count])
+        case .gift(let person, let number, let count): try await give(number, count, person, in: cast)
         case .openPoll:
-            let answer = try await ask(
-                "POST", show, "/polls", ["question": show.question, "options": show.answers], cast.hostToken)
-            return try JSONDecoder().decode(Opened.self, from: answer).number
+            return try await cast.host.openPoll(PollQuestion(question: show.question, options: show.answers))
         case .vote(let person, let answer):
             guard let poll else { return nil }
-            try await ask("PUT", show, "/polls/\(poll)/vote", ["options": [answer]], token(person))
+            try await viewer(person)?.call("PUT", "/polls/\(poll)/vote", ["options": [answer]])
         case .closePoll:
             guard let poll else { return nil }
-            try await ask("POST", show, "/polls/\(poll)/close", [:], cast.hostToken)
+            try await cast.host.call("POST", "/polls/\(poll)/close")
         }
         return nil
     }
@@ -197,32 +192,21 @@ final class DemoRun: Interruptible {
             return
         }
         let (gift, name) = (DemoShow.gifts[number], DemoShow.people[person])
-        let body: [String: Any] = [
-            "giver": Self.identity(name, cast.show), "name": name, "gift": gift.id, "count": count,
-            "price": ["amount": gift.price, "currency": DemoShow.currency],
-        ]
-        try await ask("PUT", cast.show, "/gifts/\(UUID().uuidString)", body, cast.shopToken)
+        let sold = SoldGift(
+            giver: Self.identity(name, cast.show), name: name, gift: gift.id, count: count,
+            price: SoldGift.Price(amount: gift.price, currency: DemoShow.currency))
+        try await cast.shop.call("PUT", "/gifts/\(UUID().uuidString)", sold)
     }
 
-    private static var catalogue: [String: Any] {
-        let kinds = DemoShow.gifts.map { gift in
-            ["id": gift.id, "name": gift.name, "picture": gift.picture, "price": gift.price] as [String: Any]
-        }
-        return ["currency": DemoShow.currency, "kinds": kinds]
+    private static var catalogue: GiftCatalogue {
+        GiftCatalogue(
+            currency: DemoShow.currency,
+            kinds: DemoShow.gifts.map { gift in
+                GiftCatalogue.Kind(id: gift.id, name: gift.name, picture: gift.picture, price: gift.price)
+            })
     }
 
     private static func identity(_ name: String, _ show: DemoShow) -> String {
         "demo-\(show.stream)-\(name.lowercased())"
-    }
-
-    @discardableResult
-    private func ask(
-        _ method: String, _ show: DemoShow, _ path: String, _ body: [String: Any], _ token: String?
-    ) async throws -> Data {
-        guard
-            let url = URL(string: "/v1/streams/\(show.stream)\(path)", relativeTo: options.server.url)
-        else { throw UsageError("\(options.server.url) takes no paths") }
-        let json = try JSONSerialization.data(withJSONObject: body)
-        return try await client.send(json: json, by: method, to: url.absoluteURL, token: token)
     }
 }

@@ -3,6 +3,7 @@ import ClientPeer
 import Crypto
 import Net
 import Peer
+import TURN
 import Wire
 
 /// What a generator thread gives to each of its clients.
@@ -23,14 +24,18 @@ class Client {
     final let packer: ControlPacker
     /// As which it reports.
     final let ssrc: UInt32
-    final var sink: DirectSink
+    final var sink: ClientSink
     final var random: SplitMix64
     final var reports: ReportScheduler
+    private static let authenticator = RelayAuthenticator()
+    /// From where media come through a relay.
+    private final let server: TransportAddress
     /// When media last came; nil for who gets none.
     final private(set) var lastPacket: MonotonicTime?
     /// When the datagram that is being received reached the socket, however late this thread read it.
     final private(set) var arrival = MonotonicTime.zero
     private final var milestones: [Notice] = []
+    private final var hasLostRelay = false
     /// Holds back what comes; nil for nearly all.
     final var link: ImpairedLink?
 
@@ -42,7 +47,14 @@ class Client {
         var random = seeded
         id = setup.id
         box = surroundings.box
-        sink = surroundings.sink
+        let peer = setup.plan.candidates.first?.transportAddress
+        if let relay = setup.relay, let peer {
+            let client = TURNClientAgent(relay, peer: peer, at: now, by: Self.authenticator, using: &random)
+            sink = ClientSink(surroundings.sink, relay: client)
+        } else {
+            sink = ClientSink(surroundings.sink, relay: nil)
+        }
+        server = peer ?? setup.socket.localAddress
         connection = ClientConnection(
             credentials: setup.credentials, plan: setup.plan, localAddress: setup.socket.localAddress,
             dtls: surroundings.dtls, at: now, using: &random)
@@ -108,6 +120,28 @@ class Client {
         at now: MonotonicTime
     ) -> Bool {
         self.arrival = arrival
+        guard sink.relay != nil else { return takePlain(&datagram, from: source, at: now) }
+        let data = sink.relay?.receive(datagram.span, at: now, by: Self.authenticator, using: &random)
+        guard let data else {
+            sayToRelay(at: now)
+            return true
+        }
+        var relayed = data.map { datagram[$0] }
+        var span = relayed.mutableSpan
+        return takePlain(&span, from: server, at: now)
+    }
+
+    private final func sayToRelay(at now: MonotonicTime) {
+        sink.sayToRelay()
+        guard case .failed = sink.relay?.state, !hasLostRelay else { return }
+        hasLostRelay = true
+        box.tally.failures &+= 1
+        note(.failed, at: now)
+    }
+
+    private final func takePlain(
+        _ datagram: inout MutableSpan<UInt8>, from source: TransportAddress, at now: MonotonicTime
+    ) -> Bool {
         switch DatagramKind(datagram.span) {
         case .rtp:
             receiveMedia(&datagram, at: now)
@@ -169,7 +203,9 @@ class Client {
     /// When `advance` wants to be called.
     final var deadline: MonotonicTime {
         guard !connection.isClosed else { return .distantFuture }
-        let earliest = min(connection.deadline ?? .distantFuture, link?.next ?? .distantFuture)
+        let earliest = min(
+            connection.deadline ?? .distantFuture, link?.next ?? .distantFuture,
+            sink.relay?.deadline ?? .distantFuture)
         guard connection.isConnected else { return earliest }
         return min(earliest, reports.deadline, nextWork)
     }
@@ -180,6 +216,10 @@ class Client {
             var bytes = delivery.bytes
             var span = bytes.mutableSpan
             _ = take(&span, from: delivery.source, arrival: delivery.time, at: now)
+        }
+        if sink.relay != nil {
+            sink.relay?.advance(to: now, by: Self.authenticator, using: &random)
+            sayToRelay(at: now)
         }
         if let due = connection.deadline, now >= due {
             connection.advance(to: now, using: &random, into: &sink)
@@ -205,5 +245,7 @@ class Client {
 
     final func leave() {
         connection.close(into: &sink)
+        sink.relay?.giveBack(by: Self.authenticator, using: &random)
+        sink.sayToRelay()
     }
 }

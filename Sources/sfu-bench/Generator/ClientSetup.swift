@@ -1,6 +1,7 @@
 import Base
 import ClientPeer
 import Net
+import TURN
 import Wire
 
 /// A client that signalling has prepared: what a generator thread needs to connect it.
@@ -22,6 +23,8 @@ struct ClientSetup: Identifiable, Sendable {
     let purpose: Purpose
     /// Counts among those who play before a storm.
     var isEarlier = false
+    /// Through which it goes to the first of the server's candidates; nil for straight there.
+    var relay: TURNClientAgent.Relay?
 }
 
 struct ViewerSettings: Sendable {

@@ -1,14 +1,19 @@
 import Base
 import Foundation
 import Net
+import RostrumClient
 import Synchronization
 
 /// A run of `sfu-bench interact`: an audience of one stream that comments, taps, gives and votes.
+///
+/// What a host and whoever looks at the outcome do, `RostrumClient` does; the audience, whose size is what is measured,
+/// has bare sockets of the tool's own.
 final class InteractBench: ReportingRun {
     private let options: Options
     private let client: SignallingClient
     private let probe: ServerProbe
     private let tokens: TokenSource
+    private let server: RostrumServer
     private let address: TransportAddress
     private let stream: String
     private let progress: Progress
@@ -40,6 +45,7 @@ final class InteractBench: ReportingRun {
                     "interact is many people: it wants a server with --dev, or a --secret to make tokens with"
             )
         }
+        server = RostrumServer(options.server.url)
         progress = Progress(isQuiet: options.report.isQuiet)
     }
 
@@ -86,28 +92,24 @@ final class InteractBench: ReportingRun {
         report.conclude(
             shared.tally.withLock { $0 }, shared.asked.withLock { $0 },
             shared.hearings.withLock { $0.flatMap(\.self) }, ledger)
-        _ = try? await ask("POST", "/end", [:], host)
+        try? await host.end()
         return report
     }
 
     // MARK: Beginning
 
-    private func beginStream() async throws -> (host: String, shop: String, poll: Int) {
-        struct Poll: Decodable {
-            let number: Int
-        }
-        let host = try await token("bench-host", .host)
+    private func beginStream() async throws -> (host: StreamClient, shop: String, poll: Int) {
+        let host = server.stream(stream, as: try await token("bench-host", .host))
         let shop = try await token("bench-shop", .admin)
-        try await ask("POST", nil, ["id": stream, "hostGraceSeconds": 3_600], host)
-        try await ask("POST", "/live", [:], host)
-        let kind: [String: Any] = [
-            "id": AskingLine.kind, "name": "Rose", "picture": "🌹", "price": AskingLine.price,
-        ]
-        try await ask(
-            "PATCH", "/interaction", ["gifts": ["currency": AskingLine.currency, "kinds": [kind]]], host)
-        let poll = try await ask(
-            "POST", "/polls", ["question": "Even or odd?", "options": ["even", "odd"]], host)
-        return (host, shop, try JSONDecoder().decode(Poll.self, from: poll).number)
+        try await host.create(hostGraceSeconds: 3_600)
+        try await host.goLive()
+        let rose = GiftCatalogue.Kind(
+            id: AskingLine.kind, name: "Rose", picture: "🌹", price: AskingLine.price)
+        try await host.sell(GiftCatalogue(currency: AskingLine.currency, kinds: [rose]))
+        return (
+            host, shop,
+            try await host.openPoll(PollQuestion(question: "Even or odd?", options: ["even", "odd"]))
+        )
     }
 
     private func makeViewers() async throws -> [String] {
@@ -169,7 +171,7 @@ final class InteractBench: ReportingRun {
     /// Waits until all have heard all of it, and asks the server what it knows.
     /// - Returns: the ledger's keys, by the gifts' numbers.
     private func settle(
-        _ report: inout InteractReport, _ shared: AudienceShared, poll: Int, host: String
+        _ report: inout InteractReport, _ shared: AudienceShared, poll: Int, host: StreamClient
     ) async throws -> [Int: String] {
         struct Poll: Decodable {
             struct Option: Decodable {
@@ -186,12 +188,12 @@ final class InteractBench: ReportingRun {
             let hearings = shared.hearings.withLock { $0.flatMap(\.self) }
             return !hearings.isEmpty && hearings.allSatisfy { $0.isComplete(tally, asked) }
         }
-        let answer = try JSONDecoder().decode(Poll.self, from: try await get("/polls/\(poll)", host))
+        let answer = try JSONDecoder().decode(Poll.self, from: try await host.call("GET", "/polls/\(poll)"))
         report.votes.counted = answer.options.map(\.votes).reduce(0, +) == answer.voters ? answer.voters : -1
         return try await ledger(host)
     }
 
-    private func ledger(_ host: String) async throws -> [Int: String] {
+    private func ledger(_ host: StreamClient) async throws -> [Int: String] {
         struct Page: Decodable {
             struct Gift: Decodable {
                 let number: Int
@@ -203,7 +205,7 @@ final class InteractBench: ReportingRun {
         var found: [Int: String] = [:]
         var last = 0
         while true {
-            let data = try await get("/gifts?after=\(last)&limit=\(Self.page)", host)
+            let data = try await host.call("GET", "/gifts?after=\(last)&limit=\(Self.page)")
             let page = try JSONDecoder().decode(Page.self, from: data)
             for gift in page.gifts { found[gift.number] = gift.key }
             guard page.more, let next = page.gifts.last?.number else { return found }
@@ -225,27 +227,5 @@ final class InteractBench: ReportingRun {
             throw RunFailure(description: "there is no token for \(identity)")
         }
         return token
-    }
-
-    /// - Parameter path: below the stream; nil for all streams.
-    @discardableResult
-    private func ask(_ method: String, _ path: String?, _ body: [String: Any], _ token: String) async throws
-        -> Data
-    {
-        try await client.send(
-            json: try JSONSerialization.data(withJSONObject: body), by: method, to: try url(path),
-            token: token)
-    }
-
-    private func get(_ path: String, _ token: String) async throws -> Data {
-        Data(try await client.get(try url(path), token: token).utf8)
-    }
-
-    private func url(_ path: String?) throws -> URL {
-        let whole = "/v1/streams" + (path.map { "/\(stream)" + $0 } ?? "")
-        guard let url = URL(string: whole, relativeTo: options.server.url) else {
-            throw RunFailure(description: "\(whole) is no path")
-        }
-        return url.absoluteURL
     }
 }

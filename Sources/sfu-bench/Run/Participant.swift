@@ -4,6 +4,7 @@ import Foundation
 import Net
 import Peer
 import Synchronization
+import TURN
 import Wire
 
 /// One client that takes part in a run, as signalling knows it.
@@ -205,7 +206,7 @@ final class Entrance: Sendable {
             let setup = ClientSetup(
                 id: ticket.id, credentials: offer.credentials, plan: plan,
                 socket: try Self.socket(for: plan, instead: socket, coalesces: coalesces),
-                purpose: purpose, isEarlier: isEarlier)
+                purpose: purpose, isEarlier: isEarlier, relay: try relay(of: answer))
             return (Participant(id: ticket.id, session: answer.session, token: ticket.token), setup)
         } catch {
             log.fail(ticket.id, "\(error)")
@@ -213,7 +214,7 @@ final class Entrance: Sendable {
         }
     }
 
-    /// None to a server that shall be reached over TCP: it would check ours over UDP.
+    /// None to a server that shall be reached by another way: it would check ours over UDP.
     private var offeredAddresses: [IPAddress] { options.target.transport == .udp ? ownAddresses : [] }
 
     private var viewerSettings: ViewerSettings {
@@ -252,10 +253,26 @@ final class Entrance: Sendable {
         } catch {
             throw SignallingError.unusable("\(error)")
         }
+        // Rostrum's relay names a worker by the first of its addresses alone.
+        let offered =
+            options.target.transport == .turn
+            ? Array(plan.candidates.filter { $0.transport == .udp }.prefix(1)) : plan.candidates
         plan.candidates = try Self.usable(
-            plan.candidates, of: options.target.transport, isOwned: options.target.isOwned,
+            offered, of: options.target.transport.ofCandidates, isOwned: options.target.isOwned,
             own: ownAddresses)
         return plan
+    }
+
+    /// The relay to go by, where the user asks for that; load is for this machine, or for a server of theirs.
+    private func relay(of answer: SignallingClient.Answer) throws(SignallingError) -> TURNClientAgent.Relay? {
+        guard options.target.transport == .turn else { return nil }
+        guard let relay = answer.relay else { throw .unusable("no relay by UDP, at an address in numbers") }
+        let ip = relay.address.ip
+        guard ip.isLoopback || ownAddresses.contains(ip) || options.target.isOwned else {
+            throw .unusable(
+                "\(relay.address) is not this machine: if the server is yours, say --i-own-this-server")
+        }
+        return relay
     }
 
     /// The candidates to try: those on loopback if there are any, else those at this machine's addresses.

@@ -26,7 +26,7 @@ final class TransportStreamWriter {
         framesPerSecond = format.framesPerSecond ?? 30
         videoTrack = try Self.check(
             cmuxer_add_video(
-                handle, CMUXER_H264, Int32(clamping: format.width), Int32(clamping: format.height),
+                handle, CMUXER_H264, Int32(clamping: format.width), Int32(clamping: format.height), 0,
                 format.pictureHeader, format.pictureHeader.count))
         audioTrack = try Self.check(
             cmuxer_add_aac(handle, format.soundConfiguration, format.soundConfiguration.count))
@@ -48,7 +48,7 @@ final class TransportStreamWriter {
         let duration = Int64(1_000_000) / Int64(max(framesPerSecond, 1))
         _ = try Self.check(
             cmuxer_write(
-                handle, isSound ? audioTrack : videoTrack, time, isSound ? 21_333 : duration,
+                handle, isSound ? audioTrack : videoTrack, time, time, isSound ? 21_333 : duration,
                 sample.kind == .picture ? 0 : 1, sample.bytes, sample.bytes.count))
         // Nothing waits for what comes next.
         _ = try Self.check(cmuxer_flush(handle))

@@ -2,6 +2,7 @@ import Base
 import Foundation
 import FoundationNetworking
 import Net
+import TURN
 
 /// Speaks WHIP and WHEP: one POST for an answer, one DELETE to leave.
 ///
@@ -12,6 +13,8 @@ final class SignallingClient: Sendable {
         let sdp: String
         /// Where DELETE goes; nil if the server named nothing.
         let session: URL?
+        /// By which the server can be reached, too; nil where it names none.
+        let relay: TURNClientAgent.Relay?
         /// When the request left and when its answer was there.
         let requested: MonotonicTime
         let answered: MonotonicTime
@@ -48,6 +51,7 @@ final class SignallingClient: Sendable {
         return Answer(
             sdp: String(decoding: body, as: UTF8.self),
             session: location.flatMap { URL(string: $0, relativeTo: response.url ?? endpoint)?.absoluteURL },
+            relay: response.value(forHTTPHeaderField: "Link").flatMap { TURNClientAgent.Relay(links: $0) },
             requested: requested, answered: answered)
     }
 

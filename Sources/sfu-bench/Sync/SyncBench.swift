@@ -1,14 +1,19 @@
 import Base
 import Foundation
 import Net
+import RostrumClient
 import Synchronization
 
 /// A run of `sfu-bench sync`: followers of one stream, and commands whose changes they see.
+///
+/// The stream is made and ended as an app does it, by `RostrumClient`; the followers and the commands are what is
+/// measured, and come by bare sockets of the tool's own, which cost it less than the server.
 struct SyncBench {
     private let options: Options
     private let client: SignallingClient
     private let probe: ServerProbe
     private let tokens: TokenSource
+    private let server: RostrumServer
     private let address: TransportAddress
     private let stream: String
     private let progress: Progress
@@ -30,14 +35,15 @@ struct SyncBench {
         address = try options.server.plainAddress(for: .sync)
         probe = await ServerProbe(options, client: client)
         tokens = await TokenSource(options, client: client)
+        server = RostrumServer(options.server.url)
         progress = Progress(isQuiet: options.report.isQuiet)
     }
 
     func run() async throws -> SyncReport {
-        let host = try await token("bench-host", .host)
+        let host = server.stream(stream, as: try await token("bench-host", .host))
         let viewer = try await token(Self.viewer, .admin)
-        try await ask("/v1/streams", ["id": stream, "hostGraceSeconds": 3_600], host)
-        try await ask("/v1/streams/\(stream)/live", [:], host)
+        try await host.create(hostGraceSeconds: 3_600)
+        try await host.goLive()
         let shared = SyncShared()
         let baseline = await probe.usage()
         let began = MonotonicClock.now()
@@ -69,7 +75,7 @@ struct SyncBench {
             try? await Task.sleep(for: .seconds(options.following.hold))
         }
         report.conclude(shared.tally.withLock { $0 })
-        try? await ask("/v1/streams/\(stream)/end", [:], host)
+        try? await host.end()
         return report
     }
 
@@ -145,14 +151,6 @@ struct SyncBench {
 
     private func token(_ identity: String, _ role: TokenSource.Role) async throws -> String? {
         try await tokens.token(for: identity, role, stream, client)
-    }
-
-    private func ask(_ path: String, _ body: [String: Any], _ token: String?) async throws {
-        guard let url = URL(string: path, relativeTo: options.server.url)?.absoluteURL else {
-            throw RunFailure(description: "\(path) is no path")
-        }
-        _ = try await client.post(
-            json: try JSONSerialization.data(withJSONObject: body), to: url, token: token)
     }
 
     // MARK: Waiting

@@ -261,11 +261,11 @@ final class FakeService: SessionService {
 
     /// Of every stream but one that is called `off`, and one that is called `forbidden`.
     func hlsMultivariantPlaylist(
-        of stream: StreamID, _ names: HLSNames
+        of stream: StreamID, _ names: HLSNames, listsAll: Bool
     ) async throws(HLSRefusal) -> String {
         guard stream.description != "off" else { throw .notLive }
         guard stream.description != "forbidden" else { throw .off }
-        return "#EXTM3U\n\(names.media)\n"
+        return "#EXTM3U\n\(names.media)\n" + (listsAll ? "all\n" : "")
     }
 
     func hlsMediaPlaylist(
@@ -280,6 +280,10 @@ final class FakeService: SessionService {
         if name == "a-s0.m4s", let path = state.withLock({ $0.recordingPath }) { return .stored(path: path) }
         guard name == "a-s1.m4s" || name == "a-i0.mp4" else { throw .unknownFile }
         return .bytes([1, 2, 3])
+    }
+
+    func hlsFileAtHand(named name: String, of stream: StreamID) -> [UInt8]? {
+        name == "a-s1.m4s" && stream.description != "s3" ? [1, 2, 3] : nil
     }
 
     func addRestream(
@@ -379,5 +383,11 @@ extension HTTPResponse {
 
     func json<Value: Decodable>(_ type: Value.Type) throws -> Value {
         try JSONDecoder().decode(type, from: Data(body))
+    }
+}
+
+extension WebFile {
+    func json<Value: Decodable>(_ type: Value.Type) throws -> Value {
+        try JSONDecoder().decode(type, from: Data(bytes))
     }
 }

@@ -23,11 +23,14 @@ import Testing
         let master = await get(bench, "/hls/s1/index.m3u8")
         #expect(master.status == 200)
         #expect(master.text == "#EXTM3U\nmedia.m3u8\n")
+        let all = await get(bench, "/hls/s1/index.m3u8", ["renditions": "all"])
+        #expect(all.text == "#EXTM3U\nmedia.m3u8\nall\n")
+        #expect(await get(bench, "/hls/s1/index.m3u8", ["renditions": "some"]).status == 400)
         #expect(master.headers["content-type"] == "application/vnd.apple.mpegurl")
         #expect(master.headers["cache-control"] == "public, max-age=1")
         #expect(master.headers["access-control-allow-origin"] == "*")
         #expect(await get(bench, "/hls/s1/media.m3u8").headers["cache-control"] == "public, max-age=1")
-        for rendition in ["source", "low", "sound"] {
+        for rendition in ["source", "original", "low", "sound"] {
             let playlist = await get(bench, "/hls/s1/media.m3u8", ["rendition": rendition])
             #expect(playlist.text == "#EXTM3U\n#\(rendition) media.m3u8\n")
         }
@@ -104,5 +107,40 @@ import Testing
             let byPath = await bench.ask(.get, "/hls/s1/t/\(token)/\(name)")
             #expect(byPath.headers["cache-control"]?.hasPrefix("public") == true, "\(name)")
         }
+    }
+
+    @Test(arguments: [GatewaySettings.Viewers.everyone, .token])
+    func `are answered at once with what lies in memory, as others are`(_ viewers: GatewaySettings.Viewers)
+        async throws
+    {
+        let bench = try Bench { $0.viewers = viewers }
+        let token = try bench.token(.viewer)
+        var count = 0
+        for method in [HTTPMethod.get, .head] {
+            for (path, shown) in [
+                ("/hls/s1/a-s1.m4s", token), ("/hls/s1/t/\(token)/a-s1.m4s", nil),
+                ("/hls/s1/a-s1.m4s", viewers == .everyone ? nil : token),
+            ] {
+                let request = bench.request(method, path, token: shown)
+                let response = try #require(bench.handler.answerAtOnce(request))
+                let other = await bench.handler.respond(to: request)
+                #expect(response.status == 200 && response.body == other.body)
+                #expect(response.headers == other.headers)
+                count += 1
+            }
+        }
+        #expect(count == 6)
+        // All that is refused, or has to be waited for, is for whoever can say why.
+        for (path, shown) in [
+            ("/hls/s1/a-s2.m4s", token), ("/hls/s3/a-s1.m4s", token), ("/hls/s1/index.m3u8", token),
+            ("/hls/s1/t/x.y.z/a-s1.m4s", nil), ("/hls/a.b/a-s1.m4s", token), ("/v1/streams", token),
+            ("/hls/s1/recordings/a-s1.m4s", token),
+        ] {
+            #expect(bench.handler.answerAtOnce(bench.request(.get, path, token: shown)) == nil, "\(path)")
+        }
+        #expect(bench.handler.answerAtOnce(bench.request(.post, "/hls/s1/a-s1.m4s", token: token)) == nil)
+        guard viewers == .token else { return }
+        #expect(bench.handler.answerAtOnce(bench.request(.get, "/hls/s1/a-s1.m4s")) == nil)
+        #expect(bench.handler.answerAtOnce(bench.request(.get, "/hls/s2/a-s1.m4s", token: token)) == nil)
     }
 }

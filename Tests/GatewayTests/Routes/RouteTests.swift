@@ -430,7 +430,7 @@ private func snapshot(_ name: String, _ state: StreamState = .live, version: UIn
             ("/assets/v1/feed/session.js", "text/javascript; charset=utf-8"),
             ("/assets/v1/rostrum-player.js", "text/javascript; charset=utf-8"),
             ("/assets/v1/rostrum-player.d.ts", "text/plain; charset=utf-8"),
-            ("/assets/icon.svg", "image/svg+xml"),
+            ("/assets/icon.svg", "image/svg+xml"), ("/assets/build-x/icon.svg", "image/svg+xml"),
         ] {
             let response = await bench.ask(.get, path)
             #expect(response.status == 200)
@@ -451,6 +451,8 @@ private func snapshot(_ name: String, _ state: StreamState = .live, version: UIn
         "/assets/../index.html", "/assets/..", "/assets/", "/assets/none.js",
         "/assets//style.css/../../index.html",
         "/assets/style.css/x", "/assets/v1/", "/assets/v1/v1/style.css", "/assets/v2/style.css",
+        "/assets/build-x", "/assets/build-x/", "/assets/build-x/v1/style.css",
+        "/assets/build-x/../index.html",
         "/assets/%2e%2e/index.html", "/index.html", "/Web/index.html",
     ])
     func `serve no other files`(_ path: String) async throws {

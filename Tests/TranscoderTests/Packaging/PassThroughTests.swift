@@ -6,8 +6,8 @@ import Wire
 
 @testable import Transcoder
 
-/// A publisher of H.264 before a packager, 30 pictures a second from the start on.
-private final class PassRig {
+/// A publisher before a packager, 30 pictures a second from the start on.
+final class PassRig {
     static let start = MonotonicTime(nanoseconds: 50_000_000_000)
     private static let input = InputID(number: 1)
 
@@ -21,14 +21,15 @@ private final class PassRig {
     private var milliseconds: Int64 = 0
 
     init(
-        timing: PackagingTiming = .usual,
+        _ rendition: PackagedRendition = .source, timing: PackagingTiming = .usual,
+        origin: MonotonicTime? = nil,
         makePictureDecoder: @escaping (VideoCodec) -> (any PictureDecoder)? = { try? VideoDecoder($0) }
     ) {
         packager = Packager(
             at: Self.start,
             codecs: Packager.Codecs(
                 makePictureDecoder: { codec, _ in makePictureDecoder(codec) }, makeSoundDecoder: { _ in nil }),
-            request: PackagingRequest(timing: timing))
+            request: PackagingRequest(rendition: rendition, timing: timing, origin: origin))
         packager.open(Self.input)
     }
 
@@ -65,15 +66,25 @@ private final class PassRig {
         epoch: UInt32 = 0, isCached: Bool = false
     ) throws {
         let captured = Self.start + .milliseconds(Int64(index) * 1_000 / 30 + ahead)
-        let units = codec == .h264 ? Self.units(frame) : [frame]
+        let units =
+            switch codec {
+            case .h264: Self.units(frame)
+            case .hevc: Self.hevcUnits(frame)
+            case .vp8, .vp9, .av1: [frame]
+            }
+        // Random access points of HEVC; types 16 to 23.
+        let isHEVCKeyFrame = codec == .hevc && units.contains { 16...23 ~= ($0.first ?? 0) >> 1 & 0x3F }
         for (place, unit) in units.enumerated() {
             let marker = place == units.count - 1
-            let info = try VideoPayload.describe(codec, payload: unit.span, marker: marker)
+            let startsKeyFrame =
+                try codec == .hevc
+                ? isHEVCKeyFrame && place == 0
+                : VideoPayload.describe(codec, payload: unit.span, marker: marker).startsKeyFrame
             let now = Self.start + .milliseconds(milliseconds)
             packager.receive(
                 InputPacket(
                     sequenceNumber: sequence, timestamp: UInt32(index) * 3_000, marker: marker,
-                    codec: InputCodec(codec), isEntryPoint: info.startsKeyFrame, epoch: epoch, arrival: now,
+                    codec: InputCodec(codec), isEntryPoint: startsKeyFrame, epoch: epoch, arrival: now,
                     captured: isCached ? nil : captured, orientation: orientation, payload: unit),
                 of: Self.input, at: now)
             sequence += 1
@@ -89,6 +100,22 @@ private final class PassRig {
     }
 
     func close() { packager.close(Self.input, at: Self.start + .milliseconds(milliseconds)) }
+
+    /// The same of HEVC, without delimiters and messages, as those who publish it come here.
+    static func hevcUnits(_ frame: [UInt8]) -> [[UInt8]] {
+        var units: [[UInt8]] = []
+        var zeros = 0
+        for byte in frame {
+            if byte == 1, zeros >= 2 {
+                if let last = units.popLast() { units.append(Array(last.dropLast(zeros))) }
+                units.append([])
+            } else if !units.isEmpty {
+                units[units.count - 1].append(byte)
+            }
+            zeros = byte == 0 ? zeros + 1 : 0
+        }
+        return units.filter { ($0.first ?? 0xFF) >> 1 & 0x3F <= 34 }
+    }
 
     /// A frame's units, each as a payload.
     static func units(_ frame: [UInt8]) -> [[UInt8]] {
@@ -182,6 +209,14 @@ extension [UInt8] {
         #expect(rig.segments.count >= 3 && rig.segments.allSatisfy { (1_000...1_700).contains($0) })
     }
 
+    /// Browsers answer within some milliseconds, and are not asked twice within two seconds.
+    @Test func `goes on where its first answer comes at once, and the next two seconds later`() throws {
+        let rig = PassRig()
+        try rig.play([28, 59, 60, 60, 60].flatMap { try Self.frames($0, group: 1_000) })
+        #expect(rig.beginnings.count == 1, "it is passed on all the time")
+        #expect(rig.segments.prefix(3) == [933, 1_967, 2_000])
+    }
+
     @Test func `is encoded anew where no key frame comes, without a moment of darkness`() throws {
         let rig = PassRig()
         try rig.play(try Self.frames(240, group: 300))
@@ -196,15 +231,34 @@ extension [UInt8] {
         #expect(rig.parts.reduce(0) { $0 + Int($1.milliseconds) } >= 6_900)
     }
 
-    @Test func `is encoded at once where key frames are too far apart for segments`() throws {
+    /// The group that was kept began when somebody came to watch, longer ago than a segment may last.
+    @Test(arguments: [PackagedRendition.source, .original])
+    func `begins with the key frame that it is asked for, where the last one was too long ago`(
+        _ rendition: PackagedRendition
+    ) throws {
+        let rig = PassRig(rendition)
+        let frames = try Self.frames(150, group: 1_000)
+        rig.run(until: 3_000)
+        for index in 0..<90 { try rig.send(frames[index], index, isCached: true) }
+        // Its publisher's answer takes 200 ms.
+        try rig.play(Array(frames[90..<96]), from: 90)
+        #expect(rig.wishes.count == 1 && rig.wishes.allSatisfy { (3_000...3_100).contains($0) })
+        try rig.play(Array(try Self.frames(60, group: 1_000)), from: 96)
+        // The source's first second and a half were dark.
+        #expect(rig.beginnings.map(\.framesPerSecond) == (rendition == .source ? [30, nil] : [nil]))
+    }
+
+    @Test func `is encoded a second later where key frames are too far apart for segments`() throws {
         let rig = PassRig()
-        let frames = try Self.frames(150, group: 300, width: 800)
+        let frames = try Self.frames(240, group: 300, width: 800)
         rig.run(until: 3_000)
         for index in 0..<90 { try rig.send(frames[index], index) }
         try rig.play(Array(frames[90...]), from: 90)
         // Darkness was shown before anything came.
         #expect(rig.beginnings.map(\.framesPerSecond) == [30, 30])
         #expect(rig.beginnings.map(\.resolution.width) == [640, 800])
+        // It waits no longer than that for another one.
+        #expect(rig.wishes.allSatisfy { $0 < 4_050 }, "\(rig.wishes)")
     }
 
     @Test func `is turned by who encodes it anew`() throws {

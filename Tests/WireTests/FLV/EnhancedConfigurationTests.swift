@@ -23,6 +23,22 @@ import Wire
         #expect(try HEVCConfiguration(parsing: Array(turned).span) == configuration)
     }
 
+    @Test func `has a set that names profile, tier, level and constraints, and the order of pictures`() throws
+    {
+        let set = try HEVCConfiguration(parsing: Self.record.span).parameterSets[1]
+        let sequence = try HEVCSequenceParameters(parsing: Array(set.dropFirst(2)).span)
+        #expect(sequence.profileSpace == 0 && !sequence.isHighTier && sequence.profile == 1)
+        #expect(sequence.compatibility == 0x6000_0000 && sequence.constraints == [0x90, 0, 0, 0, 0, 0])
+        #expect(sequence.level == 60 && sequence.chromaFormat == 1 && sequence.bitDepth == 8)
+        #expect(sequence.resolution == VideoResolution(width: 64, height: 48))
+        #expect(sequence.reorderedPictures == 2)
+        for length in 2..<20 {
+            #expect(throws: WireError.truncated) {
+                try HEVCSequenceParameters(parsing: Array(set[2..<length]).span)
+            }
+        }
+    }
+
     @Test func `says a size that is cropped, and ten bits`() throws {
         let cropped = hexBytes(
             """

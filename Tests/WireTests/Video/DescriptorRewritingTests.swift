@@ -108,6 +108,35 @@ private func written(
         #expect(descriptor.tl0PictureIndex == 0x56)
         #expect(descriptor.spatialLayerCount == 2)
         #expect(descriptor.resolution == VideoResolution(width: 640, height: 360))
+        #expect(
+            try descriptor.spatialResolutions(in: full.span)
+                == [VideoResolution(width: 320, height: 180), VideoResolution(width: 640, height: 360)])
+        #expect(throws: WireError.truncated) {
+            try descriptor.spatialResolutions(in: Array(full.prefix(13)).span)
+        }
+    }
+
+    @Test func `need not tell sizes`() throws {
+        // B, V: a structure of three layers without sizes; and no structure at all.
+        for payload in [[0x0A, 0x40, 0x00], [0x08, 0x00]] as [[UInt8]] {
+            let descriptor = try VP9Descriptor(parsing: payload.span)
+            #expect(descriptor.spatialLayerCount == (payload.count > 2 ? 3 : nil))
+            #expect(try descriptor.spatialResolutions(in: payload.span) == nil)
+        }
+    }
+
+    @Test func `of Chromium tell the sizes of all layers with key frames`() throws {
+        let capture = try #require(VideoCapture.all.first { $0.name == "chromium-vp9-l2t2" })
+        var told = 0
+        for packet in try capture.packets() {
+            let descriptor = try VP9Descriptor(parsing: packet.payload.span)
+            guard let sizes = try descriptor.spatialResolutions(in: packet.payload.span) else { continue }
+            told += 1
+            #expect(sizes.count == descriptor.spatialLayerCount)
+            #expect(sizes.last == descriptor.resolution)
+            #expect(zip(sizes, sizes.dropFirst()).allSatisfy { $0.height < $1.height })
+        }
+        #expect(told > 0)
     }
 
     @Test(arguments: 0..<20) func `are refused when cut short`(length: Int) {

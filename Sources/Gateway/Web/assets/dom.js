@@ -80,6 +80,9 @@ export function h(description, properties = {}, ...children) {
   return element;
 }
 
+/** Beside this module, wherever that lies. */
+const ICONS = new URL("./icons.svg", import.meta.url).href;
+
 /**
  * @param {string} name of a symbol in icons.svg
  * @param {string} [className]
@@ -89,7 +92,7 @@ export function icon(name, className = "") {
   svg.setAttribute("aria-hidden", "true");
   if (className) svg.setAttribute("class", className);
   const use = document.createElementNS("http://www.w3.org/2000/svg", "use");
-  use.setAttribute("href", `/assets/icons.svg#${name}`);
+  use.setAttribute("href", `${ICONS}#${name}`);
   svg.append(use);
   return svg;
 }

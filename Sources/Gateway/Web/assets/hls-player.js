@@ -36,6 +36,9 @@ class TooSlow extends Error {
  *   for good; `error` tells why
  */
 
+/** Whether this browser says that it plays something. @param {string} codecs */
+const takes = (codecs) => Source?.isTypeSupported(`video/mp4; codecs="${codecs}"`) ?? false;
+
 /** Fires `change`, and `ready` when the video has something to play. */
 export class HLSPlayer extends EventTarget {
   /** @type {HLSState} */
@@ -64,6 +67,8 @@ export class HLSPlayer extends EventTarget {
   /** The richest first. @type {import("./hls/playlist.js").Variant[]} */
   #variants = [];
   #rule = new RenditionRule();
+  /** Codecs that this browser took at first, and then did not. @type {Set<string>} */
+  #refused = new Set();
   /** Of what is loaded now. */
   #variantURI = "";
   /** When what is at the end of the buffer was captured, by the clock of days; null where that is not told. @type {number | null} */
@@ -99,7 +104,7 @@ export class HLSPlayer extends EventTarget {
   /** What a weak link costs: the pictures, or their size; null for nothing. @returns {"picture" | "size" | null} */
   get weakness() {
     const [richest] = this.#variants;
-    if (this.choice !== "auto" || this.#variantURI === (richest?.uri ?? "")) return null;
+    if (this.choice !== "auto" || !richest || this.#variantURI === richest.uri) return null;
     return this.#variant?.height === null ? "picture" : "size";
   }
 
@@ -178,7 +183,7 @@ export class HLSPlayer extends EventTarget {
     for (const chunk of chunks) {
       if (!this.pace.isLive) await this.#whileEnough(signal);
       await this.#take(chunk, address.url, signal);
-      if (uri !== this.#variantURI) return true;
+      if (uri !== this.#variantURI || !this.#buffer) return true;
       this.#position = chunk.next;
       this.#choose();
       if (uri !== this.#variantURI) return true;
@@ -318,19 +323,24 @@ export class HLSPlayer extends EventTarget {
 
   /** @param {AbortSignal} signal */
   async #askForVariants(signal) {
-    const { text } = await this.#ask("index.m3u8", null, signal);
+    const { text } = await this.#ask("index.m3u8?renditions=all", null, signal);
     if (isRecorded(text)) throw new DOMException("The stream has ended.", "NotSupportedError");
-    return this.pace.variants(parseVariants(text));
+    return this.pace.variants(parseVariants(text), (codecs) => this.#plays(codecs));
   }
 
   /** Of the rendition that is loaded, which may have changed with what is loaded. @param {AbortSignal} signal */
   async #askForCodecs(signal) {
     this.#variants = await this.#askForVariants(signal);
     const { codecs } = this.#variant ?? this.#variants[0];
-    if (!Source?.isTypeSupported(`video/mp4; codecs="${codecs}"`)) {
+    if (!takes(codecs)) {
       throw new DOMException(`This browser does not play ${codecs}.`, "NotSupportedError");
     }
     return codecs;
+  }
+
+  /** @param {string} codecs */
+  #plays(codecs) {
+    return takes(codecs) && !this.#refused.has(codecs);
   }
 
   /** @param {string} address @param {number} duration in seconds @param {AbortSignal} signal */
@@ -369,6 +379,10 @@ export class HLSPlayer extends EventTarget {
     const [buffer, video] = [this.#buffer, this.#video];
     if (!buffer || !video) return;
     if (!this.pace.came(buffer, video)) return;
+    if (this.pace.isStuck(buffer, video, seconds())) {
+      this.#startAnew();
+      return this.#become("starting");
+    }
     this.error = null;
     this.#become("playing");
   }
@@ -418,7 +432,9 @@ export class HLSPlayer extends EventTarget {
     } else if (error.name === "NotSupportedError") {
       return this.#become("failed");
     } else if (!(error instanceof TypeError || error instanceof PlaylistError || error.name === "TimeoutError")) {
-      // The browser did not take it.
+      // The browser did not take it: perhaps another codec.
+      if (this.#variant) this.#refused.add(this.#variant.codecs);
+      this.#variants = [];
       this.#startAnew();
     }
     if (!this.#buffer || this.#buffer.ahead < EMPTY_S) this.#become("starting");

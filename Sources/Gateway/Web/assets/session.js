@@ -350,6 +350,8 @@ export class MediaSession extends EventTarget {
       const response = await this.#patch(this.#fragment(candidates), this.#etag ?? "*");
       // A server that does not want candidates says so once; a stale tag means ICE was restarted.
       if (response.status === 405 || response.status === 422 || response.status === 501) this.#trickles = false;
+      // It gave the session up before the two connected, and nothing else would tell of that: it would answer no check.
+      if (response.status === 404) this.#end("lost");
     } catch {
       // Lost candidates cost nothing: the server learns ours from the checks it receives.
     }

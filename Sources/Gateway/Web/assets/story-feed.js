@@ -22,8 +22,7 @@
  *     feed.cancel();             // it was called off
  *     feed.go("some-stream");    // any other story
  *
- * `play()` and `stop()` may be called at any time and as often as one likes: called twice they change nothing. A feed
- * that was stopped begins again where it was.
+ * `play()` and `stop()`, called twice, change nothing. A feed that was stopped begins again where it was.
  *
  * | event | when |
  * | --- | --- |

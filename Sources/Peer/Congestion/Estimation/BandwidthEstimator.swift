@@ -124,10 +124,11 @@ package struct BandwidthEstimator: Sendable {
         let own = max(before, 1.05 * usualRate)
         var isJudged = false
         var untold = 0
-        for outcome in outcomes {
+        let outages = Outages(in: outcomes)
+        for (place, outcome) in outcomes.enumerated() {
             let size = min(max(outcome.size, 0), 65_535)
             // What was lost in an outage was not lost for the rate.
-            let isOutage = wasSilent && outcome.arrival == nil
+            let isOutage = outcome.arrival == nil && (wasSilent || outages.contains(place))
             if !isOutage, lossBased.add(outcome, size: size) { isJudged = true }
             probes.receive(outcome, size: size, at: now)
             untold += min(max(outcome.untold, 0), Self.mostUntold)

@@ -3,6 +3,8 @@
 /** Where in a stream a player is, and how it stays there: near its end, or so far behind it as its viewer went back. */
 
 import { chunksFrom, chunksFromBehind, endOf, firstChunks } from "./playlist.js";
+import { choicesOf, sourceOf } from "./renditions.js";
+import { StuckRule } from "./stuck.js";
 
 /** Further behind than it is to be it plays faster; much further, it jumps. In seconds. */
 const LATE_S = 0.5;
@@ -33,13 +35,18 @@ export class LivePace {
   isHeld = true;
   /** Other renditions may be taken. */
   isLive = true;
+  #stuck = new StuckRule();
   #holdBack = 0;
   /** How much further behind than the server says, because of what stood still. */
   #steppedBack = 0;
 
-  /** @param {Variant[]} variants those that there are @returns {Variant[]} those to choose from */
-  variants(variants) {
-    return variants;
+  /**
+   * @param {Variant[]} variants those that there are
+   * @param {(codecs: string) => boolean} plays whether this browser plays them
+   * @returns {Variant[]} those to choose from
+   */
+  variants(variants, plays) {
+    return choicesOf(variants, plays);
   }
 
   /** What is to be loaded. @param {Playlist} playlist @param {Position | null} position @param {boolean} isFirst */
@@ -56,6 +63,7 @@ export class LivePace {
 
   /** The next thing that comes has a source of its own. */
   startAnew() {
+    this.#stuck.startAnew();
     this.hasBegun = false;
     this.isHeld = true;
   }
@@ -76,6 +84,16 @@ export class LivePace {
     return true;
   }
 
+  /**
+   * Whether the browser shows nothing of what it has, and is to be given another source now.
+   * @param {LiveBuffer} buffer
+   * @param {HTMLVideoElement} video
+   * @param {number} now in seconds
+   */
+  isStuck(buffer, video, now) {
+    return this.#stuck.look(buffer, video, now);
+  }
+
   /** What came was played: the next time there is to be more before that. */
   stood() {
     this.#steppedBack = Math.min(this.#steppedBack + STEP_BACK_S, FURTHEST_BACK_S);
@@ -90,7 +108,7 @@ export class LivePace {
    * @returns {Promise<boolean>} whether what it has is old by now
    */
   async whileEnough(buffer, video, signal) {
-    if (!this.hasBegun || !video.paused || buffer.ahead < ENOUGH_S) return false;
+    if (!this.hasBegun || !video.paused || buffer.ahead < ENOUGH_S || this.#stuck.isStuck(buffer, video)) return false;
     await happens(video, ["play"], signal);
     return true;
   }
@@ -114,8 +132,8 @@ export class PastPace {
   }
 
   /** @param {Variant[]} variants */
-  variants([source]) {
-    return [{ ...source, uri: "dvr.m3u8" }];
+  variants(variants) {
+    return [{ ...sourceOf(variants), uri: "dvr.m3u8" }];
   }
 
   /** @param {Playlist} playlist @param {Position | null} position */
@@ -153,6 +171,11 @@ export class PastPace {
     this.isHeld = false;
     video.playbackRate = 1;
     return true;
+  }
+
+  /** It loads far ahead, and would not notice soon. */
+  isStuck() {
+    return false;
   }
 
   stood() {

@@ -30,6 +30,28 @@ const LASTING_S = 30;
 
 /** @typedef {import("../picture-choice.js").ChoiceName} ChoiceName */
 
+/** How playlists name what every player takes, and what goes on as its publisher sends it. */
+const SOURCE = "media.m3u8";
+const ORIGINAL = "media.m3u8?rendition=original";
+
+/** @param {import("./playlist.js").Variant[]} variants @returns {import("./playlist.js").Variant} what every player takes */
+export function sourceOf(variants) {
+  return variants.find(({ uri }) => uri === SOURCE) ?? variants[0];
+}
+
+/**
+ * What a player chooses from: where its browser plays what the publisher sends, that takes the place of the source, which
+ * would have to be made, and what takes no less than it is no use.
+ * @param {import("./playlist.js").Variant[]} variants the richest first
+ * @param {(codecs: string) => boolean} plays whether this browser plays them
+ */
+export function choicesOf(variants, plays) {
+  const others = variants.filter(({ uri }) => uri !== ORIGINAL);
+  const original = variants.find(({ uri, codecs }) => uri === ORIGINAL && plays(codecs));
+  if (!original) return others;
+  return [original, ...others.filter(({ uri, bitrate }) => uri !== SOURCE && bitrate < original.bitrate)];
+}
+
 export class RenditionRule {
   /** Of the renditions, the richest first. */
   #index = 0;

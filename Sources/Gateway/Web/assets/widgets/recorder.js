@@ -4,6 +4,13 @@ import { follow, formatDuration, h, icon, setText } from "../dom.js";
 
 /** @typedef {import("../room.js").Room} Room */
 
+/** What a host is told of an end that nobody asked for, by its reason. @type {Record<string, string>} */
+const FAILURES = {
+  "disk-full": "The recording has ended: the server's disk is full. What was recorded is kept.",
+  storage: "The recording has ended: the server's disk takes nothing more. What was recorded is kept.",
+  failed: "The recording has ended: the server failed to go on with it. What was recorded is kept.",
+};
+
 /** The host's button that records what viewers get. */
 export const recorder = {
   name: "recorder",
@@ -48,7 +55,18 @@ export const recorder = {
   },
 };
 
-/** Tells everybody on stage once that they are being recorded, and when that ends; the title has a mark meanwhile. */
+/** Says why the latest recording ended, where that was none of the host's doing. @param {Room} room */
+async function tellFailure(room) {
+  const all = (await room.api.recordings().catch(() => null))?.recordings ?? [];
+  const latest = all.filter(({ kind }) => kind !== "clip").at(-1);
+  const words = FAILURES[latest?.endReason ?? ""];
+  if (words) room.say(words);
+}
+
+/**
+ * Tells everybody on stage once that they are being recorded, and when that ends, and the host why, where it ended by
+ * itself; the title has a mark meanwhile.
+ */
 export const recordingNews = {
   name: "recording-news",
   layer: /** @type {const} */ ("float"),
@@ -61,6 +79,7 @@ export const recordingNews = {
       const isOn = room.isRecording;
       if (isOn && !wasOn && !room.isHost) room.say("This stream is being recorded.");
       if (!isOn && wasOn && !room.isHost) room.say("It is not recorded any more.");
+      if (!isOn && wasOn && room.isHost) tellFailure(room);
       wasOn = isOn;
     });
   },

@@ -1,0 +1,2 @@
+/* Where zlib is comes from pkg-config. */
+#include <zlib.h>

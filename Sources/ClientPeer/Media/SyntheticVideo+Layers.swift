@@ -1,0 +1,70 @@
+import Wire
+
+/// Pictures of VP9 in several spatial layers.
+///
+/// - Source: RFC 9628 §4.2, §4.2.1.
+extension SyntheticVideo.Settings {
+    /// Of a spatial layer, in pixels.
+    package func size(ofLayer layer: Int) -> VideoResolution {
+        let shift = max(spatialLayers - 1 - layer, 0)
+        return VideoResolution(width: width >> shift, height: height >> shift)
+    }
+
+    /// Of all bits, those of one spatial layer: each takes three times as many as the one below.
+    fileprivate func share(_ size: Int, ofLayer layer: Int) -> Int {
+        var (weight, sum) = (1, 0)
+        var own = 1
+        for index in 0..<spatialLayers {
+            if index == layer { own = weight }
+            sum += weight
+            weight *= 3
+        }
+        return size * own / sum
+    }
+}
+
+extension SyntheticVideo {
+    /// All layers of the picture that is being made, the smallest first.
+    func layeredPackets(size: Int, isKeyFrame: Bool, stamp: UInt64) -> [Packet] {
+        var packets: [Packet] = []
+        for layer in 0..<settings.spatialLayers {
+            let size = settings.share(size, ofLayer: layer)
+            let count = max((size + settings.maximumPayload - 1) / settings.maximumPayload, 1)
+            for index in 0..<count {
+                var payload = descriptor(
+                    ofLayer: layer, isKeyFrame: isKeyFrame, isFirst: index == 0, isLast: index == count - 1)
+                // A key frame's header with its sync code, or the beginning of another one.
+                if index == 0 { payload += isKeyFrame ? [0x82, 0x49, 0x83, 0x42] : [0x86] }
+                payload.append(bigEndian: stamp)
+                payload.append(bigEndian: frameNumber)
+                payload.append(bigEndian: UInt16(truncatingIfNeeded: index))
+                let length = max(size / count, payload.count)
+                payload += repeatElement(UInt8(layer), count: length - payload.count)
+                packets.append(
+                    Packet(
+                        payload: payload, marker: layer == settings.spatialLayers - 1 && index == count - 1,
+                        isKeyFrame: isKeyFrame, timestamp: timestamp))
+            }
+        }
+        return packets
+    }
+
+    private func descriptor(ofLayer layer: Int, isKeyFrame: Bool, isFirst: Bool, isLast: Bool) -> [UInt8] {
+        let tellsSizes = isKeyFrame && isFirst && layer == 0
+        // I, P, L, B, E and V; picture id; SID and D; TL0PICIDX.
+        var bytes: [UInt8] = [
+            0xA0 | (isKeyFrame ? 0 : 0x40) | (isFirst ? 0x08 : 0) | (isLast ? 0x04 : 0)
+                | (tellsSizes ? 0x02 : 0)
+        ]
+        bytes.append(bigEndian: pictureID | 0x8000)
+        bytes += [UInt8(layer) << 1 | (isKeyFrame && layer > 0 ? 1 : 0), lowestIndex]
+        guard tellsSizes else { return bytes }
+        bytes.append(UInt8(settings.spatialLayers - 1) << 5 | 0x10)
+        for layer in 0..<settings.spatialLayers {
+            let size = settings.size(ofLayer: layer)
+            bytes.append(bigEndian: UInt16(truncatingIfNeeded: size.width))
+            bytes.append(bigEndian: UInt16(truncatingIfNeeded: size.height))
+        }
+        return bytes
+    }
+}

@@ -1,0 +1,109 @@
+"""A picture in several sizes within one encoding (VP9 with spatial layers), of which each viewer gets as many as it wants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from drivers import Browser, Page, wait_until
+from media import check_no_complaints, received, wait_for_frames, wait_for_state, watch
+from server import Server
+
+#: As a page of another maker does: one encoding of a moving picture, in a mode with spatial layers.
+PUBLISH = """async (path, token, scalabilityMode, [width, height]) => {
+    const peer = globalThis.peer = new RTCPeerConnection({bundlePolicy: 'max-bundle'});
+    const canvas = document.createElement('canvas');
+    [canvas.width, canvas.height] = [width, height];
+    const paint = canvas.getContext('2d');
+    let count = 0;
+    globalThis.timer = setInterval(() => {
+        paint.fillStyle = `hsl(${count++ * 3 % 360} 70% 50%)`;
+        paint.fillRect(count * 7 % width, count * 3 % height, 80, 80);
+    }, 66);
+    const audio = new AudioContext(), tone = audio.createOscillator(), output = audio.createMediaStreamDestination();
+    tone.connect(output);
+    tone.start();
+    audio.resume();
+    peer.addTransceiver(output.stream.getAudioTracks()[0], {direction: 'sendonly'});
+    const video = peer.addTransceiver(canvas.captureStream(15).getVideoTracks()[0], {
+        direction: 'sendonly', sendEncodings: [{maxBitrate: 1_500_000, scalabilityMode}]});
+    video.setCodecPreferences(RTCRtpSender.getCapabilities('video').codecs.filter(({mimeType}) =>
+        ['video/vp9', 'video/rtx'].includes(mimeType.toLowerCase())));
+    await peer.setLocalDescription();
+    const answer = await fetch(path, {
+        method: 'POST', body: peer.localDescription.sdp,
+        headers: {'Content-Type': 'application/sdp', Authorization: `Bearer ${token}`},
+    });
+    if (answer.status !== 201) throw new Error(`${answer.status} ${await answer.text()}`);
+    await peer.setRemoteDescription({type: 'answer', sdp: await answer.text()});
+}"""
+
+#: What the publisher's browser says of its picture.
+SENT = """async () => {
+    for (const entry of (await peer.getStats()).values()) {
+        if (entry.type === 'outbound-rtp' && entry.kind === 'video') {
+            const {scalabilityMode, frameHeight, keyFramesEncoded, framesSent, targetBitrate} = entry;
+            return {scalabilityMode, frameHeight, keyFramesEncoded, framesSent, targetBitrate};
+        }
+    }
+}"""
+
+HEIGHT = "() => document.getElementById('video').videoHeight"
+
+
+def prefer(page: Page, preferences: dict[str, Any]) -> None:
+    whole = {"maxHeight": None, "pin": None, **preferences}
+    page.evaluate("wanted => rostrum.connection.session.prefer(wanted)", whole)
+
+
+def wait_for_height(page: Page, height: int, seconds: float = 10) -> None:
+    """Waits until the picture that is shown has this height, and the server tells of the same."""
+    told: dict[str, Any] = {}
+
+    def is_told() -> bool:
+        nonlocal told
+        told = page.evaluate("() => rostrum.connection.session.quality()")
+        served = [picture["served"] and picture["served"]["height"] for picture in told["pictures"]]
+        return page.evaluate(HEIGHT) == height and served == [height]
+    try:
+        wait_until(is_told, seconds, f"a picture of {height} lines is served and seen")
+    except TimeoutError as error:
+        raise TimeoutError(f"{error}: {page.evaluate(HEIGHT)} are seen, and served is {told}") from None
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize(("mode", "size", "heights"), [
+    ("L3T3_KEY", (960, 544), [136, 272, 544]), ("L2T1", (640, 360), [180, 360])])
+def test_a_viewer_gets_as_many_as_it_wants(
+    chromium: Browser, server: Server, stream: str, mode: str, size: tuple[int, int], heights: list[int]
+) -> None:
+    with chromium.open(server.origin + "/healthz") as host, watch(chromium, server, stream) as viewer, watch(
+        chromium, server, stream
+    ) as other:
+        host.evaluate(PUBLISH, f"/whip/{stream}", server.token(stream, "host", "Ann"), mode, size)
+        for page in (viewer, other):
+            wait_for_state(page, "live")
+            # A browser sends the larger layers once it estimates that its link has room for them.
+            wait_until(lambda page=page: page.evaluate(HEIGHT) == heights[-1], 60, "the picture has its full size")
+        sent = host.evaluate(SENT)
+        assert sent["scalabilityMode"] == mode
+        wait_for_height(viewer, heights[-1])
+        # Down with the next picture, and up with a key frame.
+        for height, preferences in [
+            (heights[-2], {"maxHeight": heights[-1] - 1}), (heights[0], {"pin": "low"}),
+            (heights[-1], {}), (heights[0], {"maxHeight": 1}), (heights[-2], {"maxHeight": heights[-2]}),
+            (heights[-1], {}),
+        ]:
+            before = viewer.evaluate(HEIGHT), received(viewer), received(other)
+            prefer(viewer, preferences)
+            wait_for_height(viewer, height)
+            after = wait_for_frames(viewer, 30)
+            # A key frame takes the publisher's link longer than another picture: all see that, who asked for it or not.
+            assert after.freezes - before[1].freezes <= received(other).freezes - before[2].freezes, (
+                f"{preferences}: {before} {after}")
+            if height > before[0]:
+                assert after.key_frames > before[1].key_frames, f"{preferences}: {before} {after}"
+            # Who wants nothing else gets it all.
+            assert other.evaluate(HEIGHT) == heights[-1]
+        check_no_complaints(viewer, other)
