@@ -19,7 +19,9 @@ EDGE = """selector => {
     [canvas.width, canvas.height] = [32, 32];
     const context = canvas.getContext('2d');
     context.drawImage(video, 0, 0, 32, 32);
-    return [...context.getImageData(1, 16, 1, 1).data.slice(0, 3)];
+    // Of a video whose size is known before its first picture nothing is drawn.
+    const [red, green, blue, alpha] = context.getImageData(1, 16, 1, 1).data;
+    return alpha ? [red, green, blue] : null;
 }"""
 
 

@@ -236,7 +236,8 @@ def test_a_slow_link_gets_a_smaller_picture(
                 wait_until(lambda: page.evaluate(HEIGHT) == 720, 60, "the publisher's picture comes")
                 path.down.capacity = 300_000
                 wait_until(lambda: 0 < page.evaluate(HEIGHT) <= 360, 60, "a smaller picture comes")
-                assert renditions(rtmp_server) == 1
+                # One that a busy machine ended is made again.
+                wait_until(lambda: renditions(rtmp_server) == 1, 20, lambda: f"one makes it: {rtmp_server.metrics()}")
                 path.down.capacity = None
                 wait_until(lambda: page.evaluate(HEIGHT) == 720, 60, "the publisher's picture comes again")
     finally:
