@@ -67,6 +67,11 @@ extension [UInt8] {
             for index in bytes.indices { output.append(bytes[index]) }
         }
     }
+
+    /// Appends one byte several times, for the same reason not one by one.
+    package mutating func append(repeating byte: UInt8, count: Int) {
+        append(addingCapacity: count) { $0.append(repeating: byte, count: count) }
+    }
 }
 
 extension MutableSpan where Element == UInt8 {

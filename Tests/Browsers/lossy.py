@@ -46,6 +46,24 @@ QUEUE = 0.3
 SO_TIMESTAMPNS = 35
 
 
+def stamp_arrivals(end: socket.socket) -> None:
+    """Has the kernel note when each datagram comes, for `receive`.
+
+    It begins some time after the first socket asked for it, and until then tells when a datagram is read.
+    """
+    end.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        probe.settimeout(2)
+        probe.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        while True:
+            probe.sendto(b"?", probe.getsockname())
+            sent = time.monotonic()
+            time.sleep(0.005)
+            if receive(probe)[2] < sent + 0.0025:
+                return
+
+
 def receive(end: socket.socket) -> tuple[bytes, Any, float]:
     """A datagram, from whom, and when it came, as `time.monotonic` tells it.
 
@@ -176,7 +194,7 @@ class LossyPath:
 
     def _socket(self, kind: socket.SocketKind) -> socket.socket:
         end = socket.socket(socket.AF_INET, kind)
-        end.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        stamp_arrivals(end)
         # Firefox has no way to the loopback address; what comes to another one is answered from there.
         end.bind(("0.0.0.0", 0))
         self._ends.append(end)

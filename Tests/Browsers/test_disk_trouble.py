@@ -123,9 +123,10 @@ def test_it_takes_nothing_more(
         status, _, body = keeper.request("GET", "/readyz")
         assert status == 503 and WORDS[kind] in body.decode().lower(), body
         assert keeper.metrics()["rostrum_store_failing"] == 1
-        log = keeper.log.read_text()
         for event in ("store.unavailable", "recording.failed"):
-            line = next(line for line in log.splitlines() if event in line)
+            line = wait_until(
+                lambda: next((line for line in keeper.log.read_text().splitlines() if event in line), None), 10,
+                f"the log has {event}")
             assert WORDS[kind] in line.lower() or kind == "full" and "No space left" in line, line
         # Who watches goes on, and who comes is let in.
         for viewer in (player, aiortc.play(keeper, "talk")):

@@ -9,7 +9,7 @@ import pytest
 
 from drivers import Browser, Page
 from drivers.patience import patient
-from lossy import SO_TIMESTAMPNS, Link, receive
+from lossy import Link, receive, stamp_arrivals
 from server import Server
 
 BUTTONS = """() => {
@@ -104,7 +104,7 @@ def test_a_slow_link_loses_nothing_because_it_is_read_late() -> None:
     ):
         end.bind(("127.0.0.1", 0))
         end.settimeout(patient(2))
-        end.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        stamp_arrivals(end)
         sender.connect(end.getsockname())
         onward.connect(sender.getsockname())
         # No more than the link takes, and more than its queue holds.

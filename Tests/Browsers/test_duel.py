@@ -76,7 +76,7 @@ def test_two_studios_meet_in_a_duel(chromium: Browser, firefox: Browser, own_ser
     for page in viewers.values():
         page.evaluate(NOTE_START)
     # To be answered within ten seconds.
-    invite(ann, "bob", 60)
+    invite(ann, "bob", 30)
     bob.wait_for("() => document.querySelector('dialog[data-name=duel-invitation]')?.checkVisibility()", what="Bob is asked")
     assert "Answer within" in bob.text(".duel-left")
     bob.screenshot(logs / "duel-invitation.png")
@@ -87,7 +87,7 @@ def test_two_studios_meet_in_a_duel(chromium: Browser, firefox: Browser, own_ser
     # One machine, one clock; how far apart is for the report, as a busy machine may draw late.
     starts = [page.evaluate("() => globalThis.duelStarted") for page in viewers.values()]
     print(f"the two audiences saw the start {abs(starts[0] - starts[1])} ms apart")
-    # Hearts of one audience, and a gift to the other: what comes within the minute counts.
+    # Hearts of one audience, and a gift to the other: what comes within its time counts.
     write(viewers["ann"], "Go!", "Vera")
     for _ in range(5):
         viewers["ann"].click(".reaction")

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 import json
+from pathlib import Path
 import re
 
 import pytest
 
-from drivers import DESKTOP, PHONE, Browser, Page
+from conftest import run_browser
+from drivers import DESKTOP, PHONE, Browser, DesktopChromium, Page
 from drivers.patience import patient
 from media import check_no_complaints, end_stream, go_live, wait_for_frames, wait_for_sound, wait_for_state, watch
 from server import Server
 from test_pages import assert_fits
+
+
+@pytest.fixture(scope="module")
+def chromium(logs: Path) -> Iterator[Browser]:
+    """The main story is seen in what people have, windows and all."""
+    yield from run_browser(DesktopChromium, logs)
 
 
 def enter(

@@ -35,7 +35,7 @@ package struct SyntheticAudio {
         bytes += lengths
         bytes += Self.silence
         stampOffset = bytes.count
-        bytes += repeatElement(0, count: max(wanted - bytes.count, MediaStamp.length))
+        bytes.append(repeating: 0, count: max(wanted - bytes.count, MediaStamp.length))
         payload = bytes
     }
 

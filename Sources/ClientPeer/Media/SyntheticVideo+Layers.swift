@@ -39,7 +39,7 @@ extension SyntheticVideo {
                 payload.append(bigEndian: frameNumber)
                 payload.append(bigEndian: UInt16(truncatingIfNeeded: index))
                 let length = max(size / count, payload.count)
-                payload += repeatElement(UInt8(layer), count: length - payload.count)
+                payload.append(repeating: UInt8(layer), count: length - payload.count)
                 packets.append(
                     Packet(
                         payload: payload, marker: layer == settings.spatialLayers - 1 && index == count - 1,

@@ -125,7 +125,8 @@ package struct SyntheticVideo {
             payload.append(bigEndian: UInt16(truncatingIfNeeded: index))
             // As libwebrtc splits a frame: what does not divide goes to the last packets, a byte each.
             let length = max(size / count + (index >= count - size % count ? 1 : 0), payload.count)
-            payload += repeatElement(UInt8(truncatingIfNeeded: frameNumber), count: length - payload.count)
+            payload.append(
+                repeating: UInt8(truncatingIfNeeded: frameNumber), count: length - payload.count)
             return Packet(
                 payload: payload, marker: index == count - 1, isKeyFrame: isKeyFrame, timestamp: timestamp)
         }

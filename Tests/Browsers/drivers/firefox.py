@@ -32,6 +32,10 @@ PREFERENCES: dict[str, bool | int | str] = {
     "widget.windows.window_occlusion_tracking.enabled": False,
     # Without a graphics card drawing costs more than all else, and no picture here comes more often.
     "layout.frame_rate": 30,
+    # A process for each window costs as much as all that its page does at first: pages share one, as tabs of a site do.
+    "fission.autostart": False,
+    "dom.ipc.processCount": 1,
+    "dom.ipc.processPrelaunch.enabled": False,
     # No calls home, no first-run pages.
     "app.normandy.enabled": False,
     "app.update.enabled": False,
