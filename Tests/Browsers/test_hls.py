@@ -50,7 +50,7 @@ PLAY = """async base => {
         });
     };
     let playlist = await text('media.m3u8');
-    let initialization = '', named = '';
+    let initialization = '', named = '', unhinted = 0;
     const seen = new Set();
     while (seen.size < 10) {
         for (const [, tag, name] of playlist.matchAll(/EXT-X-(MAP|PART):[^\\n]*URI="([^"]*)"/g)) {
@@ -62,7 +62,13 @@ PLAY = """async base => {
         }
         // What is hinted at blocks until it is there.
         const hinted = playlist.match(/PRELOAD-HINT:TYPE=PART,URI="([^"]*-p(\\d+)-(\\d+)[^"]*)"/);
-        if (!hinted) throw new Error(`no part is hinted at: ${playlist}`);
+        if (!hinted) {
+            // An encode that a busy machine leaves behind begins anew, and hints at nothing before its first part is there.
+            if (playlist.includes('ENDLIST') || ++unhinted > 100) throw new Error(`no part is hinted at: ${playlist}`);
+            await new Promise(done => setTimeout(done, 100));
+            playlist = await text('media.m3u8');
+            continue;
+        }
         const [, hint, segment, part] = hinted;
         if (!seen.has(hint)) await append(hint);
         seen.add(hint);
