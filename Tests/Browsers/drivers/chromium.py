@@ -53,6 +53,8 @@ class Chromium(Browser):
 
     name = "chromium"
     program = "chromium-headless-shell"
+    #: It asks nobody, and tells a page that looks first that it would: what is not named here is refused then.
+    grants = ["audioCapture", "clipboardSanitizedWrite", "displayCapture", "videoCapture", "wakeLockScreen"]
 
     def __init__(self, logs: Path, flags: list[str] | None = None) -> None:
         super().__init__()
@@ -66,6 +68,8 @@ class Chromium(Browser):
         self._process = Process(command, logs / "chromium.log", r"DevTools listening on (ws://\S+)", 30)
         self._sessions: dict[str, ChromiumPage] = {}
         self._connection = Connection(self._process.ready[1], self._on_event)
+        if self.grants:
+            self._connection.command("Browser.grantPermissions", {"permissions": self.grants})
 
     @property
     def pid(self) -> int:
@@ -98,6 +102,7 @@ class DesktopChromium(Chromium):
     """What people have, with its windows, which nobody sees here."""
 
     program = "chromium"
+    grants = []
 
 
 class ChromiumPage(Page):
