@@ -53,7 +53,7 @@ class Chromium(Browser):
 
     name = "chromium"
     program = "chromium-headless-shell"
-    #: It asks nobody, and tells a page that looks first that it would: what is not named here is refused then.
+    #: Without these it tells pages that nothing is permitted, although the flags permit the camera. It refuses all others.
     grants = ["audioCapture", "clipboardSanitizedWrite", "displayCapture", "videoCapture", "wakeLockScreen"]
 
     def __init__(self, logs: Path, flags: list[str] | None = None) -> None:
@@ -99,7 +99,7 @@ class Chromium(Browser):
 
 
 class DesktopChromium(Chromium):
-    """What people have, with its windows, which nobody sees here."""
+    """The Chromium that people have: it makes windows around pages, too."""
 
     program = "chromium"
     grants = []
