@@ -47,9 +47,18 @@ PLAY = """async ([address, times]) => {
     source.endOfStream();
     const clock = CLOCK;
     const shown = [];
+    // A seek has ended when its picture is there, which may be some time before it is shown.
+    const isShown = time => new Promise(done => {
+        const look = (_, {mediaTime}) => {
+            if (Math.abs(mediaTime - time) < 0.2) done();
+            else video.requestVideoFrameCallback(look);
+        };
+        video.requestVideoFrameCallback(look);
+    });
     for (const time of times) {
+        const picture = isShown(time);
         video.currentTime = time;
-        await new Promise(done => video.addEventListener('seeked', done, {once: true}));
+        await picture;
         shown.push(clock('#recorded'));
     }
     video.currentTime = 0;
