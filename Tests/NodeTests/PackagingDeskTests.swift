@@ -6,6 +6,7 @@ import Recordings
 import Stage
 import TestSupport
 import Testing
+import Wire
 
 @testable import Node
 @testable import Transcoder
@@ -245,6 +246,57 @@ private struct NoTaps: ProgrammeTaps {
         #expect(await desk.counters.active == 1)
         await advance(isOff: true)
         #expect(await answer.value == nil)
+        await desk.stop()
+        transcoder.stop()
+    }
+
+    /// A still picture in H.264 stands in for an encoder that is away, and is there for a moment after it came back.
+    @Test func `offer pictures as they are of a publisher who has just come back`() async throws {
+        let original = Packaging.Key(stream: show, rendition: .original)
+        let publisher = try #require(SessionID(String(repeating: "1", count: 32)))
+        let names = HLSNames(media: "media.m3u8", window: "dvr.m3u8")
+        let picture = ProgrammeSource(session: publisher, mid: "1", worker: 0)
+        let programme = RecordingDesk.Programme(video: picture, audio: nil)
+        func encode(_ codecs: String) async {
+            await desk.take(
+                .report(
+                    original, 1,
+                    .began(
+                        PackagingReport.Beginning(
+                            initialization: [1], codecs: codecs,
+                            resolution: VideoResolution(width: 640, height: 360), framesPerSecond: nil))))
+        }
+        try await desk.begin(original, nil)
+        await encode("avc1.42e01f,mp4a.40.2")
+        await desk.update(show, to: programme)
+        #expect(try await desk.originalPlaylist(of: show, names) == nil)
+        #expect(await desk.mayPassOriginal(of: show))
+        await encode("hvc1.1.6.L93.B0,mp4a.40.2")
+        let offered = try await desk.originalPlaylist(of: show, names)
+        #expect(offered?.contains("hvc1") == true)
+        // Their own pictures end, which is found out in time, and are to be had again.
+        await encode("avc1.42e01f,mp4a.40.2")
+        pass(OriginalRefusals.settlingTime)
+        await desk.renewOriginal(of: show, from: publisher)
+        #expect(try await desk.originalPlaylist(of: show, names) == nil)
+        #expect(await desk.mayPassOriginal(of: show))
+        pass(OriginalRefusals.settlingTime)
+        // Another session's pictures are not those of the programme.
+        await desk.renewOriginal(of: show, from: try #require(SessionID(String(repeating: "2", count: 32))))
+        #expect(try await desk.originalPlaylist(of: show, names) == nil)
+        #expect(await !desk.mayPassOriginal(of: show))
+        // Nobody watches any more.
+        #expect(await desk.counters.active == 0)
+        await desk.update(show, to: programme)
+        #expect(await !desk.mayPassOriginal(of: show))
+        await desk.renewOriginal(of: show, from: publisher)
+        #expect(await desk.mayPassOriginal(of: show))
+        pass(OriginalRefusals.settlingTime)
+        await desk.refuseOriginal(original)
+        #expect(await !desk.mayPassOriginal(of: show))
+        // Another programme lifts it, also where nobody watches.
+        await desk.update(show, to: RecordingDesk.Programme(video: nil, audio: picture))
+        #expect(await desk.mayPassOriginal(of: show))
         await desk.stop()
         transcoder.stop()
     }

@@ -23,8 +23,6 @@ package actor PackagingDesk {
     /// And for all.
     private static let totalWaiterLimit = 16_000
     private static let pause = Duration.seconds(1)
-    /// Nobody is offered pictures as they are for so long after they could not be passed on.
-    private static let refusalTime = Duration.seconds(600)
     /// What a time line begins with may have been captured so long before the packaging began.
     private static let past = Duration.seconds(10)
 
@@ -40,8 +38,7 @@ package actor PackagingDesk {
     nonisolated let atHand = PlaylistsAtHand()
     private(set) var active: [Packaging.Key: Packaging] = [:]
     private var programmes: [StreamID: RecordingDesk.Programme] = [:]
-    /// Streams whose pictures could not be passed on as they are, in another codec than H.264, and when that was.
-    private var refusals: [StreamID: MonotonicTime] = [:]
+    private var refusals = OriginalRefusals()
     /// What is 0 in the media times of a stream's renditions.
     private var origins: [StreamID: MonotonicTime] = [:]
     private var counted = Counters()
@@ -242,11 +239,11 @@ package actor PackagingDesk {
     }
 
     /// Whether a stream's pictures may be tried as they are, in another codec than H.264.
-    func mayPassOriginal(of stream: StreamID) -> Bool { refusals[stream] == nil }
+    func mayPassOriginal(of stream: StreamID) -> Bool { refusals.mayTry(stream) }
 
     /// They could not be passed on: what is made in their place is no use, but to who plays it already.
     func refuseOriginal(_ key: Packaging.Key) {
-        refusals[key.stream] = now().elapsed
+        guard refusals.refuse(key.stream, programmes[key.stream], at: now().elapsed) else { return }
         log.info("hls.not-passed", ["stream": key.stream])
         if active[key]?.isLoaded == false { end(key) }
     }
@@ -276,9 +273,10 @@ package actor PackagingDesk {
 
     /// Takes in what viewers get of a stream now; nil for nothing.
     func update(_ stream: StreamID, to programme: RecordingDesk.Programme?) {
+        refusals.update(stream, to: programme)
         guard origins[stream] != nil, programmes[stream] != programme else { return }
         programmes[stream] = programme
-        refusals[stream] = nil
+        refusals.expect(stream, at: now().elapsed)
         for rendition in PackagedRendition.allCases {
             connect(Packaging.Key(stream: stream, rendition: rendition))
         }
@@ -288,8 +286,10 @@ package actor PackagingDesk {
     ///
     /// Where they were tapped before that, HLS has what viewers get; of another publisher's pictures nothing changes.
     func renewOriginal(of stream: StreamID, from session: SessionID) {
-        guard programmes[stream]?.video?.session == session else { return }
+        let publisher = programmes[stream]?.video?.session ?? refusals.publisher(of: stream)
+        guard publisher == session else { return }
         let key = Packaging.Key(stream: stream, rendition: .original)
+        refusals.expect(stream, at: now().elapsed)
         active[key]?.inputs.disconnectVideo()
         connect(key)
     }
@@ -305,7 +305,7 @@ package actor PackagingDesk {
     ) {
         let time = now().elapsed
         shelf?.advance(at: time)
-        refusals = refusals.filter { time < $0.value + Self.refusalTime }
+        refusals.advance(at: time)
         forgetOldest()
         for key in active.keys where atHand.takeAsked(key) { active[key]?.lastRequest = time }
         for (key, packaging) in active {
@@ -400,7 +400,8 @@ package actor PackagingDesk {
         }
     }
 
-    private func take(_ event: Event) {
+    /// Acts on what the transcoder says, or a tap.
+    func take(_ event: Event) {
         switch event {
         case .report(let key, let job, let report): take(report, of: job, in: key)
         case .over(let key, let job): lose(job, of: key)
