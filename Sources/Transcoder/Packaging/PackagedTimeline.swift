@@ -10,8 +10,8 @@ final class PackagedTimeline {
     private let timing: PackagingTiming
     private let encoder: H264Encoder
     private let writer: SegmentWriter
-    /// Pictures so far.
-    private var pictures = 0
+    /// Turns of the clock of pictures so far.
+    private var turns = 0
     /// When the first picture of the part was.
     private var partCaptured: MonotonicTime
     private var startsSegment = true
@@ -41,22 +41,26 @@ final class PackagedTimeline {
         guard abs(expected - Double(picture.height)) <= max(Double(picture.height) * Self.tolerance, 2) else {
             return false
         }
-        let isAtEdge = startsSegment && pictures.isMultiple(of: timing.framesPerPart)
+        let isAtEdge = startsSegment && turns.isMultiple(of: timing.framesPerPart)
         return !isAtEdge || picture.width <= encoder.width + 16
     }
 
-    func append(_ picture: Picture, captured: MonotonicTime) throws {
-        let beginsPart = pictures.isMultiple(of: timing.framesPerPart)
-        if beginsPart { partCaptured = captured }
+    /// Encodes a picture, and has it last for some turns of the clock of pictures, at most for the rest of its part.
+    /// - Returns: for how many it does.
+    func append(_ picture: Picture, captured: MonotonicTime, turns wanted: Int) throws -> Int {
+        let ofPart = turns % timing.framesPerPart
+        if ofPart == 0 { partCaptured = captured }
         let fitting = try picture.scaled(width: encoder.width, height: encoder.height)
-        let frame = try encoder.encode(fitting, isKeyFrame: beginsPart && startsSegment)
+        let frame = try encoder.encode(fitting, isKeyFrame: ofPart == 0 && startsSegment)
         guard let frame else { throw CodecError.failed }
+        let lasting = min(max(wanted, 1), timing.framesPerPart - ofPart)
         let rate = Int64(PackagingTiming.framesPerSecond)
-        let time = Int64(pictures) * 1_000_000 / rate
-        pictures += 1
-        let end = Int64(pictures) * 1_000_000 / rate
+        let time = Int64(turns) * 1_000_000 / rate
+        turns += lasting
+        let end = Int64(turns) * 1_000_000 / rate
         try writer.write(frame.bytes, at: time, duration: end - time, isKeyFrame: frame.isKeyFrame)
-        if pictures.isMultiple(of: timing.framesPerPart) { try endPart(at: end) }
+        if turns.isMultiple(of: timing.framesPerPart) { try endPart(at: end) }
+        return lasting
     }
 
     /// - Parameter tick: when the first of it is heard.

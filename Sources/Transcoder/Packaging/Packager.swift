@@ -28,6 +28,8 @@ final class Packager {
     static let originalWait = PackagedVideo.keyFramePatience + .seconds(1)
     /// Who falls behind by more begins anew.
     private static let latenessLimit = Duration.seconds(1)
+    /// Encoding leaves out one turn more for each of these that it is behind, so that it does not come so far.
+    private static let turnsBehind = PackagingTiming.framesPerSecond / 5
     /// Frames that may be decoded for one that is shown.
     private static let decodedFrames = 8
     /// How long after its capture something is shown while pictures are passed on: nearly all sound has come by then.
@@ -53,6 +55,8 @@ final class Packager {
     private var delay = PlayoutDelay()
     private var videoClock: FrameClock
     private var audioClock: FrameClock
+    /// Turns to come for which the picture before lasts.
+    private var coveredTurns = 0
     private var picture: Picture?
     private var timeline: Timeline?
     private var reports: [PackagingReport] = []
@@ -151,15 +155,28 @@ final class Packager {
                 // An encoder's next key frame may be two seconds away.
                 waitingSince = now + .seconds(1)
             }
-            timeline = nil
+            (timeline, coveredTurns) = (nil, 0)
             (videoClock, audioClock) = Self.clocks(from: now)
         }
         video?.advance(to: now)
         pass(at: now)
         while let tick = audioClock.takeDue(at: now, patience: Self.latenessLimit) { sound(at: tick, now) }
-        while let tick = videoClock.takeDue(at: now, patience: Self.latenessLimit) { show(at: tick) }
+        let turns = 1 + turns(since: videoClock.next, now) / Self.turnsBehind
+        while let tick = videoClock.takeDue(at: now, patience: Self.latenessLimit) {
+            guard coveredTurns == 0 else {
+                coveredTurns -= 1
+                continue
+            }
+            // None lasts into what is to come: its sound is not there.
+            show(at: tick, min(turns, 1 + self.turns(since: tick, now)))
+        }
         defer { reports = [] }
         return reports
+    }
+
+    /// How many pictures later it is now.
+    private func turns(since tick: MonotonicTime, _ now: MonotonicTime) -> Int {
+        max(Int((now - tick).wholeNanoseconds / videoClock.interval.wholeNanoseconds), 0)
     }
 
     private func sound(at tick: MonotonicTime, _ now: MonotonicTime) {
@@ -243,7 +260,8 @@ final class Packager {
 
     // MARK: Pictures that are encoded
 
-    private func show(at tick: MonotonicTime) {
+    /// - Parameter turns: how long the picture lasts.
+    private func show(at tick: MonotonicTime, _ turns: Int) {
         if case .passed = timeline { return }
         guard request.rendition != .sound else { return }
         video?.frames?.allow(Self.decodedFrames)
@@ -258,7 +276,8 @@ final class Packager {
             if case .encoded(let timeline) = timeline, timeline.takes(picture) { current = timeline }
             let encoded = try current ?? PackagedTimeline(picture, from: tick, request)
             timeline = .encoded(encoded)
-            try encoded.append(picture, captured: tick - delay.current)
+            coveredTurns =
+                try encoded.append(picture, captured: tick - delay.current, turns: turns) - 1
         }
     }
 

@@ -156,10 +156,23 @@ import Wire
             if index % 15 != 0 { #expect(timeline.takes(try Self.picture(640, 360))) }
             #expect(timeline.takes(try Self.picture(160, 90)))
             #expect(!timeline.takes(try Self.picture(180, 320)))
-            try timeline.append(try Self.picture(320, 180), captured: Self.start)
+            let turns = try timeline.append(try Self.picture(320, 180), captured: Self.start, turns: 1)
+            #expect(turns == 1)
         }
         #expect(!timeline.takes(try Self.picture(640, 360)))
         #expect(timeline.takes(try Self.picture(320, 180)))
+    }
+
+    @Test func `ends each part in time, whatever its pictures last`() throws {
+        let timeline = try PackagedTimeline(
+            try Self.picture(320, 180), from: Self.start, PackagingRequest())
+        let turns = try [6, 6, 6, 0, 20].map {
+            try timeline.append(try Self.picture(320, 180), captured: Self.start, turns: $0)
+        }
+        #expect(turns == [6, 6, 3, 1, 14])
+        let parts = timeline.takeReports().compactMap { if case .part(let part) = $0 { part } else { nil } }
+        #expect(parts.map(\.milliseconds) == [500, 500])
+        #expect(parts.map(\.endsSegment) == [false, true])
     }
 }
 
@@ -186,6 +199,40 @@ import Wire
         #expect((138...142).contains(reported.count { $0.kind == .sound }))
         packager.reportsSamples = false
         #expect(samples(250..<300).isEmpty)
+    }
+
+    /// Players would see a picture for a moment only, each time.
+    @Test(arguments: [50, 80, 120])
+    func `become fewer pictures where encoding each takes too long, and begin nothing anew`(cost: Int) {
+        let start = MonotonicTime(nanoseconds: 1_000_000_000)
+        let packager = Packager(
+            at: start,
+            codecs: Packager.Codecs(makePictureDecoder: { _, _ in nil }, makeSoundDecoder: { _ in nil }))
+        packager.reportsSamples = true
+        var (time, longest) = (0, 0)
+        var reports: [PackagingReport] = []
+        while time < 30_000 {
+            let made = packager.advance(to: start + .milliseconds(Int64(time)))
+            let pictures = made.count {
+                if case .sample(let sample) = $0 { sample.kind != .sound } else { false }
+            }
+            longest = max(longest, pictures * cost)
+            time += max(pictures * cost, 10)
+            reports += made
+        }
+        #expect(reports.count { if case .began = $0 { true } else { false } } == 1)
+        let parts = reports.compactMap { if case .part(let part) = $0 { part } else { nil } }
+        // Nothing is shown at first, and the last part is not complete.
+        #expect(parts.count >= (30_000 - 2_500) / 500, "\(parts.count)")
+        #expect(parts.allSatisfy { $0.milliseconds == 500 })
+        #expect(longest < 1_000, "\(longest) ms")
+        let samples = reports.compactMap { if case .sample(let sample) = $0 { sample } else { nil } }
+        let pictures = samples.filter { $0.kind != .sound }
+        // Most of the time that there is is used.
+        #expect(pictures.count * cost > 20_000, "\(pictures.count)")
+        #expect(zip(pictures, pictures.dropFirst()).allSatisfy { $0.time < $1.time })
+        #expect(samples.count { $0.kind == .sound } > 46 * 27)
+        #expect(!packager.hasFailed)
     }
 }
 
