@@ -57,7 +57,7 @@ import CComposing
     }
 }
 
-/// Encodes stereo at 48 kHz as Opus, with a copy of each packet in the next for whoever loses one.
+/// Encodes stereo at 48 kHz as Opus.
 @safe package final class OpusEncoder {
     /// Samples of a channel in one packet: 20 ms.
     package static let frames = 960
@@ -66,15 +66,19 @@ import CComposing
     // Freed in `deinit`; the library keeps nothing of what it is given.
     private let handle: OpaquePointer
 
-    /// - Parameter bitrate: in bits a second.
-    package init(bitrate: Int) throws(CodecError) {
+    /// - Parameters:
+    ///   - bitrate: in bits a second.
+    ///   - hasRecovery: whether a copy of each packet is in the next, for whoever loses one. Only the modes for speech
+    ///     have that (RFC 6716 §2.1.7): it costs four times as much of a processor, and music suffers.
+    package init(bitrate: Int, hasRecovery: Bool = true) throws(CodecError) {
         var status: Int32 = 0
         guard
             let handle = unsafe opus_encoder_create(
                 48_000, Int32(OpusDecoder.channels), OPUS_APPLICATION_AUDIO, &status),
             status == OPUS_OK
         else { throw .unavailable }
-        guard unsafe ccomposing_opus_configure(handle, Int32(clamping: bitrate), 10, 5) == 0 else {
+        let recovery: Int32 = hasRecovery ? 1 : 0
+        guard unsafe ccomposing_opus_configure(handle, Int32(clamping: bitrate), recovery, 10, 5) == 0 else {
             unsafe opus_encoder_destroy(handle)
             throw .failed
         }

@@ -45,8 +45,9 @@ void ccomposing_vp8_close(struct ccomposing_vp8 *encoder);
 
 // Opus
 
-/// Sets up an encoder for live sound: bits a second, error correction for so many percent of loss.
-int ccomposing_opus_configure(OpusEncoder *encoder, int bitrate, int loss, int complexity);
+/// Sets up an encoder for live sound: bits a second, whether a packet has a copy of the one before, for so many percent
+/// of loss.
+int ccomposing_opus_configure(OpusEncoder *encoder, int bitrate, int recovery, int loss, int complexity);
 
 // Text
 

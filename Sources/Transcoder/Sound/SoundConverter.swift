@@ -40,7 +40,8 @@ final class SoundConverter {
     ///   - makeDecoder: of a configuration; what libraries do for it, or a test.
     init(seed: UInt64, makeDecoder: @escaping ([UInt8]) -> (any FrameDecoder)?) throws(CodecError) {
         self.makeDecoder = makeDecoder
-        encoder = try OpusEncoder(bitrate: Self.bitrate)
+        // An encoder's programme may be music; who takes RED gets copies of packets in that.
+        encoder = try OpusEncoder(bitrate: Self.bitrate, hasRecovery: false)
         packets = PacketMaker(seed: seed, kind: .audio)
     }
 

@@ -56,6 +56,22 @@ import Wire
         }
     }
 
+    /// As music (RFC 6716 §3.1, configurations 16 to 31): those that carry a copy of the packet before are for speech.
+    @Test func `encodes all of the sound`() throws {
+        func configurations(_ packets: [[UInt8]]) -> Set<UInt8> {
+            Set(packets.compactMap(\.first).map { $0 >> 3 })
+        }
+        let converter = try converter()
+        let made = try (0..<50).flatMap { converter.receive(frame($0 * 1_024 / 48)) }.map { packet in
+            let header = try RTPHeader(parsing: packet.bytes.span)
+            return Array(packet.bytes[header.payloadRange])
+        }
+        #expect(configurations(made).allSatisfy { (16...31).contains($0) }, "\(configurations(made))")
+        let (speech, tone) = (try OpusEncoder(bitrate: SoundConverter.bitrate), Tone())
+        let spoken = try (0..<50).map { _ in try speech.encode(Array(tone.decode([1]).prefix(1_920))) }
+        #expect(configurations(spoken).allSatisfy { $0 < 16 }, "\(configurations(spoken))")
+    }
+
     @Test func `begins anew behind a gap, and follows a clock that drifts`() throws {
         let converter = try converter()
         for index in 0..<20 { _ = converter.receive(frame(index * 1_024 / 48)) }
