@@ -149,6 +149,11 @@ int64_t csandbox_send(int descriptor, const void *bytes, size_t count) {
     return sent < 0 ? -errno : sent;
 }
 
+int64_t csandbox_send_at_once(int descriptor, const void *bytes, size_t count) {
+    ssize_t sent = send(descriptor, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT);
+    return sent < 0 ? -errno : sent;
+}
+
 int csandbox_wait(int descriptor, int milliseconds) {
     struct pollfd entry = {.fd = descriptor, .events = POLLIN};
     int ready = poll(&entry, 1, milliseconds);

@@ -39,6 +39,8 @@ int64_t csandbox_thread_cpu_nanoseconds(pid_t process, pid_t thread);
 int64_t csandbox_read(int descriptor, void *bytes, size_t count);
 int64_t csandbox_receive(int descriptor, void *bytes, size_t count);
 int64_t csandbox_send(int descriptor, const void *bytes, size_t count);
+/// Waits for nothing: -EAGAIN where there is no room.
+int64_t csandbox_send_at_once(int descriptor, const void *bytes, size_t count);
 /// Waits at most `milliseconds` for a message; 1 if there is one.
 int csandbox_wait(int descriptor, int milliseconds);
 /// Waits at most `milliseconds` for either of two descriptors; one below 0 is left out.

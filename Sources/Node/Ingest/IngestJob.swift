@@ -89,12 +89,14 @@ final class IngestJob {
     }
 
     /// Feeds a packet; nothing without a job.
-    /// - Parameter payload: of the packet, which is without it.
-    func feed(_ packet: InputPacket, payload: Span<UInt8>) {
+    /// - Parameters:
+    ///   - payload: of the packet, which is without it.
+    ///   - atOnce: as a supervisor takes it.
+    func feed(_ packet: InputPacket, payload: Span<UInt8>, atOnce: Bool = false) {
         guard let run else { return }
         number += 1
         var packet = packet
         packet.sequenceNumber = number
-        transcoder.feed(run.input, packet, payload: payload)
+        transcoder.feed(run.input, packet, payload: payload, atOnce: atOnce)
     }
 }

@@ -28,6 +28,6 @@ final class SoundConversion {
         let packet = InputPacket(
             sequenceNumber: 0, timestamp: sound.timestamp, marker: true, codec: .aac, isEntryPoint: true,
             arrival: now, captured: sound.captured)
-        job.feed(packet, payload: sound.bytes.span)
+        job.feed(packet, payload: sound.bytes.span, atOnce: true)
     }
 }

@@ -85,6 +85,14 @@ final class RunningTranscoder: Sendable {
         return .nanoseconds(nanoseconds >= 0 ? nanoseconds : csandbox_cpu_nanoseconds(id))
     }
 
+    /// - Returns: false where there is no room now, or it is too much for one datagram.
+    func sendAtOnce(_ bytes: [UInt8]) -> Bool {
+        guard bytes.count <= TranscoderChannel.datagramLimit else { return false }
+        return unsafe bytes.withUnsafeBytes {
+            unsafe csandbox_send_at_once(descriptor, $0.baseAddress, $0.count) == Int64($0.count)
+        }
+    }
+
     func kill() {
         csandbox_kill(id)
     }

@@ -227,7 +227,9 @@ extension TranscoderSupervisor {
             filled.wait()
             while true {
                 let process = state.withLock { state -> RunningTranscoder? in
+                    state.isWriting = false
                     guard let process = state.process, !state.queue.isEmpty else { return nil }
+                    state.isWriting = true
                     swap(&batch, &state.queue)
                     return process
                 }

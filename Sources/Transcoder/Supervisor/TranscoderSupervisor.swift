@@ -42,6 +42,8 @@ package final class TranscoderSupervisor: Sendable {
 
     struct State {
         var queue: [UInt8] = []
+        /// Whether the writer has what was queued before.
+        var isWriting = false
         /// Counts processes: what was queued for one is not for the next.
         var generation: UInt64 = 0
         /// Nil while there is no process.
@@ -181,8 +183,11 @@ package final class TranscoderSupervisor: Sendable {
     }
 
     /// Feeds one packet; a copy into the queue, or nothing where that is full or the input brings too much.
-    /// - Parameter packet: without its payload, which lies elsewhere.
-    package func feed(_ input: InputID, _ packet: InputPacket, payload: Span<UInt8>) {
+    /// - Parameters:
+    ///   - packet: without its payload, which lies elsewhere.
+    ///   - atOnce: whether the caller sends it, where that can be done without waiting: it saves the writer's turn, and
+    ///     is for who feeds seldom. Others leave several packets to one turn.
+    package func feed(_ input: InputID, _ packet: InputPacket, payload: Span<UInt8>, atOnce: Bool = false) {
         let isFirst = state.withLock { state in
             guard state.inputs[input] != nil else { return false }
             let size = payload.count + 64
@@ -196,7 +201,11 @@ package final class TranscoderSupervisor: Sendable {
             }
             let wasEmpty = state.queue.isEmpty
             TranscoderRequest.append(packet, of: input, payload: payload, to: &state.queue)
-            return wasEmpty
+            guard wasEmpty, atOnce, !state.isWriting, let process = state.process,
+                process.sendAtOnce(state.queue)
+            else { return wasEmpty }
+            state.queue.removeAll(keepingCapacity: true)
+            return false
         }
         if isFirst { filled.signal() }
     }
