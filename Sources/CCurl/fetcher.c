@@ -17,18 +17,28 @@ struct fetch {
     size_t count, capacity, limit;
     int keeps, is_long;
     char error[CURL_ERROR_SIZE];
+    struct pool *pool;
     struct fetch *next, *previous;
 };
 
-struct ccurl_fetcher {
+// Some clients' connections: libcurl looks at all that it has, one by one, for each request.
+struct pool {
     CURLM *multi;
-    int poll;
+    ccurl_fetcher *fetcher;
     // When libcurl wants to be called, in milliseconds of the monotonic clock; -1 for never.
     int64_t due;
+};
+
+struct ccurl_fetcher {
+    struct pool *pools;
+    uint32_t count;
+    // The pool that may have requests that ended.
+    uint32_t current;
+    int poll;
     struct fetch *active, *idle;
 };
 
-enum { event_limit = 256 };
+enum { event_limit = 256, pool_size = 128 };
 
 static int64_t now(void) {
     struct timespec time;
@@ -40,24 +50,26 @@ static int64_t now(void) {
 
 // Its sockets are watched by epoll: libcurl's own `poll` looks at each of them in turn.
 static int watch(CURL *easy, curl_socket_t socket, int what, void *context, void *is_known) {
-    ccurl_fetcher *fetcher = context;
+    struct pool *pool = context;
+    const int poll = pool->fetcher->poll;
     (void)easy;
     if (what == CURL_POLL_REMOVE) {
-        epoll_ctl(fetcher->poll, EPOLL_CTL_DEL, socket, NULL);
+        epoll_ctl(poll, EPOLL_CTL_DEL, socket, NULL);
         return 0;
     }
-    struct epoll_event event = {.data.fd = socket};
+    const uint64_t place = (uint64_t)(pool - pool->fetcher->pools);
+    struct epoll_event event = {.data.u64 = place << 32 | (uint32_t)socket};
     if (what & CURL_POLL_IN) event.events |= EPOLLIN;
     if (what & CURL_POLL_OUT) event.events |= EPOLLOUT;
-    if (is_known) return epoll_ctl(fetcher->poll, EPOLL_CTL_MOD, socket, &event);
-    curl_multi_assign(fetcher->multi, socket, fetcher);
-    return epoll_ctl(fetcher->poll, EPOLL_CTL_ADD, socket, &event);
+    if (is_known) return epoll_ctl(poll, EPOLL_CTL_MOD, socket, &event);
+    curl_multi_assign(pool->multi, socket, pool);
+    return epoll_ctl(poll, EPOLL_CTL_ADD, socket, &event);
 }
 
 static int set_timer(CURLM *multi, long milliseconds, void *context) {
-    ccurl_fetcher *fetcher = context;
+    struct pool *pool = context;
     (void)multi;
-    fetcher->due = milliseconds < 0 ? -1 : now() + milliseconds;
+    pool->due = milliseconds < 0 ? -1 : now() + milliseconds;
     return 0;
 }
 
@@ -129,36 +141,51 @@ static struct fetch *make_fetch(void) {
     return NULL;
 }
 
+static int open_pool(struct pool *pool, ccurl_fetcher *fetcher, long connections) {
+    *pool = (struct pool){.multi = curl_multi_init(), .fetcher = fetcher, .due = -1};
+    if (!pool->multi) return -1;
+    curl_multi_setopt(pool->multi, CURLMOPT_SOCKETFUNCTION, watch);
+    curl_multi_setopt(pool->multi, CURLMOPT_SOCKETDATA, pool);
+    curl_multi_setopt(pool->multi, CURLMOPT_TIMERFUNCTION, set_timer);
+    curl_multi_setopt(pool->multi, CURLMOPT_TIMERDATA, pool);
+    curl_multi_setopt(pool->multi, CURLMOPT_MAXCONNECTS, connections);
+    curl_multi_setopt(pool->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, connections);
+    return 0;
+}
+
+static void free_fetcher(ccurl_fetcher *fetcher) {
+    for (uint32_t i = 0; fetcher->pools && i < fetcher->count; i++) curl_multi_cleanup(fetcher->pools[i].multi);
+    if (fetcher->poll >= 0) close(fetcher->poll);
+    free(fetcher->pools);
+    free(fetcher);
+    curl_global_cleanup();
+}
+
 ccurl_fetcher *ccurl_fetcher_open(long connections) {
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) return NULL;
+    if (connections < 1 || curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) return NULL;
     ccurl_fetcher *fetcher = calloc(1, sizeof *fetcher);
-    if (fetcher) {
-        fetcher->due = -1;
-        fetcher->poll = epoll_create1(EPOLL_CLOEXEC);
-        fetcher->multi = curl_multi_init();
-    }
-    if (!fetcher || fetcher->poll < 0 || !fetcher->multi) {
-        if (fetcher && fetcher->poll >= 0) close(fetcher->poll);
-        if (fetcher && fetcher->multi) curl_multi_cleanup(fetcher->multi);
-        free(fetcher);
+    if (!fetcher) {
         curl_global_cleanup();
         return NULL;
     }
-    CURLM *multi = fetcher->multi;
-    curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, watch);
-    curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, fetcher);
-    curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, set_timer);
-    curl_multi_setopt(multi, CURLMOPT_TIMERDATA, fetcher);
-    curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, connections);
-    curl_multi_setopt(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, connections);
-    return fetcher;
+    const uint32_t count = (uint32_t)((connections + pool_size - 1) / pool_size);
+    fetcher->poll = epoll_create1(EPOLL_CLOEXEC);
+    fetcher->pools = calloc(count, sizeof *fetcher->pools);
+    while (fetcher->poll >= 0 && fetcher->pools && fetcher->count < count) {
+        const long share = (connections + count - 1) / count;
+        if (open_pool(&fetcher->pools[fetcher->count], fetcher, share) != 0) break;
+        fetcher->count++;
+    }
+    if (fetcher->count == count) return fetcher;
+    free_fetcher(fetcher);
+    return NULL;
 }
 
 void ccurl_fetcher_close(ccurl_fetcher *fetcher) {
     while (fetcher->active) {
         struct fetch *fetch = fetcher->active;
         unlink_fetch(&fetcher->active, fetch);
-        curl_multi_remove_handle(fetcher->multi, fetch->easy);
+        curl_multi_remove_handle(fetch->pool->multi, fetch->easy);
         free_fetch(fetch);
     }
     while (fetcher->idle) {
@@ -166,10 +193,7 @@ void ccurl_fetcher_close(ccurl_fetcher *fetcher) {
         unlink_fetch(&fetcher->idle, fetch);
         free_fetch(fetch);
     }
-    curl_multi_cleanup(fetcher->multi);
-    close(fetcher->poll);
-    free(fetcher);
-    curl_global_cleanup();
+    free_fetcher(fetcher);
 }
 
 int ccurl_fetcher_get(
@@ -179,6 +203,7 @@ int ccurl_fetcher_get(
     else fetch = make_fetch();
     if (!fetch) return -1;
     fetch->token = token;
+    fetch->pool = &fetcher->pools[(token >> 32) % fetcher->count];
     fetch->count = 0;
     fetch->limit = limit;
     fetch->keeps = keeps;
@@ -189,7 +214,7 @@ int ccurl_fetcher_get(
     if ((header && !fetch->headers) || curl_easy_setopt(fetch->easy, CURLOPT_URL, url) != CURLE_OK
         || curl_easy_setopt(fetch->easy, CURLOPT_HTTPHEADER, fetch->headers) != CURLE_OK
         || curl_easy_setopt(fetch->easy, CURLOPT_TIMEOUT_MS, timeout) != CURLE_OK
-        || curl_multi_add_handle(fetcher->multi, fetch->easy) != CURLM_OK) {
+        || curl_multi_add_handle(fetch->pool->multi, fetch->easy) != CURLM_OK) {
         free_fetch(fetch);
         return -1;
     }
@@ -200,8 +225,10 @@ int ccurl_fetcher_get(
 void ccurl_fetcher_wait(ccurl_fetcher *fetcher, int milliseconds) {
     struct epoll_event events[event_limit];
     int running = 0;
-    if (fetcher->due >= 0) {
-        int64_t left = fetcher->due - now();
+    const int64_t began = now();
+    for (uint32_t i = 0; i < fetcher->count; i++) {
+        if (fetcher->pools[i].due < 0) continue;
+        const int64_t left = fetcher->pools[i].due - began;
         if (left < milliseconds) milliseconds = left < 0 ? 0 : (int)left;
     }
     int count = epoll_wait(fetcher->poll, events, event_limit, milliseconds);
@@ -210,18 +237,27 @@ void ccurl_fetcher_wait(ccurl_fetcher *fetcher, int milliseconds) {
         if (events[i].events & EPOLLIN) what |= CURL_CSELECT_IN;
         if (events[i].events & EPOLLOUT) what |= CURL_CSELECT_OUT;
         if (events[i].events & (EPOLLERR | EPOLLHUP)) what |= CURL_CSELECT_ERR;
-        curl_multi_socket_action(fetcher->multi, events[i].data.fd, what, &running);
+        const struct pool *pool = &fetcher->pools[events[i].data.u64 >> 32];
+        curl_multi_socket_action(pool->multi, (curl_socket_t)(uint32_t)events[i].data.u64, what, &running);
     }
-    if (fetcher->due >= 0 && fetcher->due <= now()) {
-        fetcher->due = -1;
-        curl_multi_socket_action(fetcher->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+    const int64_t ended = now();
+    for (uint32_t i = 0; i < fetcher->count; i++) {
+        struct pool *pool = &fetcher->pools[i];
+        if (pool->due < 0 || pool->due > ended) continue;
+        pool->due = -1;
+        curl_multi_socket_action(pool->multi, CURL_SOCKET_TIMEOUT, 0, &running);
     }
+    fetcher->current = 0;
 }
 
 int ccurl_fetcher_next(ccurl_fetcher *fetcher, struct ccurl_fetched *fetched) {
     int left = 0;
-    CURLMsg *message;
-    while ((message = curl_multi_info_read(fetcher->multi, &left))) {
+    while (fetcher->current < fetcher->count) {
+        CURLMsg *message = curl_multi_info_read(fetcher->pools[fetcher->current].multi, &left);
+        if (!message) {
+            fetcher->current++;
+            continue;
+        }
         if (message->msg != CURLMSG_DONE) continue;
         const CURLcode result = message->data.result;
         struct fetch *fetch = NULL;
@@ -240,7 +276,7 @@ int ccurl_fetcher_next(ccurl_fetcher *fetcher, struct ccurl_fetched *fetched) {
             const char *text = fetch->error[0] ? fetch->error : curl_easy_strerror(result);
             snprintf(fetched->error, sizeof fetched->error, "%.127s", text);
         }
-        curl_multi_remove_handle(fetcher->multi, fetch->easy);
+        curl_multi_remove_handle(fetch->pool->multi, fetch->easy);
         unlink_fetch(&fetcher->active, fetch);
         push(&fetcher->idle, fetch);
         return 1;

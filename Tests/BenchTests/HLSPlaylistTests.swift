@@ -98,6 +98,15 @@ enum PlaylistSample {
         }
     }
 
+    @Test func `has whole segments alone for players that know no low latency`() throws {
+        let playlist = try PlaylistSample.media().ofWholeSegments
+        #expect(playlist.segments.map(\.number) == [7, 8])
+        #expect(playlist.segments.allSatisfy { $0.parts.isEmpty && $0.duration == 4 * Self.half })
+        #expect(!playlist.canBlock && !playlist.canSkip && playlist.partTarget == nil && playlist.hint == nil)
+        #expect(playlist.end == Position(number: 9, part: 0))
+        #expect(playlist.item(at: playlist.end) == .awaited)
+    }
+
     @Test func `counts what a delta update leaves out`() throws {
         let delta = PlaylistSample.text.replacingOccurrences(
             of: "#EXT-X-MAP:URI=\"t-i0.mp4\"\n", with: "#EXT-X-SKIP:SKIPPED-SEGMENTS=5\n")

@@ -26,6 +26,7 @@ ccurl_fetcher *ccurl_fetcher_open(long connections);
 /// Abandons requests under way.
 void ccurl_fetcher_close(ccurl_fetcher *fetcher);
 /// Begins a request; copies what it is given. Redirects are not followed.
+/// @param token of the request; its upper half is the client's, whose requests share connections with some others'.
 /// @param header one line `Name: value`, or null.
 /// @param timeout milliseconds for all of it.
 /// @param limit of bytes: a longer response fails.

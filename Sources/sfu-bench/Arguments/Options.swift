@@ -140,6 +140,7 @@ struct AudienceOptions: Equatable, Sendable {
     var decryptEvery = 20
     /// Viewers by HLS who look at the pictures.
     var decoders = 1
+    var loadsWholeSegments = false
     var asksForRepair = false
     /// Tells of each packet when it came, so that the server knows what the path takes.
     var tellsOfPackets = false

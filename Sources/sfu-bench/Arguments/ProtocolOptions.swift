@@ -20,7 +20,7 @@ enum StreamProtocol: String, CaseIterable, Sendable {
         let film = ["--whip", "--layers", "--burst", "--file", "--audio-file", "--threads"]
         switch self {
         case .whip: return ["--rtmp", "--srt"]
-        case .whep: return ["--hls", "--decoders"]
+        case .whep: return ["--hls", "--decoders", "--whole-segments"]
         case .rtmp: return peer + film + ["--srt"]
         case .srt: return peer + film + ["--rtmp"]
         case .hls: return peer + ["--whep", "--decrypt-every", "--nack", "--transport-cc", "--gro"]
@@ -104,5 +104,9 @@ extension OptionDefinition {
         ) { options, text throws(UsageError) in
             options.audience.decoders = try OptionValue.count(text, "--decoders", 0...64)
         },
+        OptionDefinition(
+            "--whole-segments", nil, .audience, for: [.play],
+            "with --protocol hls: viewers who load whole segments, as players do that know no low latency"
+        ) { options, _ in options.audience.loadsWholeSegments = true },
     ]
 }

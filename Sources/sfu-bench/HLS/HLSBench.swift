@@ -99,7 +99,8 @@ final class HLSBench: ReportingRun {
             return try HLSThread(
                 name: Generator.threadPrefix + name, cpu: cpus.isEmpty ? nil : cpus[thread % cpus.count],
                 HLSCrowd.Setup(
-                    thread: thread, tickets: tickets, isDecoding: thread == count, began: began, clock: clock),
+                    thread: thread, tickets: tickets, isDecoding: thread == count,
+                    loadsWholeSegments: options.audience.loadsWholeSegments, began: began, clock: clock),
                 shared: shared)
         }
         var threads: [HLSThread] = []

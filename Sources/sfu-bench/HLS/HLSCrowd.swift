@@ -20,6 +20,8 @@ final class HLSCrowd {
         var tickets: [Ticket]
         /// Whether the media is decoded, for the marks in its pictures.
         var isDecoding: Bool
+        /// As players do that know no low latency.
+        var loadsWholeSegments: Bool
         var began: MonotonicTime
         var clock: WallClock
     }
@@ -32,15 +34,21 @@ final class HLSCrowd {
 
     /// Playlists that many viewers are given are read once.
     private struct Memory {
+        let loadsWholeSegments: Bool
         private var documents: [String: PlaylistDocument] = [:]
         private static let limit = 64
+
+        init(loadsWholeSegments: Bool) { self.loadsWholeSegments = loadsWholeSegments }
 
         mutating func read(_ bytes: [UInt8], _ url: String) throws(PlaylistFailure) -> PlaylistDocument {
             // Streams of one name have playlists of one text, but other addresses.
             let key = url + "\n" + String(decoding: bytes, as: UTF8.self)
             if let known = documents[key] { return known }
             guard let base = URL(string: url) else { throw .malformed("address") }
-            let document = try PlaylistDocument(parsing: bytes, at: base)
+            var document = try PlaylistDocument(parsing: bytes, at: base)
+            if loadsWholeSegments, case .media(let playlist) = document {
+                document = .media(playlist.ofWholeSegments)
+            }
             if documents.count >= Self.limit { documents.removeAll(keepingCapacity: true) }
             documents[key] = document
             return document
@@ -61,13 +69,14 @@ final class HLSCrowd {
     private let fetcher: HTTPFetcher
     private var viewers: [Viewer]
     private var begun = 0
-    private var memory = Memory()
+    private var memory: Memory
     private var news = HLSTally()
     private var lookAt = MonotonicTime.zero
 
     init(_ setup: Setup, shared: HLSShared) throws {
         self.setup = setup
         self.shared = shared
+        memory = Memory(loadsWholeSegments: setup.loadsWholeSegments)
         fetcher = try HTTPFetcher(connections: max(setup.tickets.count * Self.connectionsEach, 1))
         viewers = setup.tickets.map { ticket in
             Viewer(

@@ -28,6 +28,16 @@ extension MediaPlaylist {
         case gone
     }
 
+    /// What players see in it that know no low latency: whole segments, and a server that answers at once.
+    var ofWholeSegments: MediaPlaylist {
+        var result = self
+        result.segments.removeAll { $0.url == nil }
+        for index in result.segments.indices { result.segments[index].parts = [] }
+        (result.partTarget, result.partHoldBack, result.hint) = (nil, nil, nil)
+        (result.canBlock, result.canSkip) = (false, false)
+        return result
+    }
+
     /// The first place that is not listed, of which a reload is to wait for.
     var end: Position {
         guard let last = segments.last else { return Position(number: firstNumber, part: 0) }
