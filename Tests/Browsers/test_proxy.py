@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import ssl
 import subprocess
+import threading
 import urllib.error
 import urllib.request
 from collections import Counter
@@ -163,6 +165,34 @@ def test_a_cache_holds_the_audience(chromium: Browser, proxy: Proxy, stream: str
         # A part holds for a minute; a playlist that was waited for, for six seconds, which somebody may be late by.
         media = {path: times for path, times in passed.items() if path.endswith(".m4s")}
         assert sum(media.values()) <= 1.2 * len(media), media
+
+
+def test_a_cache_asks_once_for_what_has_expired(chromium: Browser, proxy: Proxy, stream: str) -> None:
+    """While one waits for a newer playlist, all others get the one that there is, and are not passed on."""
+    path = f"/hls/{stream}/media.m3u8"
+    with go_live(chromium, proxy.server, stream):
+        wait_until(lambda: proxy.get(path)[0] == 200, 30, "there is a playlist")
+        statuses: list[str] = []
+        is_over = threading.Event()
+
+        def watch() -> None:
+            while not is_over.is_set():
+                statuses.append(proxy.get(path)[1])
+        with ThreadPoolExecutor(8) as pool:
+            watching = [pool.submit(watch) for _ in range(8)]
+            try:
+                wait_until(lambda: "HIT" in statuses, 10, "the cache has it")
+                # The one that asks for the next has no answer until the server goes on.
+                os.kill(proxy.server.pid, signal.SIGSTOP)
+                try:
+                    wait_until(lambda: "UPDATING" in statuses, 10, lambda: f"{Counter(statuses)}")
+                finally:
+                    os.kill(proxy.server.pid, signal.SIGCONT)
+            finally:
+                is_over.set()
+            for each in watching:
+                each.result()
+        wait_until(lambda: proxy.get(path)[0] == 200, 10, "the server goes on")
 
 
 def test_what_a_token_opens_is_kept_for_nobody_else(chromium: Browser, proxy: Proxy, stream: str) -> None:

@@ -164,11 +164,18 @@ extension GatewayHandler {
             request: request, authority: call.access.authority, settings: settings, now: call.access.now)
     }
 
+    /// A playlist that holds for so many seconds.
+    ///
+    /// A cache of many viewers gives them what it has for a second more, while it asks for the next: else all who come
+    /// in that moment are passed on. Nobody's own cache may do so, too, and have what is older still.
+    /// - Source: RFC 5861 §3 (`stale-while-revalidate`), RFC 9111 §5.2.2.10 (`s-maxage`).
     static func playlist(_ text: String, for audience: Audience, lifetime: Int) -> HTTPResponse {
-        HTTPResponse(
+        let shared = "max-age=\(lifetime - 1), s-maxage=\(lifetime), stale-while-revalidate=1"
+        let lasting = audience == .everybody ? shared : "max-age=\(lifetime)"
+        return HTTPResponse(
             status: 200,
             headers: [
-                "Content-Type": playlistType, "Cache-Control": "\(audience.rawValue), max-age=\(lifetime)",
+                "Content-Type": playlistType, "Cache-Control": "\(audience.rawValue), \(lasting)",
                 "X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "cross-origin",
             ], body: Array(text.utf8))
     }

@@ -59,7 +59,9 @@ import Wire
             let playlist = await bench.ask(.get, "/hls/off/recordings/r1.m3u8")
             #expect(playlist.status == 200, "\(playlist.text)")
             #expect(playlist.headers["content-type"] == "application/vnd.apple.mpegurl")
-            #expect(playlist.headers["cache-control"] == "public, max-age=60")
+            #expect(
+                playlist.headers["cache-control"]
+                    == "public, max-age=59, s-maxage=60, stale-while-revalidate=1")
             #expect(playlist.text.contains("#EXT-X-PLAYLIST-TYPE:VOD\n"))
             #expect(playlist.text.contains("#EXT-X-PROGRAM-DATE-TIME:1970-01-01T00:00:01.000Z\n"))
             #expect(playlist.text.contains("\nr1.mp4\n") && !playlist.text.contains("r2"))
