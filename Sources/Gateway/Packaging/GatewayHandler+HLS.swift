@@ -167,7 +167,7 @@ extension GatewayHandler {
     /// A playlist that holds for so many seconds.
     ///
     /// A cache of many viewers gives them what it has for a second more, while it asks for the next: else all who come
-    /// in that moment are passed on. Nobody's own cache may do so, too, and have what is older still.
+    /// in that moment are passed on. A browser adds no second of its own to that.
     /// - Source: RFC 5861 §3 (`stale-while-revalidate`), RFC 9111 §5.2.2.10 (`s-maxage`).
     static func playlist(_ text: String, for audience: Audience, lifetime: Int) -> HTTPResponse {
         let shared = "max-age=\(lifetime - 1), s-maxage=\(lifetime), stale-while-revalidate=1"
