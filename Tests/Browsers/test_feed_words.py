@@ -49,6 +49,15 @@ def entitle(studio: Studio, stream: str, title: str) -> None:
     assert status == 200, body
 
 
+def ask(studio: Studio, stream: str, path: str, body: object) -> int:
+    """The number of what was made."""
+    token = studio.server.token(stream, "host", studio.stories[stream].host)
+    status, _, answer = studio.server.request(
+        "POST", path, json.dumps(body).encode(), {"Content-Type": "application/json", "Authorization": f"Bearer {token}"})
+    assert status in (200, 201), answer
+    return int(json.loads(answer)["number"])
+
+
 def middle(page: Page, selector: str) -> tuple[float, float]:
     """Of an element that stands still."""
     x, y = page.evaluate(
@@ -235,10 +244,38 @@ def test_nothing_covers_a_long_title(chromium: Browser, studio: Studio, viewport
             """() => {
                 const title = document.querySelector('.side.is-front h2');
                 const box = title.getBoundingClientRect(), sound = document.getElementById('unmute');
+                const {top, bottom} = sound.getBoundingClientRect();
                 return sound.checkVisibility() && title.textContent.startsWith('A title') && box.height > 60
-                    && sound.getBoundingClientRect().bottom <= box.top;
-            }""", what="the title stands below the button")
+                    && (bottom <= box.top || top >= box.bottom);
+            }""", what="the button stands above the title, or below it")
     finally:
+        entitle(studio, order[0], before)
+    page.close()
+
+
+@pytest.mark.parametrize("viewport", [PHONE, DESKTOP], ids=["phone", "desktop"])
+def test_nothing_covers_a_title_above_a_poll(chromium: Browser, studio: Studio, viewport) -> None:
+    page, order = begin(chromium, studio, viewport=viewport)
+    wait_for_story(page, order[0])
+    before = studio.stories[order[0]].title
+    polls = f"/v1/streams/{order[0]}/polls"
+    entitle(studio, order[0], "Night shift: the city from the 30th floor")
+    number = ask(studio, order[0], polls, {"question": "Tea or coffee for the rest of the night?", "options": ["Tea", "Coffee", "Both"]})
+    try:
+        page.wait_for("() => document.querySelector('.talk .poll')?.checkVisibility()")
+        # As much as there is room for is said about it.
+        page.evaluate("() => { document.querySelector('.talk .comments').style = 'display: grid; min-height: min(26dvh, 240px)'; }")
+        page.wait_for(
+            """() => {
+                const title = document.querySelector('.side.is-front h2'), sound = document.getElementById('unmute');
+                const poll = document.querySelector('.talk .poll');
+                const [text, button, questions] = [title, sound, poll].map(element => element?.getBoundingClientRect());
+                return poll?.checkVisibility() && sound.checkVisibility() && title.textContent.startsWith('Night')
+                    && text.bottom <= questions.top
+                    && [text, questions].every(box => button.bottom <= box.top || button.top >= box.bottom || button.left >= box.right);
+            }""", what="the button covers neither")
+    finally:
+        ask(studio, order[0], f"{polls}/{number}/close", {})
         entitle(studio, order[0], before)
     page.close()
 
