@@ -194,8 +194,8 @@ import Testing
         let segment = try #require(timeline.current)
         #expect(segment.playout(of: first + 4) == .atOnce)
         #expect(segment.playout(of: first + 5) == .asUsual)
-        #expect(segment.playout(of: first + 20) == .asUsual)
-        #expect(segment.playout(of: first + 21) == .asPublished)
+        #expect(segment.playout(of: first + 516) == .asUsual)
+        #expect(segment.playout(of: first + 517) == .asPublished)
         timeline.begin(source, at: 50, timestamp: 0, pictures: .init(), now: time(2))
         #expect(timeline.current?.playout(of: first + 5) == .asPublished)
     }

@@ -101,14 +101,15 @@ import Wire
     @Test func `wishes for haste until it has caught up, and takes it back`() throws {
         let (simulation, _) = try publishing(seed: 33, for: .seconds(2))
         let (viewer, _) = try simulation.add(.viewer)
-        #expect(simulation.run(for: .seconds(2)) { viewer.decoder.framesDecoded > 90 })
+        #expect(simulation.run(for: .seconds(15)) { viewer.decoder.framesDecoded > 400 })
         let delays = viewer.playoutDelays.sorted { $0.sequenceNumber < $1.sequenceNumber }.map(\.delay)
-        let hasty = delays.prefix { $0 == PlayoutDelay(minimum: 0, maximum: 0) }
+        // Not none: Firefox shows nothing then.
+        let hasty = delays.prefix { $0 == PlayoutDelay(minimum: 1, maximum: 1) }
         #expect(hasty.count > 60)
         let rest = delays.dropFirst(hasty.count)
-        #expect(rest.prefix(16).allSatisfy { $0 == PlayoutDelay(minimum: 0, maximum: 1_000) })
-        #expect(rest.dropFirst(16).allSatisfy { $0 == nil })
-        #expect(rest.count > 16)
+        #expect(rest.prefix(512).allSatisfy { $0 == PlayoutDelay(minimum: 0, maximum: 1_000) })
+        #expect(rest.dropFirst(512).allSatisfy { $0 == nil })
+        #expect(rest.count > 512)
     }
 
     @Test(arguments: [true, false]) func `repairs what is lost of the past, byte for byte`(hasRTX: Bool)
