@@ -32,14 +32,14 @@ import Wire
     }
 
     private static let bounds: [CapacityTrace.Kind: Bounds] = [
-        .wired: Bounds(best: 0.82, leastBest: 0.5, frozen: 0.05, mostFrozen: 0.2, sound: 0.98),
+        .wired: Bounds(best: 0.83, leastBest: 0.5, frozen: 0.04, mostFrozen: 0.2, sound: 0.98),
         .mobile: Bounds(best: 0.9, leastBest: 0.6, frozen: 0.02, mostFrozen: 0.13, sound: 0.98),
-        .train: Bounds(best: 0.7, leastBest: 0.38, frozen: 0.13, mostFrozen: 0.3, sound: 0.98),
-        .hotel: Bounds(best: 0.56, leastBest: 0.3, frozen: 0.03, mostFrozen: 0.13, sound: 0.98),
+        .train: Bounds(best: 0.73, leastBest: 0.38, frozen: 0.13, mostFrozen: 0.3, sound: 0.98),
+        .hotel: Bounds(best: 0.65, leastBest: 0.3, frozen: 0.03, mostFrozen: 0.13, sound: 0.98),
         .lossy: Bounds(best: 0.89, leastBest: 0.45, frozen: 0.06, mostFrozen: 0.25, sound: 0.98),
     ]
     /// Share of the time for which the best layer has to be sent over all of them.
-    private static let leastOfAll = 0.79
+    private static let leastOfAll = 0.8
 
     private struct Outcome {
         /// Shares of the time, 0 to 1, in which anything got through.

@@ -37,8 +37,9 @@ struct LayerAllocator {
         /// The same where much is lost besides.
         var lossyPatience = Duration.milliseconds(300)
         /// After a step down no other goes up for so long.
-        var minimumHold = Duration.seconds(3)
+        var minimumHold = Duration.seconds(2)
         /// Where a step up was the cause about as much is not tried again for longer, doubled each time.
+        var failureHold = Duration.seconds(5)
         var maximumHold = Duration.seconds(60)
         /// Nobody is without a picture for longer than this because one failed.
         var longestEmpty = Duration.seconds(5)
@@ -63,7 +64,7 @@ struct LayerAllocator {
 
     init(limits: Limits = Limits()) {
         self.limits = limits
-        failures = FailedSteps(shortest: limits.minimumHold * 2, longest: limits.maximumHold)
+        failures = FailedSteps(shortest: limits.failureHold, longest: limits.maximumHold)
     }
 
     /// Whether the last steps up failed: not whether something fell because the path became slower.

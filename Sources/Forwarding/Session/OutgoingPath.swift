@@ -61,6 +61,9 @@ final class OutgoingPath {
     /// Bits a second at which bursts come; nil where that is not known.
     var burstRate: Int? { backlog == nil && reported == nil ? estimator.burstRate : nil }
 
+    /// How long packets wait in its queue, where they are told of one by one.
+    var queueDelay: Duration { backlog == nil && reported == nil ? estimator.queueDelay : .zero }
+
     /// Whether a quarter and more of what is sent is lost: whatever the estimate says, that is too much for the path.
     ///
     /// TCP loses nothing: what does not come was left out here.

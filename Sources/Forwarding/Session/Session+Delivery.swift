@@ -31,6 +31,16 @@ extension Session {
     /// Whether the path's queue grows, or loses much of what is sent.
     var isPathFull: Bool { knownPath.map { $0.isOverused || $0.isLossy } ?? false }
 
+    /// For how long a packet that is sent again may be on its way; nil where that is not known.
+    ///
+    /// The least that a round trip ever took: one held up by a busy machine says nothing of whether an answer is still
+    /// on its way, and a receiver that is refused gives the packet up after a few more tries. But what waits in a full
+    /// queue is on its way, and would only make that longer.
+    var answerTime: Duration? {
+        guard let minimum = roundTrip.minimum, let knownPath, isPathFull else { return roundTrip.minimum }
+        return minimum + knownPath.queueDelay
+    }
+
     /// Bytes a second that repairs never exceed: half of what the path takes.
     var repairCeiling: Int { knownPath.map { $0.bitrate / 16 } ?? .max }
 

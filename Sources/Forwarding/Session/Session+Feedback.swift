@@ -49,9 +49,7 @@ extension Session {
         case .receiverReport(let report):
             take(report.reports, clock: clock, at: now)
         case .nack(let nack):
-            // The least that it ever took: one held up by a busy machine or a full queue says nothing of whether an
-            // answer is still on its way, and a receiver that is refused gives the packet up after a few more tries.
-            slot(ssrc: nack.mediaSSRC)?.resend(nack.lost, rtt: roundTrip.minimum, at: now, into: &sink)
+            slot(ssrc: nack.mediaSSRC)?.resend(nack.lost, rtt: answerTime, at: now, into: &sink)
         case .pictureLossIndication(let indication):
             slot(ssrc: indication.mediaSSRC)?.demandKeyFrame(at: now)
         case .fullIntraRequest(let request):

@@ -16,6 +16,7 @@ struct Replay {
     private(set) var deadline: MonotonicTime
     /// In bytes a second.
     private(set) var rate: Int
+    private let began: MonotonicTime
     private let minimumRate: Int
     /// Where the link does not take `minimumRate` either: little more than the source sends.
     private let crawl: Int
@@ -38,6 +39,8 @@ struct Replay {
     /// No more leaves at once, however late the turn comes.
     static let largestStep = 24 * 1_024
     static let step = Duration.milliseconds(5)
+    /// What has not come of a key frame within was lost.
+    private static let longestFrame = Duration.milliseconds(100)
     private static let lookInterval = Duration.milliseconds(100)
     /// 20 Mbit/s.
     static let usualRate = 2_500_000
@@ -61,6 +64,7 @@ struct Replay {
         anchor = (edge.timestamp, edge.captured ?? edge.arrival)
         deadline = now
         refilled = now
+        began = now
         nextLook = now
         let ofSource = min(max(bitrate, 0), 200_000_000) / 8
         credit = Self.burst(at: pace)
@@ -85,6 +89,7 @@ struct Replay {
         anchor = (packet.timestamp, packet.captured ?? packet.arrival)
         deadline = now
         refilled = now
+        began = now
         nextLook = now
         minimumRate = 0
         crawl = max(Self.leastRate, min(max(bitrate, 0), 200_000_000) / 8 * 5 / 4)
@@ -145,6 +150,11 @@ struct Replay {
     func time(of timestamp: UInt32) -> MonotonicTime {
         let ticks = Int64(Int32(bitPattern: timestamp &- anchor.timestamp))
         return anchor.time.advanced(byNanoseconds: MediaTicks.nanoseconds(ticks: ticks, clockRate: 90_000))
+    }
+
+    /// Whether there is more to come of the key frame that is spread: publishers send them in bursts.
+    func waitsForMore(at now: MonotonicTime) -> Bool {
+        isLive && !isBetweenFrames && now < began + Self.longestFrame
     }
 
     /// Notes a packet of the past that leaves.

@@ -105,7 +105,9 @@ extension Slot {
         from layer: TrackLayer, into packets: inout [ForwardedPacket], at now: MonotonicTime
     ) -> ReplayOutcome {
         while let next = replay?.next, replay?.mayGoOn == true {
-            guard let newest = layer.history.newest, next <= newest else { return .caughtUp }
+            guard let newest = layer.history.newest, next <= newest else {
+                return replay?.waitsForMore(at: now) == true ? .goesOn : .caughtUp
+            }
             replay?.next = next &+ 1
             guard let range = layer.history.range(of: next),
                 var packet = layer.packet(at: range, sequenceNumber: next)

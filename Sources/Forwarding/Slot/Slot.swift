@@ -82,6 +82,9 @@ package final class Slot {
         case nothing
     }
 
+    /// What takes more than the path does where this many percent of it would.
+    private static let tooMuch = 85
+
     /// Bytes of a slot that sending reads and writes.
     static let hotBytes = 1_024
 
@@ -158,11 +161,26 @@ package final class Slot {
     /// Sends no pictures until it is given a layer again; they go on at its next entry point.
     func stop() {
         guard !isStopped else { return }
-        isStopped = true
         awaited?.stopAwaiting(self)
         awaited = nil
+        hold()
+    }
+
+    /// Sends no pictures until the layer that it waits for begins.
+    func hold() {
+        isStopped = true
         endReplay()
         current?.remove(self)
+    }
+
+    /// Whether what is sent overfills a path that takes far less, while a smaller picture comes at once: that would
+    /// have to wait in the path's queue, too, and be lost in part.
+    func hasTooMuch(instead awaited: TrackLayer, at now: MonotonicTime) -> Bool {
+        guard !isStopped, let path, session.isPathFull, let current, current.track === awaited.track,
+            awaited.answersAtOnce(at: now)
+        else { return false }
+        let bitrate = current.bitrate(at: now)
+        return awaited.bitrate(at: now) < bitrate && bitrate / 100 * Self.tooMuch > path.bitrate
     }
 
     /// Applies `isThinned`, `choice` and `grant` to what is being sent, where that is the only picture there is.

@@ -348,6 +348,7 @@ package final class Track {
         guard slot.current !== layer || slot.isStopped else { return }
         slot.awaited = layer
         layer.await(slot, at: now)
+        if slot.awaited === layer, slot.hasTooMuch(instead: layer, at: now) { slot.hold() }
     }
 
     // MARK: Taps

@@ -60,6 +60,13 @@ extension TrackLayer {
         demandKeyFrame(isCached ? .repetition : .beginning, at: now)
     }
 
+    /// Whether a key frame comes as soon as it is asked for: the last one is not so recent that the next has to wait.
+    func answersAtOnce(at now: MonotonicTime) -> Bool {
+        guard isActive(at: now) else { return false }
+        guard let start = cache.start, let arrival = history.arrival(of: start) else { return true }
+        return now >= arrival + KeyFrameRequester.Limits().maximumWait
+    }
+
     /// The first packet of the group of pictures that the cache holds.
     var cachedStart: Int64? { cache.start }
 

@@ -91,6 +91,9 @@ package struct BandwidthEstimator: Sendable {
     /// True while the queue of the path is growing or full right now.
     package var isOverused: Bool { detector.usage == .over || isCrawling }
 
+    /// How long what was last told of waited in the path's queue; 400 ms at most.
+    package var queueDelay: Duration { .microseconds(Int64(min(max(queue.total, 0), 400) * 1_000)) }
+
     /// Bits a second at which bursts came lately, which says what the slowest link passes on; nil without any.
     package var burstRate: Int? {
         trains.bitrate.map { Int(min(max($0, 0), Double(limits.maximum) * 100)) }
