@@ -53,6 +53,7 @@ final class SimulatedClient {
     // Watching.
     private(set) var received: [ReceivingTrack] = []
     var decoder = DecoderModel()
+    private(set) var keyFrames = KeyFrameArrivals()
     /// The same for VP9 with spatial layers.
     private(set) var spatialDecoder = SpatialDecoder()
     private(set) var connectedAt: MonotonicTime?
@@ -85,6 +86,8 @@ final class SimulatedClient {
     private var videoDatagrams = 0
     private(set) var audioPackets = 0
     private(set) var audioGaps = 0
+    /// Packets of sound that came after a later one.
+    private(set) var audioReversals = 0
     private(set) var lastAudio: Int64?
     /// Time stamps of all sound that came, by itself or in a later packet, and how many packets held earlier ones.
     private(set) var heardTimes: Set<UInt32> = []
@@ -365,6 +368,7 @@ final class SimulatedClient {
                     packet.header, payload: packet.payload, sequenceNumber: packet.sequenceNumber)
             } else {
                 decoder.receive(packet.header, payload: packet.payload, sequenceNumber: packet.sequenceNumber)
+                keyFrames.receive(packet.header, payload: packet.payload, at: now)
             }
             if framesDecoded > before { lastFrameAt = now }
             if framesDecoded > 0 { firstFrameAt = firstFrameAt ?? now }
@@ -388,6 +392,7 @@ final class SimulatedClient {
                 heardLevels[packet.header.timestamp] = own[range.lowerBound] & 0x7F
             }
             if let lastAudio, packet.sequenceNumber > lastAudio + 1 { audioGaps += 1 }
+            if let lastAudio, packet.sequenceNumber < lastAudio { audioReversals += 1 }
             lastAudio = max(lastAudio ?? .min, packet.sequenceNumber)
         }
     }

@@ -23,6 +23,14 @@ struct SimulatedNetwork {
         var bytes: [UInt8]
     }
 
+    /// A datagram that came to a link before its receiver.
+    struct Passage {
+        let time: MonotonicTime
+        /// In queue and link; nil where it was dropped.
+        let wait: Duration?
+        let bytes: Int
+    }
+
     private struct InFlight {
         let arrival: MonotonicTime
         /// Keeps datagrams of the same instant in the order they were sent.
@@ -55,6 +63,8 @@ struct SimulatedNetwork {
     private(set) var offered: [TransportAddress: Int] = [:]
     /// Those that arrive.
     private(set) var delivered: [TransportAddress: Int] = [:]
+    /// What becomes of each datagram at the links before these receivers, in order; of nobody else, because it is much.
+    var passages: [TransportAddress: [Passage]] = [:]
 
     init(conditions: Conditions, random: any RandomNumberGenerator, digest: RunDigest) {
         self.digest = digest
@@ -85,7 +95,10 @@ struct SimulatedNetwork {
 
     /// Has a datagram enter its next link, or arrive behind the last.
     private mutating func forward(_ datagram: Datagram, through link: Int?, at now: MonotonicTime) {
-        guard let queued = pass(datagram, through: link, at: now) else {
+        let waited = pass(datagram, through: link, at: now)
+        passages[datagram.destination]?.append(
+            Passage(time: now, wait: waited, bytes: datagram.bytes.count))
+        guard let queued = waited else {
             lost += 1
             return
         }

@@ -90,6 +90,14 @@ final class Simulation {
     /// Bytes of datagrams that arrived at a client, or will.
     func bytesDelivered(to client: SimulatedClient) -> Int { network.delivered[client.outerAddress] ?? 0 }
 
+    /// Begins to keep what becomes of each datagram at the links before a client.
+    func followPassages(to client: SimulatedClient) { server.network.passages[client.outerAddress] = [] }
+
+    /// What became of them since.
+    func passages(to client: SimulatedClient) -> [SimulatedNetwork.Passage] {
+        network.passages[client.outerAddress] ?? []
+    }
+
     /// Bytes of datagrams that were sent to a client, whether they arrived or not.
     func bytesSent(to client: SimulatedClient) -> Int { network.offered[client.outerAddress] ?? 0 }
 
