@@ -21,6 +21,7 @@ func fuzzVideo(_ packet: Span<UInt8>) {
         }
         structure = descriptor.attachedStructure ?? structure
         descriptors.append(descriptor)
+        limit(value, descriptor)
     }
     for codec in [VideoCodec.vp8, .vp9, .h264, .av1] {
         for descriptor in descriptors {
@@ -33,6 +34,14 @@ func fuzzVideo(_ packet: Span<UInt8>) {
             else { fatalError("\(codec) contradicts itself: \(info)") }
         }
     }
+}
+
+private func limit(_ value: Span<UInt8>, _ descriptor: DependencyDescriptor) {
+    guard let limited = DependencyDescriptor.limiting(value, toSpatialLayer: 1) else { return }
+    guard let again = try? DependencyDescriptor(parsing: limited.span, structure: nil),
+        again.attachedStructure == descriptor.attachedStructure,
+        again.frameNumber == descriptor.frameNumber, again.isIndependent == descriptor.isIndependent
+    else { fatalError("\(descriptor) does not survive being limited") }
 }
 
 private func readAV1(_ payload: Span<UInt8>) {

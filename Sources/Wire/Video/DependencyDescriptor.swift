@@ -18,6 +18,10 @@ package struct DependencyDescriptor: Equatable, Sendable {
     package private(set) var attachedStructure: DependencyStructure?
     /// A bit for each decode target that is still sent, if the packet tells.
     package private(set) var activeDecodeTargets: UInt32?
+    /// Where an attached structure ends and active decode targets are told, or would be, in bits.
+    private(set) var structureEnd = 0
+    /// Whether the packet itself has a bit for each.
+    private(set) var tellsActiveDecodeTargets = false
     /// Whether the layer ids and what follows from them are known.
     package private(set) var hasLayers = false
     /// 0 is the smallest picture; of no meaning unless `hasLayers`.
@@ -28,6 +32,12 @@ package struct DependencyDescriptor: Equatable, Sendable {
     package private(set) var isIndependent = false
     /// Whether a receiver of lower layers may begin to receive this one here.
     package private(set) var isSwitchingPoint = false
+    /// Whether what follows in higher temporal layers of this spatial layer needs nothing of them from before this.
+    package private(set) var opensHigherTemporalLayers = false
+    /// How many spatial layers there are; 1 if that is not known.
+    package private(set) var spatialLayerCount = 1
+    /// Whether a decoder can start with this frame, so far as layers decide on it.
+    private var isLowest = true
 
     /// - Parameters:
     ///   - value: of the extension element.
@@ -50,10 +60,12 @@ package struct DependencyDescriptor: Equatable, Sendable {
                 let attached = try DependencyStructure(&reader, value)
                 attachedStructure = attached
                 activeDecodeTargets = attached.everyDecodeTarget
+                structureEnd = reader.position
             }
             if flags & 0x08 != 0 {
                 guard let current = attachedStructure ?? structure else { return }
                 activeDecodeTargets = try reader.bits(current.decodeTargetCount, in: value)
+                tellsActiveDecodeTargets = true
             }
         }
         guard let current = attachedStructure ?? structure else { return }
@@ -96,6 +108,11 @@ package struct DependencyDescriptor: Equatable, Sendable {
         temporalLayer = template.temporalLayer
         isIndependent = differences == 0
         isSwitchingPoint = indications.hasSwitch
+        opensHigherTemporalLayers = structure.opensHigherTemporalLayers(template, indications)
+        spatialLayerCount = structure.spatialLayerCount
+        if attachedStructure != nil, let activeDecodeTargets {
+            isLowest = spatialLayer <= structure.lowestSpatialLayer(of: activeDecodeTargets)
+        }
     }
 
     /// Whether the frame needs no earlier picture and a decoder can start with it.
@@ -103,8 +120,10 @@ package struct DependencyDescriptor: Equatable, Sendable {
         attachedStructure != nil || (hasLayers && isIndependent && spatialLayer == 0)
     }
 
-    /// Whether this is the first packet of a key frame.
-    package var startsKeyFrame: Bool { startsFrame && attachedStructure != nil }
+    /// Whether this is the first packet of a key picture.
+    ///
+    /// Where spatial layers need nothing of each other (`S2T1`), each of them has the structure.
+    package var startsKeyFrame: Bool { startsFrame && attachedStructure != nil && isLowest }
 }
 
 extension WireError.Field {

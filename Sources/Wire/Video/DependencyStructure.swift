@@ -12,6 +12,20 @@ package struct DependencyStructure: Equatable, Sendable {
         var differenceCount = 0
     }
 
+    /// The highest layers of which a decode target has frames.
+    /// - Source: appendix A.8.4 (`DecodeTargetSpatialId`, `DecodeTargetTemporalId`).
+    private struct Reach: Equatable {
+        var spatialLayer: UInt8 = 0
+        var temporalLayer: UInt8 = 0
+
+        init(of target: Int, _ templates: [Template]) {
+            for template in templates where template.indications[target] != .notPresent {
+                spatialLayer = max(spatialLayer, template.spatialLayer)
+                temporalLayer = max(temporalLayer, template.temporalLayer)
+            }
+        }
+    }
+
     private let templateIDOffset: UInt8
     private var templates: [Template] = []
     /// 1 to 32.
@@ -21,8 +35,13 @@ package struct DependencyStructure: Equatable, Sendable {
     package private(set) var spatialLayerCount = 1
     /// 1 to 8.
     package private(set) var temporalLayerCount = 1
+    /// Of each spatial layer, the smallest first; empty if they are not told.
+    package private(set) var resolutions: [VideoResolution] = []
+    /// Of each decode target.
+    private var targets: [Reach] = []
+
     /// Of the highest spatial layer, if told.
-    package private(set) var resolution: VideoResolution?
+    package var resolution: VideoResolution? { resolutions.last }
 
     init(_ reader: inout BitReader, _ value: Span<UInt8>) throws(WireError) {
         templateIDOffset = try UInt8(truncatingIfNeeded: reader.bits(6, in: value))
@@ -36,6 +55,7 @@ package struct DependencyStructure: Equatable, Sendable {
             templates[index].indications = try DecodeTargetIndications(
                 count: decodeTargetCount, &reader, value)
         }
+        for target in 0..<decodeTargetCount { targets.append(Reach(of: target, templates)) }
         for index in templates.indices {
             while try reader.flag(in: value) {
                 try reader.skip(4)
@@ -53,7 +73,7 @@ package struct DependencyStructure: Equatable, Sendable {
         for _ in 0..<spatialLayerCount {
             let width = try Int(reader.bits(16, in: value)) &+ 1
             let height = try Int(reader.bits(16, in: value)) &+ 1
-            resolution = VideoResolution(width: width, height: height)
+            resolutions.append(VideoResolution(width: width, height: height))
         }
     }
 
@@ -85,6 +105,37 @@ package struct DependencyStructure: Equatable, Sendable {
         return index < templates.count ? templates[index] : nil
     }
 
+    /// The lowest spatial layer that some active decode target has frames of.
+    func lowestSpatialLayer(of active: UInt32) -> UInt8 {
+        var lowest = UInt8.max
+        for template in templates {
+            let isActive = (0..<decodeTargetCount).contains {
+                active >> UInt32(truncatingIfNeeded: $0) & 1 != 0
+                    && template.indications[$0] != .notPresent
+            }
+            if isActive { lowest = min(lowest, template.spatialLayer) }
+        }
+        return lowest
+    }
+
+    /// Whether a frame lets a receiver go on with every higher frame rate of its spatial layer.
+    func opensHigherTemporalLayers(_ template: Template, _ indications: DecodeTargetIndications) -> Bool {
+        let higher = targets.indices.filter {
+            targets[$0].spatialLayer == template.spatialLayer
+                && targets[$0].temporalLayer > template.temporalLayer
+        }
+        return !higher.isEmpty && higher.allSatisfy { indications[$0] == .switch }
+    }
+
+    /// A bit for each decode target that reaches no higher than a spatial layer.
+    package func decodeTargets(upTo spatialLayer: UInt8) -> UInt32 {
+        var bits: UInt32 = 0
+        for index in targets.indices where targets[index].spatialLayer <= spatialLayer {
+            bits |= 1 << UInt32(truncatingIfNeeded: index)
+        }
+        return bits
+    }
+
     /// A bit for each decode target.
     var everyDecodeTarget: UInt32 {
         UInt32.max >> UInt32(truncatingIfNeeded: 32 &- decodeTargetCount)
@@ -93,6 +144,11 @@ package struct DependencyStructure: Equatable, Sendable {
 
 /// How a frame relates to each decode target: two bits each, in one word.
 struct DecodeTargetIndications: Equatable, Sendable {
+    /// What a frame is to a decode target.
+    enum Indication: UInt8 {
+        case notPresent, discardable, `switch`, required
+    }
+
     private var bits: UInt64 = 0
     private var count = 0
 
@@ -103,8 +159,12 @@ struct DecodeTargetIndications: Equatable, Sendable {
         for _ in 0..<count { bits = try bits << 2 | UInt64(reader.bits(2, in: value)) }
     }
 
-    /// Whether for some decode target the frame is a point to switch to it (indication 2).
-    var hasSwitch: Bool {
-        (0..<count).contains { bits >> UInt64(truncatingIfNeeded: $0 &* 2) & 0x03 == 2 }
+    /// Those of the first decode target come first.
+    subscript(target: Int) -> Indication {
+        let shift = UInt64(truncatingIfNeeded: (count &- 1 &- target) &* 2)
+        return Indication(rawValue: UInt8(truncatingIfNeeded: bits >> shift & 0x03)) ?? .notPresent
     }
+
+    /// Whether for some decode target the frame is a point to switch to it.
+    var hasSwitch: Bool { (0..<count).contains { self[$0] == .switch } }
 }

@@ -82,7 +82,14 @@ package enum VideoPayload {
         guard dependencyDescriptor.hasLayers else { return info }
         info.spatialLayer = dependencyDescriptor.spatialLayer
         info.temporalLayer = dependencyDescriptor.temporalLayer
-        info.isTemporalSwitchingPoint = dependencyDescriptor.isSwitchingPoint
+        if codec == .av1 {
+            // In modes with spatial layers those of one picture may differ in their temporal layer (`L2T2_KEY_SHIFT`).
+            info.opensHigherTemporalLayers =
+                dependencyDescriptor.spatialLayerCount == 1
+                && dependencyDescriptor.opensHigherTemporalLayers
+        } else {
+            info.isTemporalSwitchingPoint = dependencyDescriptor.isSwitchingPoint
+        }
         info.resolution = info.resolution ?? dependencyDescriptor.attachedStructure?.resolution
         return info
     }
