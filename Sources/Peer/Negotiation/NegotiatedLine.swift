@@ -83,9 +83,12 @@ struct NegotiatedLine {
     }
 
     func slot(_ identifiers: SlotIdentifiers.Slot, isMixed: Bool) -> SlotPlan {
-        SlotPlan(
+        var extensions = slotExtensions
+        // A key frame's takes more than the 16 bytes of the one-byte form, and without it the others say nothing.
+        if !isMixed { extensions.dependencyDescriptor = nil }
+        return SlotPlan(
             mid: offered.mid, kind: kind, ssrc: identifiers.ssrc, repairSSRC: identifiers.repairSSRC,
-            cname: identifiers.cname, formats: formats.map(\.format), extensions: slotExtensions,
+            cname: identifiers.cname, formats: formats.map(\.format), extensions: extensions,
             allowsMixedExtensions: isMixed, reportsBySequenceNumber: feedback.contains(.congestionControl))
     }
 
@@ -130,11 +133,21 @@ struct NegotiatedLine {
         case .absoluteCaptureTime: true
         case .audioLevel: kind == .audio
         case .playoutDelay, .videoOrientation: kind == .video
-        // Where Chrome may send it, it strips VP8's own descriptor of picture ids and layers; viewers that do not
-        // know the extension (Firefox, most libraries) would have neither.
-        case .dependencyDescriptor: kind == .video && !publishes
+        case .dependencyDescriptor: kind == .video && (!publishes || mayDescribe)
         default: false
         }
+    }
+}
+
+/// Which publishers may send the dependency descriptor.
+extension NegotiatedLine {
+    /// Those that will send AV1, whose layers nothing else tells of each packet, in one encoding.
+    ///
+    /// Where Chrome may send it and VP8, it strips VP8's own descriptor of picture ids and layers; viewers that do not
+    /// know the extension (Firefox, most libraries) would have neither.
+    fileprivate var mayDescribe: Bool {
+        layers.isEmpty && formats.first?.format.codec == .av1
+            && !formats.contains { $0.format.codec == .vp8 }
     }
 }
 

@@ -39,6 +39,42 @@ import Wire
         #expect(plan.publishedExtensions == extensions)
     }
 
+    /// A publisher that may send VP8, too, would leave out of it what most viewers need.
+    @Test func `have dependency descriptors of who sends AV1 and never VP8`() throws {
+        let uri = RTPExtensionURI.dependencyDescriptor.rawValue
+        let text = try Fixtures.text("Offers/chrome-publish.sdp").replacing(
+            "a=extmap:13 urn:3gpp:video-orientation",
+            with: "a=extmap:12 \(uri)\r\na=extmap:13 urn:3gpp:video-orientation")
+        let types =
+            "SAVPF 96 97 102 103 104 107 108 109 114 115 116 117 39 40 45 46 98 99 100 101 118 119 120"
+        for (order, id) in [
+            (types, nil), ("SAVPF 45 46 98 99 96 97", nil), ("SAVPF 45 46", 12),
+            ("SAVPF 45 46 98 99 108 109", 12), ("SAVPF 98 99 45 46", nil), ("SAVPF 108 109", nil),
+        ] as [(String, UInt8?)] {
+            let offer = text.replacing(types, with: order)
+            let (plan, answer) = try NegotiationFixture.negotiate(
+                SessionDescription(parsing: offer), NegotiationFixture.purpose(of: "chrome-publish"))
+            #expect(plan.publishedExtensions.dependencyDescriptor == id, "\(order)")
+            #expect(answer.text.contains(uri) == (id != nil), "\(order)")
+        }
+    }
+
+    @Test func `have dependency descriptors for players that take them in key frames, too`() throws {
+        let uri = RTPExtensionURI.dependencyDescriptor.rawValue
+        let text = try Fixtures.text("Offers/chrome-play.sdp").replacing(
+            "a=extmap:13 urn:3gpp:video-orientation",
+            with: "a=extmap:12 \(uri)\r\na=extmap:13 urn:3gpp:video-orientation")
+        for (offer, id) in [(text, 12), (text.replacing("a=extmap-allow-mixed\r\n", with: ""), nil)]
+            as [(String, UInt8?)]
+        {
+            let (plan, _) = try NegotiationFixture.negotiate(
+                SessionDescription(parsing: offer), NegotiationFixture.purpose(of: "chrome-play"))
+            let slot = try #require(plan.slots.first { $0.kind == .video })
+            #expect(slot.extensions.dependencyDescriptor == id)
+            #expect(slot.allowsMixedExtensions == (id != nil))
+        }
+    }
+
     @Test func `of Chrome's player, which takes earlier sound in later packets`() throws {
         let (plan, answer) = try NegotiationFixture.negotiate("chrome-play")
         let audio = try #require(plan.slots.first { $0.kind == .audio })
