@@ -61,6 +61,43 @@ import Wire
         #expect(layers.isEmpty)
     }
 
+    @Test func `of AV1 are those of the descriptors' structure`() throws {
+        var layers = SpatialLayers()
+        func note(
+            _ source: AV1Layers, _ layer: Int, _ sequence: Int64, isKey: Bool, at milliseconds: Int64 = 0
+        ) throws -> Bool {
+            let descriptor = source.descriptor(
+                of: layer, frame: Int(sequence), isKey: isKey, isFirst: true, isLast: true)
+            let bytes = AV1Layers.bytes(
+                descriptor, sequence, timestamp: 0, marker: false, isFirst: true, size: 300 << layer)
+            let packet = try AV1Layers.packet(bytes, sequence, source.structure())
+            return layers.note(packet, bytes.span, at: .zero + .milliseconds(milliseconds))
+        }
+        let two = AV1Layers(heights: [180, 360])
+        #expect(try !note(two, 0, 10, isKey: false))
+        #expect(layers.isEmpty)
+        #expect(try note(two, 0, 11, isKey: true))
+        #expect(layers.sizes.map(\.height) == [180, 360])
+        #expect(try !note(two, 0, 12, isKey: true))
+        // What comes late tells nothing of what is sent now.
+        #expect(try !note(AV1Layers(heights: [90, 180, 360]), 0, 5, isKey: true))
+        #expect(try note(AV1Layers(heights: [90, 180, 360]), 0, 20, isKey: true))
+        #expect(layers.sizes.map(\.height) == [90, 180, 360])
+        for picture in 0..<30 {
+            for layer in 0..<3 {
+                _ = try note(
+                    AV1Layers(heights: [90, 180, 360]), layer, Int64(30 + picture * 3 + layer), isKey: false,
+                    at: Int64(picture) * 33)
+            }
+        }
+        #expect(layers.top == 2)
+        let rates = (0..<3).map { layers.bitrate(upTo: $0, at: .zero + .milliseconds(960)) / 10_000 }
+        #expect((7...10).contains(rates[0]) && (22...28).contains(rates[1]), "\(rates)")
+        // A structure of one layer leaves nothing to choose.
+        #expect(try note(AV1Layers(heights: [360]), 0, 200, isKey: true))
+        #expect(layers.isEmpty)
+    }
+
     @Test func `take what comes of them and of those below`() throws {
         var layers = SpatialLayers()
         _ = try note(&layers, structure([180, 360, 720]), 0)

@@ -6,7 +6,8 @@ import Wire
 
 @testable import Forwarding
 
-/// A VP9 source with spatial layers as Chromium's `L3T2_KEY` has them, and what a sieve makes of it.
+/// A VP9 source with spatial layers as Chromium's `L3T2_KEY` has them, or one of AV1 as `L3T1_KEY`, and what a sieve
+/// makes of it.
 ///
 /// The layers of a key picture need each other; those of another picture need earlier ones of their own layer alone.
 private struct SpatialStream {
@@ -35,14 +36,32 @@ private struct SpatialStream {
     ///   - size: packets of a layer of a picture.
     init(
         _ count: Int, keyPictures: Set<Int> = [0], layers: (Int) -> Int = { _ in 3 },
-        size: (Int, Int) -> Int = { _, _ in 2 }
+        size: (Int, Int) -> Int = { _, _ in 2 }, codec: VideoCodec = .vp9
     ) throws {
         self.keyPictures = keyPictures
+        let source = AV1Layers(heights: Array([180, 360, 720].prefix(layers(0))))
+        let structure = try source.structure()
+        var frame = 0xFFF0
         for picture in 0..<count {
             let isKey = keyPictures.contains(picture)
             for layer in 0..<layers(picture) {
                 let last = size(picture, layer) - 1
+                frame += 1
                 for place in 0...last {
+                    let isEnd = place == last && layer == layers(picture) - 1
+                    guard codec == .vp9 else {
+                        let descriptor = source.descriptor(
+                            of: layer, frame: frame, isKey: isKey, isFirst: place == 0, isLast: place == last)
+                        let bytes = AV1Layers.bytes(
+                            descriptor, Int64(packets.count), timestamp: UInt32(picture) * 3_000,
+                            marker: isEnd, isFirst: place == 0)
+                        let packet = try AV1Layers.packet(bytes, Int64(packets.count), structure)
+                        packets.append(
+                            Packet(
+                                picture: picture, layer: layer,
+                                forwarded: ForwardedPacket(packet, at: .zero)))
+                        continue
+                    }
                     // I, P, L, B, E; 15-bit picture id; TID, U, SID, D; TL0PICIDX; and a key frame's header.
                     let payload: [UInt8] = [
                         0xA0 | (isKey ? 0 : 0x40) | (place == 0 ? 0x08 : 0) | (place == last ? 0x04 : 0),
@@ -51,9 +70,8 @@ private struct SpatialStream {
                             | (isKey && layer > 0 ? 1 : 0),
                         UInt8(picture / 2 & 0xFF), isKey ? 0x82 : 0x86, 0x49, 0x83, 0x42, 0, 0, 0, 0,
                     ]
-                    let isLast = place == last && layer == layers(picture) - 1
                     let forwarded = try SievedStream.packet(
-                        payload, Int64(packets.count), picture, marker: isLast, codec: .vp9(profile: 0))
+                        payload, Int64(packets.count), picture, marker: isEnd, codec: .vp9(profile: 0))
                     packets.append(Packet(picture: picture, layer: layer, forwarded: forwarded))
                 }
             }
@@ -79,8 +97,9 @@ private struct SpatialStream {
 }
 
 @Suite struct `Leaving spatial layers out` {
-    @Test func `begins with the next picture and ends with a key frame`() throws {
-        var stream = try SpatialStream(12, keyPictures: [0, 8])
+    @Test(arguments: [VideoCodec.vp9, .av1])
+    func `begins with the next picture and ends with a key frame`(codec: VideoCodec) throws {
+        var stream = try SpatialStream(12, keyPictures: [0, 8], codec: codec)
         for index in stream.packets.indices {
             if index == 15 { stream.sieve.target.spatial = 1 }
             if index == 31 { stream.sieve.target.spatial = .max }
@@ -109,16 +128,18 @@ private struct SpatialStream {
         check(stream)
     }
 
-    @Test func `leaves the marker bit where the source has fewer layers than are wanted`() throws {
-        var stream = try SpatialStream(6, layers: { $0 < 3 ? 3 : 1 })
+    @Test(arguments: [VideoCodec.vp9, .av1])
+    func `leaves the marker bit where the source has fewer layers than are wanted`(codec: VideoCodec) throws {
+        var stream = try SpatialStream(6, layers: { $0 < 3 ? 3 : 1 }, codec: codec)
         stream.sieve.target.spatial = 1
         for index in stream.packets.indices { stream.take(index) }
         #expect(stream.heights() == [1, 1, 1, 0, 0, 0])
         check(stream)
     }
 
-    @Test func `expects nothing that would be left out`() throws {
-        var stream = try SpatialStream(4)
+    @Test(arguments: [VideoCodec.vp9, .av1])
+    func `expects nothing that would be left out`(codec: VideoCodec) throws {
+        var stream = try SpatialStream(4, codec: codec)
         stream.sieve.target.spatial = 0
         // All of the larger layers of the second picture, and the end of the third one's.
         let missing = [8, 9, 10, 11, 16, 17]
@@ -128,8 +149,9 @@ private struct SpatialStream {
         #expect(stream.sent.count == 8)
     }
 
-    @Test func `keeps the place of what may be wanted`() throws {
-        var stream = try SpatialStream(4)
+    @Test(arguments: [VideoCodec.vp9, .av1])
+    func `keeps the place of what may be wanted`(codec: VideoCodec) throws {
+        var stream = try SpatialStream(4, codec: codec)
         stream.sieve.target.spatial = 0
         // The end of the second picture's lowest layer: what is missing behind it is not known either.
         let missing = [7, 8]
@@ -138,6 +160,19 @@ private struct SpatialStream {
         for index in missing { stream.take(index) }
         #expect(stream.sent.suffix(2).map(\.number) == [3, 4])
         #expect(stream.sent.suffix(2).map(\.verdict) == [.sendLast, .fill])
+        check(stream)
+    }
+
+    /// Which of its layers are lost nobody knows, and it may as well be a picture in fewer layers.
+    @Test func `keeps the place of a picture of AV1 that is not there`() throws {
+        var stream = try SpatialStream(5, codec: .av1)
+        stream.sieve.target.spatial = 0
+        // All of the third picture: three frames more than the larger layers of the second one.
+        let missing = 12..<18
+        for index in stream.packets.indices where !missing.contains(index) { stream.take(index) }
+        #expect(stream.sent.map(\.number) == [0, 1, 2, 3, 10, 11, 12, 13])
+        for index in missing { stream.take(index) }
+        #expect(stream.sent.suffix(6).map(\.verdict) == [.send, .sendLast, .fill, .fill, .fill, .fill])
         check(stream)
     }
 
@@ -156,7 +191,8 @@ private struct SpatialStream {
     }
 
     /// What is sent can be decoded, whatever the order, and whenever the viewer changes his mind.
-    @Test(arguments: UInt64(0)..<300) func `breaks nothing in any order`(seed: UInt64) throws {
+    @Test(arguments: UInt64(0)..<300, [VideoCodec.vp9, .av1])
+    func `breaks nothing in any order`(seed: UInt64, codec: VideoCodec) throws {
         var random = SeededGenerator(seed: seed)
         let count = Int.random(in: 5...80, using: &random)
         // Key pictures are of the lowest frame rate.
@@ -166,7 +202,7 @@ private struct SpatialStream {
         let most = Int.random(in: 2...3, using: &random)
         let sizes = (0..<count * 3).map { _ in Int.random(in: 1...4, using: &random) }
         var stream = try SpatialStream(
-            count, keyPictures: keys, layers: { _ in most }, size: { sizes[$0 * 3 + $1] })
+            count, keyPictures: keys, layers: { _ in most }, size: { sizes[$0 * 3 + $1] }, codec: codec)
         let spread = Int.random(in: 0...12, using: &random)
         let loss = [0, 0, 5, 20].randomElement(using: &random) ?? 0
         let order = stream.packets.indices

@@ -114,7 +114,7 @@ final class SimulatedClient {
             role == .publisher
             ? [
                 .publishAudio,
-                .publishVideo(pictures.contains { $0.spatialLayers > 1 } ? .vp9 : .vp8, rids: rids),
+                .publishVideo(Self.codec(of: pictures), rids: rids),
             ]
             : [.playAudio, .playVideo]
         offer = ClientOffer(
@@ -125,6 +125,11 @@ final class SimulatedClient {
         if feedback == .congestionControl { arrivals = CongestionControlFeedbackBuilder(senderSSRC: 1) }
         videos = pictures.map { SyntheticVideo($0, using: &random) }
         self.random = random
+    }
+
+    private static func codec(of pictures: [SyntheticVideo.Settings]) -> MediaCodec.Family {
+        guard let layered = pictures.first(where: { $0.spatialLayers > 1 }) else { return .vp8 }
+        return layered.layeredCodec == .av1 ? .av1 : .vp9
     }
 
     /// Of whatever codec.
@@ -260,7 +265,8 @@ final class SimulatedClient {
                     guard !switchedOff.contains(index) else { continue }
                     try? videoTracks[index].send(
                         packet.payload, timestamp: packet.timestamp, marker: packet.marker,
-                        transport: &transport, at: now, over: connection, into: &sink)
+                        dependencyDescriptor: packet.dependencyDescriptor, transport: &transport, at: now,
+                        over: connection, into: &sink)
                 }
             }
         }
@@ -363,9 +369,8 @@ final class SimulatedClient {
         if packet.codec.isVideo {
             lastPictureAt = now
             let before = framesDecoded
-            if packet.codec.video == .vp9 {
-                spatialDecoder.receive(
-                    packet.header, payload: packet.payload, sequenceNumber: packet.sequenceNumber)
+            if packet.codec.video == .vp9 || packet.codec == .av1 {
+                spatialDecoder.receive(packet, header, in: own, received[index].line.extensions)
             } else {
                 decoder.receive(packet.header, payload: packet.payload, sequenceNumber: packet.sequenceNumber)
                 keyFrames.receive(packet.header, payload: packet.payload, at: now)

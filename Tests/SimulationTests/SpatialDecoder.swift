@@ -1,9 +1,12 @@
+import ClientPeer
+import Peer
 import Wire
 
-/// Watches a VP9 stream with spatial layers as a decoder would, and complains of what would freeze or break a picture.
+/// Watches a VP9 or AV1 stream with spatial layers as a decoder would, and complains of what would freeze or break a
+/// picture.
 ///
 /// A picture counts when all its packets are there, in the order of their numbers, back to a key frame.
-/// - Source: RFC 9628 §4.1 (marker), §4.2.
+/// - Source: RFC 9628 §4.1 (marker), §4.2; RTP Payload Format for AV1 §4.2, appendix A.
 struct SpatialDecoder {
     /// What no decoder should ever see.
     enum Complaint: Equatable {
@@ -13,9 +16,27 @@ struct SpatialDecoder {
         case brokenLayer(Int)
         /// A layer needs pictures of it that were left out.
         case layerWithoutPast(Int)
-        /// What needs earlier pictures follows on pictures that were left out.
+        /// What needs earlier pictures follows on pictures that were left out; AV1 counts layers of pictures.
         case pictureIDJump(from: UInt16, to: UInt16)
+        /// A key frame of AV1 promises layers that do not come, or does not tell of those that do.
+        case wrongDecodeTargets(UInt32)
         case unreadable
+    }
+
+    /// What a decoder needs to know of a packet.
+    private struct Part {
+        var marker: Bool
+        var timestamp: UInt32
+        var layer = 0
+        var startsLayer = false
+        var endsLayer = false
+        var isKeyFrame = false
+        /// Of the picture, or with AV1 of its layer.
+        var number: UInt16?
+        /// By how much the number grows from a picture to the next one.
+        var step: UInt16 = 1
+        /// Of AV1's key frames.
+        var activeTargets: UInt32?
     }
 
     private(set) var framesDecoded = 0
@@ -26,37 +47,73 @@ struct SpatialDecoder {
     /// Whether there has to be a key frame before anything more is shown.
     private(set) var isWaitingForKeyFrame = true
 
-    private var packets: [Int64: (header: RTPHeader, descriptor: VP9Descriptor)] = [:]
+    private var parts: [Int64: Part] = [:]
     private var next: Int64?
-    private var picture: [(header: RTPHeader, descriptor: VP9Descriptor)] = []
+    private var picture: [Part] = []
     private var sizes: [VideoResolution] = []
+    private var structure: DependencyStructure?
     private var lastTop = 0
-    private var lastID: UInt16?
+    private var lastNumber: UInt16?
 
-    mutating func receive(_ header: RTPHeader, payload: [UInt8], sequenceNumber: Int64) {
+    /// - Parameters:
+    ///   - header: of the packet as it came, perhaps as RTX.
+    ///   - bytes: all of it.
+    mutating func receive(
+        _ packet: ReceivingTrack.Packet, _ header: RTPHeader, in bytes: [UInt8], _ ids: ExtensionIDs
+    ) {
+        let sequenceNumber = packet.sequenceNumber
         if let next, sequenceNumber < next { return }
-        guard !payload.isEmpty else {
+        guard !packet.payload.isEmpty else {
             // It fills a place.
             if next == sequenceNumber { next = sequenceNumber + 1 }
             return advance()
         }
-        guard let descriptor = try? VP9Descriptor(parsing: payload.span) else {
+        var part = Part(marker: packet.header.marker, timestamp: packet.header.timestamp)
+        do {
+            if packet.codec == .av1 {
+                guard let id = ids.dependencyDescriptor,
+                    let range = header.extensionRange(id: id, in: bytes.span)
+                else { throw WireError.truncated }
+                try read(DependencyDescriptor(parsing: Array(bytes[range]).span, structure: structure), &part)
+            } else {
+                try read(VP9Descriptor(parsing: packet.payload.span), packet.payload, &part)
+            }
+        } catch {
             complaints.append(.unreadable)
             return
         }
-        if let told = try? descriptor.spatialResolutions(in: payload.span) { sizes = told }
-        packets[sequenceNumber] = (header, descriptor)
-        if next == nil, beginsKeyFrame(descriptor) { next = sequenceNumber }
+        parts[sequenceNumber] = part
+        if next == nil, part.isKeyFrame, part.startsLayer { next = sequenceNumber }
         advance()
         skipIfStuck()
     }
 
+    private mutating func read(_ descriptor: VP9Descriptor, _ payload: [UInt8], _ part: inout Part) throws {
+        if let told = try descriptor.spatialResolutions(in: payload.span) { sizes = told }
+        (part.layer, part.number) = (Int(descriptor.spatialLayer), descriptor.pictureID)
+        (part.startsLayer, part.endsLayer) = (descriptor.startsFrame, descriptor.endsFrame)
+        part.isKeyFrame = descriptor.spatialLayer == 0 && !descriptor.isInterPredicted
+    }
+
+    private mutating func read(_ descriptor: DependencyDescriptor, _ part: inout Part) throws {
+        if let attached = descriptor.attachedStructure {
+            structure = attached
+            sizes = attached.resolutions
+            part.activeTargets = descriptor.activeDecodeTargets
+        }
+        guard descriptor.hasLayers else { throw WireError.truncated }
+        (part.layer, part.number) = (Int(descriptor.spatialLayer), descriptor.frameNumber)
+        (part.startsLayer, part.endsLayer) = (descriptor.startsFrame, descriptor.endsFrame)
+        part.isKeyFrame = descriptor.isKeyFrame
+        part.step = UInt16(descriptor.spatialLayerCount)
+    }
+
     /// A later key picture that is there is better than an earlier picture that is not.
     private mutating func skipIfStuck() {
-        guard let first = next, packets.count > 1 else { return }
-        let later = packets.filter { $0.key > first && beginsKeyFrame($0.value.descriptor) }.keys.max()
+        guard let first = next, parts.count > 1 else { return }
+        let later = parts.filter { $0.key > first && $0.value.isKeyFrame && $0.value.startsLayer }.keys.max()
         guard let later, isWhole(from: later) else { return }
-        packets = packets.filter { $0.key >= later }
+        parts = parts.filter { $0.key >= later }
         picture = []
         isWaitingForKeyFrame = true
         next = later
@@ -66,55 +123,55 @@ struct SpatialDecoder {
     /// Whether a picture that begins with a packet is there up to its marker bit.
     private func isWhole(from first: Int64) -> Bool {
         var number = first
-        while let packet = packets[number] {
-            if packet.header.marker { return true }
+        while let part = parts[number] {
+            if part.marker { return true }
             number += 1
         }
         return false
     }
 
-    private func beginsKeyFrame(_ descriptor: VP9Descriptor) -> Bool {
-        descriptor.startsFrame && descriptor.spatialLayer == 0 && !descriptor.isInterPredicted
-    }
-
     private mutating func advance() {
-        while let number = next, let packet = packets.removeValue(forKey: number) {
+        while let number = next, let part = parts.removeValue(forKey: number) {
             next = number + 1
-            if let first = picture.first, first.header.timestamp != packet.header.timestamp {
+            if let first = picture.first, first.timestamp != part.timestamp {
                 complaints.append(.wrongMarker)
                 picture = []
             }
-            picture.append(packet)
-            guard packet.header.marker else { continue }
+            picture.append(part)
+            guard part.marker else { continue }
             show()
             picture = []
         }
     }
 
     private mutating func show() {
-        guard let first = picture.first, let top = picture.last.map({ Int($0.descriptor.spatialLayer) }),
-            let pictureID = first.descriptor.pictureID
-        else { return }
-        let isKeyFrame = beginsKeyFrame(first.descriptor)
+        guard let first = picture.first, let top = picture.last?.layer, let number = first.number else {
+            return
+        }
+        let isKeyFrame = first.isKeyFrame && first.startsLayer
         guard isKeyFrame || !isWaitingForKeyFrame else { return }
         for layer in 0...top {
-            let own = picture.filter { $0.descriptor.spatialLayer == layer }
-            guard own.first?.descriptor.startsFrame == true, own.last?.descriptor.endsFrame == true,
-                own.dropFirst().allSatisfy({ !$0.descriptor.startsFrame })
+            let own = picture.filter { $0.layer == layer }
+            guard own.first?.startsLayer == true, own.last?.endsLayer == true,
+                own.dropFirst().allSatisfy({ !$0.startsLayer })
             else {
                 // Its beginning may have been shown already.
-                complaints.append(pictureID == lastID ? .wrongMarker : .brokenLayer(layer))
+                complaints.append(number == lastNumber ? .wrongMarker : .brokenLayer(layer))
                 return
             }
         }
         if !isKeyFrame, top > lastTop { complaints.append(.layerWithoutPast(top)) }
-        if !isKeyFrame, let lastID, (pictureID &- lastID) & 0x7FFF != 1 {
-            complaints.append(.pictureIDJump(from: lastID, to: pictureID))
+        if !isKeyFrame, let lastNumber, (number &- lastNumber &- first.step) & 0x7FFF != 0 {
+            complaints.append(.pictureIDJump(from: lastNumber, to: number))
+        }
+        // No mode has decode targets here but one for each spatial layer.
+        if let active = first.activeTargets, active != (1 << UInt32(top + 1)) - 1 {
+            complaints.append(.wrongDecodeTargets(active))
         }
         isWaitingForKeyFrame = false
         framesDecoded += 1
         if isKeyFrame { keyFramesDecoded += 1 }
-        (lastTop, lastID) = (top, pictureID)
+        (lastTop, lastNumber) = (top, number)
         height = sizes.indices.contains(top) ? sizes[top].height : nil
     }
 }

@@ -4,6 +4,7 @@ import Forwarding
 import Peer
 import TestSupport
 import Testing
+import Wire
 
 /// One encoding with spatial layers, of which viewers get as many as they want and as their paths take.
 @Suite(.simulated) struct SpatialLayersOfOneEncoding {
@@ -42,13 +43,14 @@ import Testing
 
     /// Three layers of 100, 300 and 900 kbit/s.
     private func begin(
-        _ seed: UInt64, _ link: CappedLink? = nil, loss: Double = 0, workers: Int = 1
+        _ seed: UInt64, _ link: CappedLink? = nil, loss: Double = 0, workers: Int = 1,
+        codec: VideoCodec = .vp9
     ) throws -> World {
         let simulation = try Simulation(
             seed: seed, conditions: .init(loss: loss, delay: .milliseconds(30), jitter: .zero),
             workers: workers)
         var settings = SyntheticVideo.Settings()
-        (settings.bitrate, settings.spatialLayers) = (1_300_000, 3)
+        (settings.bitrate, settings.spatialLayers, settings.layeredCodec) = (1_300_000, 3, codec)
         let (publisher, _) = try simulation.add(.publisher, layers: [settings])
         #expect(simulation.run(for: .seconds(5)) { publisher.isConnected })
         simulation.run(for: .seconds(2))
@@ -59,11 +61,11 @@ import Testing
             simulation: simulation, publisher: publisher, viewer: viewer, id: session, worker: workers - 1)
     }
 
-    @Test(arguments: [1, 2] as [UInt64], [1, 2])
+    @Test(arguments: [(1, 1), (1, 2), (2, 1), (2, 2)] as [(UInt64, Int)], [VideoCodec.vp9, .av1])
     func `follow what a viewer wants, and ask for a key frame where there is more`(
-        seed: UInt64, workers: Int
+        place: (seed: UInt64, workers: Int), codec: VideoCodec
     ) throws {
-        let world = try begin(seed, workers: workers)
+        let world = try begin(place.seed, workers: place.workers, codec: codec)
         _ = try #require(world.watch(720))
         var before = world.decoder.keyFramesDecoded
         for (preferences, height, bitrate, keyFrames) in [
@@ -88,9 +90,9 @@ import Testing
         #expect(world.decoder.complaints.isEmpty, "\(world.decoder.complaints)")
     }
 
-    @Test(arguments: [1, 2, 3] as [UInt64])
-    func `follow what the path takes`(seed: UInt64) throws {
-        let world = try begin(seed, CappedLink(bitrate: 700_000))
+    @Test(arguments: [1, 2, 3] as [UInt64], [VideoCodec.vp9, .av1])
+    func `follow what the path takes`(seed: UInt64, codec: VideoCodec) throws {
+        let world = try begin(seed, CappedLink(bitrate: 700_000), codec: codec)
         let middle = try #require(world.watch(360))
         #expect(middle.pictures > 110 && middle.bitrate < 700_000, "\(middle)")
         world.simulation.cap(world.viewer, CappedLink(bitrate: 250_000))
@@ -103,9 +105,9 @@ import Testing
         #expect(world.decoder.complaints.isEmpty, "\(world.decoder.complaints)")
     }
 
-    @Test(arguments: UInt64(1)...6)
-    func `come whole over a network that loses packets`(seed: UInt64) throws {
-        let world = try begin(seed, loss: 0.03)
+    @Test(arguments: UInt64(1)...6, [VideoCodec.vp9, .av1])
+    func `come whole over a network that loses packets`(seed: UInt64, codec: VideoCodec) throws {
+        let world = try begin(seed, loss: 0.03, codec: codec)
         var random = SeededGenerator(seed: seed)
         for _ in 0..<12 {
             world.prefer(

@@ -22,6 +22,7 @@ package struct SendingTrack {
         var payload: [UInt8] = []
         var timestamp: UInt32 = 0
         var marker = false
+        var dependencyDescriptor: [UInt8] = []
     }
 
     private static let keptPackets = 512
@@ -55,25 +56,28 @@ package struct SendingTrack {
     /// - Parameters:
     ///   - transport: the connection's transport-wide counter (RFC draft-holmer-rmcat-transport-wide-cc).
     ///   - audioLevel: -dBov of RFC 6464; nil to say nothing.
+    ///   - dependencyDescriptor: of the packet; sent where the server takes it.
     ///   - captured: when the media was; nil for now.
     ///   - isRedundant: the payload has blocks of earlier sound in it (RFC 2198), which the server has to take.
     package mutating func send(
         _ payload: [UInt8], timestamp: UInt32, marker: Bool, audioLevel: UInt8? = nil,
-        captured: MonotonicTime? = nil, isRedundant: Bool = false, transport: inout UInt16,
+        dependencyDescriptor: [UInt8] = [], captured: MonotonicTime? = nil, isRedundant: Bool = false,
+        transport: inout UInt16,
         at now: MonotonicTime, over connection: ClientConnection,
         into sink: inout some DatagramSink & ~Copyable
     ) throws(SRTPError) {
         let index = nextIndex
         nextIndex += 1
         kept[Int(index % UInt64(Self.keptPackets))] = Kept(
-            index: index, payload: payload, timestamp: timestamp, marker: marker)
+            index: index, payload: payload, timestamp: timestamp, marker: marker,
+            dependencyDescriptor: dependencyDescriptor)
         stream.sent(payloadSize: payload.count, timestamp: timestamp, captured: captured ?? now, at: now)
         let introduces = stream.packetCount <= UInt64(Self.introductions)
         try write(
             payload, index: index,
             payloadType: (isRedundant ? format.redundancyPayloadType : nil) ?? format.payloadType, ssrc: ssrc,
             timestamp: timestamp,
-            marker: marker, audioLevel: audioLevel,
+            marker: marker, audioLevel: audioLevel, dependencyDescriptor: dependencyDescriptor,
             rid: introduces ? (line.extensions.rtpStreamID, encoding.rid) : nil, introduces: introduces,
             transport: &transport, over: connection, into: &sink)
     }
@@ -98,7 +102,8 @@ package struct SendingTrack {
             try write(
                 payload, index: index, payloadType: payloadType, ssrc: repairSSRC,
                 timestamp: packet.timestamp,
-                marker: packet.marker, rid: (line.extensions.repairedRTPStreamID, encoding.rid),
+                marker: packet.marker, dependencyDescriptor: packet.dependencyDescriptor,
+                rid: (line.extensions.repairedRTPStreamID, encoding.rid),
                 introduces: true,
                 transport: &transport, over: connection, into: &sink)
         }
@@ -106,7 +111,8 @@ package struct SendingTrack {
 
     private func write(
         _ payload: [UInt8], index: UInt64, payloadType: UInt8, ssrc: UInt32, timestamp: UInt32, marker: Bool,
-        audioLevel: UInt8? = nil, rid: (id: UInt8?, name: String?)?, introduces: Bool,
+        audioLevel: UInt8? = nil, dependencyDescriptor: [UInt8] = [], rid: (id: UInt8?, name: String?)?,
+        introduces: Bool,
         transport: inout UInt16,
         over connection: ClientConnection, into sink: inout some DatagramSink & ~Copyable
     ) throws(SRTPError) {
@@ -116,6 +122,11 @@ package struct SendingTrack {
             var writer = try RTPHeaderWriter(
                 marker: marker, payloadType: payloadType, sequenceNumber: UInt16(truncatingIfNeeded: index),
                 timestamp: timestamp, ssrc: ssrc, into: &buffer)
+            // Longest first: one that needs the two-byte form moves all that stand before it.
+            if !dependencyDescriptor.isEmpty, let id = line.extensions.dependencyDescriptor {
+                try writer.append(
+                    id: id, copying: dependencyDescriptor.span, 0..<dependencyDescriptor.count, into: &buffer)
+            }
             if let id = line.extensions.transportSequenceNumber {
                 try writer.append(id: id, UInt64(number), length: 2, into: &buffer)
             }

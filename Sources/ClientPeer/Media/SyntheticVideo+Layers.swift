@@ -1,6 +1,6 @@
 import Wire
 
-/// Pictures of VP9 in several spatial layers.
+/// Pictures of VP9, or AV1, in several spatial layers.
 ///
 /// - Source: RFC 9628 §4.2, §4.2.1.
 extension SyntheticVideo.Settings {
@@ -31,10 +31,20 @@ extension SyntheticVideo {
             let size = settings.share(size, ofLayer: layer)
             let count = max((size + settings.maximumPayload - 1) / settings.maximumPayload, 1)
             for index in 0..<count {
-                var payload = descriptor(
-                    ofLayer: layer, isKeyFrame: isKeyFrame, isFirst: index == 0, isLast: index == count - 1)
-                // A key frame's header with its sync code, or the beginning of another one.
-                if index == 0 { payload += isKeyFrame ? [0x82, 0x49, 0x83, 0x42] : [0x86] }
+                let (isFirst, isLast) = (index == 0, index == count - 1)
+                var payload: [UInt8]
+                var dependencies: [UInt8] = []
+                if settings.layeredCodec == .av1 {
+                    payload = av1Payload(
+                        ofLayer: layer, isKeyFrame: isKeyFrame, isFirst: isFirst, isLast: isLast)
+                    dependencies = dependencyDescriptor(
+                        ofLayer: layer, isKeyFrame: isKeyFrame, isFirst: isFirst, isLast: isLast)
+                } else {
+                    payload = descriptor(
+                        ofLayer: layer, isKeyFrame: isKeyFrame, isFirst: isFirst, isLast: isLast)
+                    // A key frame's header with its sync code, or the beginning of another one.
+                    if isFirst { payload += isKeyFrame ? [0x82, 0x49, 0x83, 0x42] : [0x86] }
+                }
                 payload.append(bigEndian: stamp)
                 payload.append(bigEndian: frameNumber)
                 payload.append(bigEndian: UInt16(truncatingIfNeeded: index))
@@ -42,8 +52,9 @@ extension SyntheticVideo {
                 payload.append(repeating: UInt8(layer), count: length - payload.count)
                 packets.append(
                     Packet(
-                        payload: payload, marker: layer == settings.spatialLayers - 1 && index == count - 1,
-                        isKeyFrame: isKeyFrame, timestamp: timestamp))
+                        payload: payload, dependencyDescriptor: dependencies,
+                        marker: layer == settings.spatialLayers - 1 && isLast, isKeyFrame: isKeyFrame,
+                        timestamp: timestamp))
             }
         }
         return packets

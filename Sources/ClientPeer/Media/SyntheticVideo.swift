@@ -1,7 +1,7 @@
 import Base
 import Wire
 
-/// Makes RTP packets that look like a VP8 encoder's, or with spatial layers like a VP9 encoder's.
+/// Makes RTP packets that look like a VP8 encoder's, or with spatial layers like a VP9 or AV1 encoder's.
 ///
 /// Headers and descriptors are valid, sizes as chosen, key frames come on request. What lies behind the frame header is
 /// filler that names its frame, so that a receiver can check it.
@@ -28,14 +28,18 @@ package struct SyntheticVideo {
         ///
         /// With more than one, which need each other in key frames alone, there are no temporal layers.
         package var spatialLayers = 1
+        /// Of pictures in spatial layers: VP9, or AV1, which has at most four and dependency descriptors.
+        package var layeredCodec = VideoCodec.vp9
 
         package init() {}
     }
 
     /// One RTP payload, and whether its frame ends with it.
     package struct Packet {
-        /// A VP8 or VP9 descriptor, and a piece of the frame.
+        /// A VP8 or VP9 descriptor, or what AV1 begins with, and a piece of the frame.
         package let payload: [UInt8]
+        /// Of AV1; empty without.
+        package var dependencyDescriptor: [UInt8] = []
         /// The last packet of its frame.
         package let marker: Bool
         /// The same for all packets of a frame.

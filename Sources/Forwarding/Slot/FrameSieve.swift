@@ -1,3 +1,4 @@
+import Peer
 import Wire
 
 /// Leaves a source's higher temporal and spatial layers out of what one receiver gets, in such a way that it notices
@@ -11,8 +12,12 @@ import Wire
 /// for the rest. All of it follows from the packets' numbers, so that a packet that is asked for again is the same as
 /// it was.
 ///
+/// AV1 counts frames instead of pictures, of which each spatial layer is one: between two pictures as many are missing
+/// as the source has higher layers. Its numbers are left as they are: descriptors name what they need by distance.
+///
 /// A class, because segments that are read for each packet share it.
-/// - Source: RFC 7741 §4.2 (TID, Y, TL0PICIDX), RFC 9628 §4.1 (marker), §4.2 (TID, U, SID, E); RFC 3550 §5.1.
+/// - Source: RFC 7741 §4.2 (TID, Y, TL0PICIDX), RFC 9628 §4.1 (marker), §4.2 (TID, U, SID, E); RFC 3550 §5.1; RTP
+///   Payload Format for AV1 §4.2 (marker), appendix A.8.2 (`frame_number`).
 package final class FrameSieve {
     enum Verdict: Equatable {
         case send
@@ -46,6 +51,7 @@ package final class FrameSieve {
         var isFollowedByNothing = false
         var isLeftOut = false
         var pictures = PictureNumbers()
+        var spatial: UInt8 = 0
     }
 
     /// The highest layers that are sent.
@@ -77,6 +83,8 @@ package final class FrameSieve {
     private var isSure: Bool
     /// Whether all layers may be taken in with the next picture.
     private var isOpen = false
+    /// The highest spatial layer of the latest picture whose end was followed by the next one; nil before.
+    private var top: UInt8?
 
     /// Of 30 pictures a second in two layers, more than eight seconds.
     private static let runLimit = 128
@@ -115,6 +123,7 @@ package final class FrameSieve {
         guard sequence > newest.sequence else { return judgeLate(packet) }
         closeGap(before: packet)
         let layers = packet.layers
+        if layers.startsPicture, sequence == newest.sequence &+ 1 { top = newest.spatial }
         if layers.startsPicture { adjustLimit(to: packet) }
         if layers.tellsWhereToSwitch { isSure = true }
         let isLeftOut = limit.leavesOut(layers)
@@ -127,7 +136,8 @@ package final class FrameSieve {
         let verdict = isLeftOut ? .leaveOut : limit.form(of: packet)
         newest = Newest(
             sequence: sequence, timestamp: packet.timestamp, endsPicture: packet.marker,
-            isFollowedByNothing: verdict != .send, isLeftOut: isLeftOut, pictures: packet.pictures)
+            isFollowedByNothing: verdict != .send, isLeftOut: isLeftOut, pictures: packet.pictures,
+            spatial: layers.spatial)
         return verdict
     }
 
@@ -138,6 +148,9 @@ package final class FrameSieve {
         guard let limit = limit(at: packet.sequenceNumber) else { return nil }
         return limit.leavesOut(packet.layers) ? .fill : limit.form(of: packet)
     }
+
+    /// The highest spatial layer that is sent of the picture of a packet; nil if that was too long ago.
+    func spatialLimit(at sequence: Int64) -> UInt8? { limit(at: sequence)?.spatial }
 
     /// Whether a packet that comes next will be sent, as far as that can be told before.
     func takes(_ packet: ForwardedPacket) -> Bool { !target.leavesOut(packet.layers) }
@@ -236,11 +249,18 @@ package final class FrameSieve {
         leaveOut(missing, pictures: pictures)
     }
 
-    /// Whether a packet begins the very next picture, by VP9's count of them.
+    /// Whether a packet begins the very next picture, by VP9's count of them, or AV1's of their layers.
     private func follows(_ packet: ForwardedPacket) -> Bool {
-        guard packet.layers.startsPicture, !packet.descriptor.isVP8,
-            let before = newest.pictures.pictureID, let after = packet.pictures.pictureID
-        else { return false }
+        guard packet.layers.startsPicture, !packet.descriptor.isVP8 else { return false }
+        if packet.codec == .av1 {
+            guard let top, let before = newest.pictures.frameNumber, let after = packet.pictures.frameNumber
+            else { return false }
+            let missing = after &- before &- 1
+            return missing == 0 || missing == UInt16(top) &- UInt16(min(newest.spatial, top))
+        }
+        guard let before = newest.pictures.pictureID, let after = packet.pictures.pictureID else {
+            return false
+        }
         return (after &- before) & 0x7FFF == 1
     }
 

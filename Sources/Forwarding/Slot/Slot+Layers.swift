@@ -6,7 +6,10 @@ import Wire
 extension Slot {
     /// The highest that it may have, whatever the path takes; nil where there is nothing to choose.
     func bestSpatialLayer(of layer: TrackLayer) -> Int? {
-        layer.isOnly && !layer.spatial.isEmpty ? layer.spatial.best(choice, isThinned: isThinned) : nil
+        guard layer.isOnly, !layer.spatial.isEmpty else { return nil }
+        // Chromium decodes nothing of AV1 with more than one where no descriptors tell it which frames belong together.
+        guard !layer.spatial.areDescribed || plan.extensions.dependencyDescriptor != nil else { return 0 }
+        return layer.spatial.best(choice, isThinned: isThinned)
     }
 
     /// The highest that is to be sent as soon as that is possible; `.max` for all that there are or will be.

@@ -83,6 +83,8 @@ extension Slot {
                 playout: mapping.playout(of: sequence),
                 originalSequence: nil, isEmpty: verdict == .fill,
                 marker: packet.marker || verdict == .sendLast,
+                spatialLimit: packet.startsKeyFrame
+                    ? sieve?.spatialLimit(at: packet.sequenceNumber) ?? .max : .max,
                 // One that only fills a place is repeated under its own index, and is never numbered.
                 transportNumber: verdict == .fill ? nil : numbers?.nextNumber,
                 sendTime: verdict == .fill ? nil : sendTime)
@@ -193,7 +195,9 @@ extension Slot {
             ssrc: plan.ssrc, payloadType: format.payloadType, index: outgoing, timestamp: timestamp,
             offsets: segment.pictureOffsets(of: sequence), playout: segment.playout(of: outgoing),
             originalSequence: nil, isEmpty: verdict == .fill,
-            marker: packet.marker || verdict == .sendLast, transportNumber: nil, sendTime: nil)
+            marker: packet.marker || verdict == .sendLast,
+            spatialLimit: packet.startsKeyFrame ? segment.sieve?.spatialLimit(at: sequence) ?? .max : .max,
+            transportNumber: nil, sendTime: nil)
         if !form.isEmpty, let repairSSRC = plan.repairSSRC, let repairPayloadType = format.repairPayloadType {
             form.ssrc = repairSSRC
             form.payloadType = repairPayloadType
@@ -341,17 +345,10 @@ extension Slot {
             into: &buffer)
         let ids = plan.extensions
         let passedOn = form.isEmpty ? PassedExtensions() : packet.passedOn
-        // Longest first: an element that needs the two-byte form moves all that stand before it.
-        if let range = passedOn.dependencyDescriptor, let id = ids.dependencyDescriptor,
-            range.count <= 16 || plan.allowsMixedExtensions
-        {
-            try writer.append(id: id, copying: bytes, range, into: &buffer)
-            if let number = packet.pictures.adding(form.offsets).frameNumber {
-                // The first element's value is the last thing written so far.
-                let value = writer.position - range.count
-                try buffer.store(number, at: value + DependencyDescriptor.frameNumberOffset)
-            }
-        }
+        try writer.pass(
+            descriptor: passedOn.dependencyDescriptor, as: ids.dependencyDescriptor,
+            number: packet.pictures.adding(form.offsets).frameNumber, spatialLimit: form.spatialLimit,
+            from: bytes, into: &buffer)
         try writer.pass(passedOn.absoluteCaptureTime, as: ids.absoluteCaptureTime, from: bytes, into: &buffer)
         if let hint = form.playout.delay(replacing: passedOn.playoutDelay), let id = ids.playoutDelay {
             try writer.append(id: id, hint, length: 3, into: &buffer)
@@ -431,6 +428,8 @@ private struct OutgoingForm {
     var isEmpty: Bool
     /// Whether it is the last of its picture that is sent.
     var marker: Bool
+    /// The highest spatial layer that is sent, which key frames tell.
+    var spatialLimit: UInt8
     /// Nil where the receiver does not tell of each packet when it came; written where it tells by this number.
     var transportNumber: UInt16?
     /// Nil where the receiver does not measure by it.

@@ -31,13 +31,14 @@ struct ForwardedPacket {
     /// Whether it may get any: the publisher's own is taken off, and what lies there is no longer needed.
     let isPaddable: Bool
 
-    init(_ packet: MediaPacket, at now: MonotonicTime) {
+    /// - Parameter layers: as they were known when the packet came; nil for what it tells now.
+    init(_ packet: MediaPacket, layers: LayerPlace? = nil, at now: MonotonicTime) {
         sequenceNumber = packet.sequenceNumber
         timestamp = packet.header.timestamp
         marker = packet.header.marker
         codec = packet.codec
         startsKeyFrame = packet.codec.isVideo && packet.isEntryPoint
-        layers = LayerPlace(packet)
+        self.layers = layers ?? LayerPlace(packet)
         payload = packet.header.payloadRange
         passedOn = packet.passedOn
         descriptor = packet.descriptor
@@ -69,14 +70,33 @@ struct LayerPlace: Equatable {
     init(_ packet: MediaPacket) {
         guard let video = packet.video else { return }
         temporal = video.temporalLayer
-        // Of AV1 a decoder would have to be told, in the dependency descriptor, that what is left out never comes.
         if case .vp9(let descriptor) = packet.descriptor {
             spatial = descriptor.spatialLayer
             endsSpatialLayer = descriptor.endsFrame
+        } else if packet.codec == .av1, packet.dependency?.hasLayers == true {
+            // Without the dependency descriptor a packet tells its layer only where a unit begins in it.
+            spatial = video.spatialLayer
+            endsSpatialLayer = video.endsFrame
         }
         startsPicture = video.startsFrame && video.spatialLayer == 0
         isSwitchingPoint = video.isTemporalSwitchingPoint && video.temporalLayer > 0
         opensHigherLayers = video.opensHigherTemporalLayers
+    }
+
+    /// As it was kept with a packet.
+    init(code: UInt16) {
+        spatial = UInt8(code & 0x07)
+        temporal = UInt8(code >> 3 & 0x07)
+        endsSpatialLayer = code & 0x40 != 0
+        startsPicture = code & 0x80 != 0
+        isSwitchingPoint = code & 0x100 != 0
+        opensHigherLayers = code & 0x200 != 0
+    }
+
+    /// All of it in little, to be kept with the packet: what tells it may be another by the time it is sent again.
+    var code: UInt16 {
+        UInt16(spatial & 0x07) | UInt16(temporal & 0x07) << 3 | (endsSpatialLayer ? 0x40 : 0)
+            | (startsPicture ? 0x80 : 0) | (isSwitchingPoint ? 0x100 : 0) | (opensHigherLayers ? 0x200 : 0)
     }
 
     /// Whether higher temporal layers can be left out and later be taken in again.

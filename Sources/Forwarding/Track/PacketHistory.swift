@@ -14,8 +14,10 @@ package struct PacketHistory: ~Copyable {
         /// Counts every byte ever claimed; the place in `storage` is this modulo the capacity.
         var position: Int64 = 0
         var arrival = MonotonicTime.zero
-        var length: Int32 = 0
+        /// At most `initialCapacity / 2`.
+        var length: UInt16 = 0
         var pictureID: UInt16 = 0
+        var layers: UInt16 = 0
         /// Bytes of padding behind it; `undecided` until it is first sent.
         var padding = undecided
     }
@@ -65,11 +67,12 @@ package struct PacketHistory: ~Copyable {
     /// - Parameters:
     ///   - sequenceNumber: extended, as the source counts. A packet far older than the newest is ignored.
     ///   - pictureID: kept with it; see `pictureID(of:)`.
+    ///   - layers: kept with it; see `layers(of:)`.
     /// - Returns: whether it is there now.
     @discardableResult
     package mutating func store(
         _ packet: Span<UInt8>, _ range: Range<Int>, sequenceNumber: Int64, pictureID: UInt16 = 0,
-        at now: MonotonicTime
+        layers: UInt16 = 0, at now: MonotonicTime
     ) -> Bool {
         guard range.lowerBound >= 0, range.upperBound <= packet.count, range.count <= Self.initialCapacity / 2
         else {
@@ -83,7 +86,7 @@ package struct PacketHistory: ~Copyable {
         for index in 0..<range.count { bytes[offset &+ index] = packet[range.lowerBound &+ index] }
         entries[slot(of: sequenceNumber)] = Entry(
             sequenceNumber: sequenceNumber, position: position, arrival: now,
-            length: Int32(truncatingIfNeeded: range.count), pictureID: pictureID)
+            length: UInt16(truncatingIfNeeded: range.count), pictureID: pictureID, layers: layers)
         newest = max(newest ?? .min, sequenceNumber)
         oldest = min(oldest, sequenceNumber)
         return true
@@ -111,6 +114,12 @@ package struct PacketHistory: ~Copyable {
     package func pictureID(of sequenceNumber: Int64) -> UInt16 {
         let entry = entries[slot(of: sequenceNumber)]
         return entry.sequenceNumber == sequenceNumber ? entry.pictureID : 0
+    }
+
+    /// The same of its layers.
+    package func layers(of sequenceNumber: Int64) -> UInt16 {
+        let entry = entries[slot(of: sequenceNumber)]
+        return entry.sequenceNumber == sequenceNumber ? entry.layers : 0
     }
 
     /// When the packet came; nil for one that is not there.

@@ -4,9 +4,9 @@ import Wire
 
 /// The spatial layers (SVC) of a source: their sizes, and what each of them takes.
 ///
-/// Known where the source tells the size of each, as VP9 does with key frames; of other sources there are none. At most
-/// eight, by the format.
-/// - Source: RFC 9628 §4.2.1 (scalability structure).
+/// Known where the source tells the size of each, as VP9 does with key frames, and AV1 where it has dependency
+/// descriptors; of other sources there are none. At most eight, by the format.
+/// - Source: RFC 9628 §4.2.1 (scalability structure); RTP Payload Format for AV1, appendix A.8.3 (`resolutions`).
 struct SpatialLayers {
     /// Without a packet for so long, while others come, a layer is not sent.
     private static let silence = Duration.seconds(1)
@@ -18,6 +18,8 @@ struct SpatialLayers {
 
     /// The smallest first; none where there is nothing to choose.
     private(set) var sizes: [VideoResolution] = []
+    /// Whether dependency descriptors tell of them, as of AV1's.
+    private(set) var areDescribed = false
     private var layers: [Layer] = []
     /// The packet that told the sizes: one that comes late tells nothing of what is sent now.
     private var toldBy = Int64.min
@@ -37,21 +39,36 @@ struct SpatialLayers {
     /// - Parameter bytes: all of the packet.
     /// - Returns: whether there are others to choose from than before.
     mutating func note(_ packet: MediaPacket, _ bytes: Span<UInt8>, at now: MonotonicTime) -> Bool {
-        guard case .vp9(let descriptor) = packet.descriptor else { return false }
-        var isNew = false
-        if descriptor.spatialLayerCount != nil, packet.sequenceNumber >= toldBy {
-            toldBy = packet.sequenceNumber
-            let payload = bytes.extracting(packet.header.payloadRange)
-            isNew = setSizes((try? descriptor.spatialResolutions(in: payload)) ?? [])
+        if case .vp9(let descriptor) = packet.descriptor {
+            areDescribed = false
+            var isNew = false
+            if descriptor.spatialLayerCount != nil {
+                let payload = bytes.extracting(packet.header.payloadRange)
+                let told = try? descriptor.spatialResolutions(in: payload)
+                isNew = setSizes(told ?? [], by: packet)
+            }
+            count(bytes.count, of: descriptor.spatialLayer, at: now)
+            return isNew
         }
-        let index = Int(descriptor.spatialLayer)
-        guard layers.indices.contains(index) else { return isNew }
-        layers[index].rate.add(bytes.count, at: now)
-        layers[index].lastArrival = now
+        guard packet.codec == .av1, let dependency = packet.dependency, dependency.hasLayers else {
+            return false
+        }
+        if dependency.attachedStructure != nil { areDescribed = true }
+        let isNew = dependency.attachedStructure.map { setSizes($0.resolutions, by: packet) } ?? false
+        count(bytes.count, of: dependency.spatialLayer, at: now)
         return isNew
     }
 
-    private mutating func setSizes(_ told: [VideoResolution]) -> Bool {
+    private mutating func count(_ size: Int, of layer: UInt8, at now: MonotonicTime) {
+        let index = Int(layer)
+        guard layers.indices.contains(index) else { return }
+        layers[index].rate.add(size, at: now)
+        layers[index].lastArrival = now
+    }
+
+    private mutating func setSizes(_ told: [VideoResolution], by packet: MediaPacket) -> Bool {
+        guard packet.sequenceNumber >= toldBy else { return false }
+        toldBy = packet.sequenceNumber
         let new = told.count > 1 ? told : []
         guard new != sizes else { return false }
         sizes = new

@@ -27,7 +27,7 @@ package final class TrackLayer {
     package private(set) var resolution: VideoResolution?
     package private(set) var lastArrival: MonotonicTime?
     private(set) var rest = LayerRest()
-    /// Of VP9; none of other sources.
+    /// Of VP9, and of AV1 with dependency descriptors; none of other sources.
     var spatial = SpatialLayers()
     /// When a packet last told where temporal layers may be taken in.
     private var lastSwitchingPoint: MonotonicTime?
@@ -311,7 +311,8 @@ package final class TrackLayer {
         extendPictureID(of: &packet)
         if let attached = packet.dependency?.attachedStructure { structure = attached }
         if let size = packet.video?.resolution { resolution = size }
-        if LayerPlace(packet).tellsWhereToSwitch { lastSwitchingPoint = now }
+        let layers = LayerPlace(packet)
+        if layers.tellsWhereToSwitch { lastSwitchingPoint = now }
         if spatial.note(packet, bytes, at: now) { track?.noteNewSizes() }
         if isVideo, packet.isEntryPoint {
             keyFrames.keyFrameArrived(at: now)
@@ -319,7 +320,7 @@ package final class TrackLayer {
         }
         let isStored = history.store(
             bytes, 0..<bytes.count, sequenceNumber: packet.sequenceNumber,
-            pictureID: packet.pictures.pictureID ?? 0, at: now)
+            pictureID: packet.pictures.pictureID ?? 0, layers: layers.code, at: now)
         guard isVideo, isStored else { return isStored }
         let capacity = packet.isEntryPoint ? track?.cacheCapacity(of: self) ?? 0 : 0
         let keyFrameSize = cache.note(packet, size: bytes.count, in: &history, upTo: capacity, at: now)
@@ -347,7 +348,9 @@ package final class TrackLayer {
         if packet.descriptor.hasShortPictureID {
             packet.pictures.pictureID = history.pictureID(of: sequenceNumber)
         }
-        var forwarded = ForwardedPacket(packet, at: .zero)
+        // As they were known then: by another structure of layers it would be another packet under the same number.
+        let layers = LayerPlace(code: history.layers(of: sequenceNumber))
+        var forwarded = ForwardedPacket(packet, layers: layers, at: .zero)
         forwarded.padding = history.pad(sequenceNumber, by: 0)
         forwarded.place = range.lowerBound..<(range.upperBound + forwarded.padding)
         return forwarded

@@ -35,6 +35,16 @@ private struct Negotiation {
 }
 
 @Suite struct ClientNegotiation {
+    @Test func `has dependency descriptors of AV1 in one encoding alone`() throws {
+        for (codec, rids, id) in [
+            (.av1, [], 12), (.av1, ["h", "l"], nil), (.vp8, [], nil), (.vp9, [], nil), (.h264, [], nil),
+        ] as [(MediaCodec.Family, [String], UInt8?)] {
+            let both = try Negotiation([.publishVideo(codec, rids: rids)], for: .publish)
+            #expect(both.server.publishedExtensions.dependencyDescriptor == id, "\(codec) \(rids)")
+            #expect(both.client.lines[0].extensions.dependencyDescriptor == id, "\(codec) \(rids)")
+        }
+    }
+
     @Test func `of a publisher agrees with the server`() throws {
         let both = try Negotiation([.publishAudio, .publishVideo(.vp9)], for: .publish)
         #expect(both.client.addresses == [Negotiation.address])
