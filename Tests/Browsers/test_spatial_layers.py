@@ -1,4 +1,5 @@
-"""A picture in several sizes within one encoding (VP9 with spatial layers), of which each viewer gets as many as it wants."""
+"""A picture in several sizes within one encoding (VP9 or AV1 with spatial layers), of which each viewer gets as many as
+it wants."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from media import check_no_complaints, received, wait_for_frames, wait_for_state
 from server import Server
 
 #: As a page of another maker does: one encoding of a moving picture, in a mode with spatial layers.
-PUBLISH = """async (path, token, scalabilityMode, [width, height]) => {
+PUBLISH = """async (path, token, codec, scalabilityMode, [width, height]) => {
     const peer = globalThis.peer = new RTCPeerConnection({bundlePolicy: 'max-bundle'});
     const canvas = document.createElement('canvas');
     [canvas.width, canvas.height] = [width, height];
@@ -29,7 +30,7 @@ PUBLISH = """async (path, token, scalabilityMode, [width, height]) => {
     const video = peer.addTransceiver(canvas.captureStream(15).getVideoTracks()[0], {
         direction: 'sendonly', sendEncodings: [{maxBitrate: 1_500_000, scalabilityMode}]});
     video.setCodecPreferences(RTCRtpSender.getCapabilities('video').codecs.filter(({mimeType}) =>
-        ['video/vp9', 'video/rtx'].includes(mimeType.toLowerCase())));
+        [codec, 'video/rtx'].includes(mimeType.toLowerCase())));
     await peer.setLocalDescription();
     const answer = await fetch(path, {
         method: 'POST', body: peer.localDescription.sdp,
@@ -48,6 +49,13 @@ SENT = """async () => {
         }
     }
 }"""
+
+#: Takes away what pages offer the extension by that tells of each packet which layers it belongs to. Most players do
+#: not offer it, as Chromium does not by itself.
+WITHOUT_DESCRIPTORS = "() => { delete RTCRtpTransceiver.prototype.setHeaderExtensionsToNegotiate; }"
+
+#: Whether descriptors were agreed on.
+HAS_DESCRIPTORS = """() => rostrum.connection.session.peer.remoteDescription.sdp.includes('dependency-descriptor')"""
 
 HEIGHT = "() => document.getElementById('video').videoHeight"
 
@@ -73,37 +81,63 @@ def wait_for_height(page: Page, height: int, seconds: float = 10) -> None:
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize(("mode", "size", "heights"), [
-    ("L3T3_KEY", (960, 544), [136, 272, 544]), ("L2T1", (640, 360), [180, 360])])
+@pytest.mark.parametrize(("codec", "mode", "size", "heights"), [
+    ("video/vp9", "L3T3_KEY", (960, 544), [136, 272, 544]), ("video/vp9", "L2T1", (640, 360), [180, 360]),
+    ("video/av1", "L3T3_KEY", (960, 544), [136, 272, 544]), ("video/av1", "L2T2", (640, 360), [180, 360])])
 def test_a_viewer_gets_as_many_as_it_wants(
-    chromium: Browser, server: Server, stream: str, mode: str, size: tuple[int, int], heights: list[int]
+    chromium: Browser, server: Server, stream: str, codec: str, mode: str, size: tuple[int, int], heights: list[int]
 ) -> None:
     with chromium.open(server.origin + "/healthz") as host, watch(chromium, server, stream) as viewer, watch(
         chromium, server, stream
     ) as other:
-        host.evaluate(PUBLISH, f"/whip/{stream}", server.token(stream, "host", "Ann"), mode, size)
+        host.evaluate(PUBLISH, f"/whip/{stream}", server.token(stream, "host", "Ann"), codec, mode, size)
         for page in (viewer, other):
             wait_for_state(page, "live")
             # A browser sends the larger layers once it estimates that its link has room for them.
             wait_until(lambda page=page: page.evaluate(HEIGHT) == heights[-1], 60, "the picture has its full size")
         sent = host.evaluate(SENT)
         assert sent["scalabilityMode"] == mode
-        wait_for_height(viewer, heights[-1])
-        # Down with the next picture, and up with a key frame.
-        for height, preferences in [
-            (heights[-2], {"maxHeight": heights[-1] - 1}), (heights[0], {"pin": "low"}),
-            (heights[-1], {}), (heights[0], {"maxHeight": 1}), (heights[-2], {"maxHeight": heights[-2]}),
-            (heights[-1], {}),
-        ]:
-            before = viewer.evaluate(HEIGHT), received(viewer), received(other)
-            prefer(viewer, preferences)
-            wait_for_height(viewer, height)
-            after = wait_for_frames(viewer, 30)
-            # A key frame takes the publisher's link longer than another picture: all see that, who asked for it or not.
-            assert after.freezes - before[1].freezes <= received(other).freezes - before[2].freezes, (
-                f"{preferences}: {before} {after}")
-            if height > before[0]:
-                assert after.key_frames > before[1].key_frames, f"{preferences}: {before} {after}"
-            # Who wants nothing else gets it all.
-            assert other.evaluate(HEIGHT) == heights[-1]
+        assert received(viewer).video_codec == codec.removeprefix("video/").upper()
+        assert viewer.evaluate(HAS_DESCRIPTORS)
+        walk_through_sizes(viewer, other, heights)
         check_no_complaints(viewer, other)
+
+
+@pytest.mark.alone
+def test_who_is_told_nothing_of_layers_gets_the_least_of_av1(chromium: Browser, server: Server, stream: str) -> None:
+    with chromium.open(server.origin + "/healthz") as host, watch(
+        chromium, server, stream
+    ) as other, chromium.open(server.origin + f"/watch/{stream}", before_load=WITHOUT_DESCRIPTORS) as viewer:
+        host.evaluate(
+            PUBLISH, f"/whip/{stream}", server.token(stream, "host", "Ann"), "video/av1", "L2T1", (640, 360))
+        for page in (viewer, other):
+            wait_for_state(page, "live")
+        assert not viewer.evaluate(HAS_DESCRIPTORS) and other.evaluate(HAS_DESCRIPTORS)
+        wait_until(lambda: other.evaluate(HEIGHT) == 360, 60, "the picture has its full size")
+        for preferences in ({}, {"pin": "high"}):
+            prefer(viewer, preferences)
+            wait_for_height(viewer, 180)
+            wait_for_frames(viewer, 30)
+        check_no_complaints(viewer, other)
+
+
+def walk_through_sizes(viewer: Page, other: Page, heights: list[int]) -> None:
+    """Has one viewer ask for smaller and larger pictures, while another wants nothing else than the largest."""
+    wait_for_height(viewer, heights[-1])
+    # Down with the next picture, and up with a key frame.
+    for height, preferences in [
+        (heights[-2], {"maxHeight": heights[-1] - 1}), (heights[0], {"pin": "low"}),
+        (heights[-1], {}), (heights[0], {"maxHeight": 1}), (heights[-2], {"maxHeight": heights[-2]}),
+        (heights[-1], {}),
+    ]:
+        before = viewer.evaluate(HEIGHT), received(viewer), received(other)
+        prefer(viewer, preferences)
+        wait_for_height(viewer, height)
+        after = wait_for_frames(viewer, 30)
+        # A key frame takes the publisher's link longer than another picture: all see that, who asked for it or not.
+        assert after.freezes - before[1].freezes <= received(other).freezes - before[2].freezes, (
+            f"{preferences}: {before} {after}")
+        if height > before[0]:
+            assert after.key_frames > before[1].key_frames, f"{preferences}: {before} {after}"
+        # Who wants nothing else gets it all.
+        assert other.evaluate(HEIGHT) == heights[-1]

@@ -456,6 +456,20 @@ export function parseIceServers(header) {
 }
 
 /**
+ * Offers to be told of each packet which layers its picture has: without that Chromium decodes nothing of AV1 in several
+ * sizes, and it does not offer it by itself. Browsers that cannot choose extensions offer what they know.
+ * @param {RTCRtpTransceiver} transceiver that receives video
+ */
+export function offerDescriptors(transceiver) {
+  if (!("setHeaderExtensionsToNegotiate" in transceiver)) return;
+  const extensions = transceiver.getHeaderExtensionsToNegotiate();
+  const descriptor = extensions.find(({ uri }) => uri.includes("dependency-descriptor"));
+  if (!descriptor) return;
+  descriptor.direction = "sendrecv";
+  transceiver.setHeaderExtensionsToNegotiate(extensions);
+}
+
+/**
  * Puts one codec first and drops the other ones, with its retransmissions kept.
  * @param {RTCRtpTransceiver} transceiver
  * @param {RTCRtpCapabilities | null} capabilities

@@ -7,7 +7,7 @@
 
 import { addTrack } from "./sending.js";
 import { SentLayers } from "./sent-layers.js";
-import { MediaSession } from "./session.js";
+import { MediaSession, offerDescriptors } from "./session.js";
 
 /** As many voices at once as people can tell apart. */
 const VOICES = 3;
@@ -192,7 +192,9 @@ export async function joinStage(options) {
       direction: "sendonly", sendEncodings: [{ maxBitrate: SCREEN_BITRATE }],
     }).sender;
     for (let index = 0; index < VOICES; index++) peer.addTransceiver("audio", { direction: "recvonly" });
-    for (let index = 0; index < PICTURES; index++) peer.addTransceiver("video", { direction: "recvonly" });
+    for (let index = 0; index < PICTURES; index++) {
+      offerDescriptors(peer.addTransceiver("video", { direction: "recvonly" }));
+    }
   } catch (error) {
     session.close();
     throw error;

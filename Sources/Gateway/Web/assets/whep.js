@@ -8,7 +8,7 @@
  * Counter-offers (406) are not taken up: this player already offers every codec the browser has.
  */
 
-import { MediaSession, useOnlyCodec } from "./session.js";
+import { MediaSession, offerDescriptors, useOnlyCodec } from "./session.js";
 
 /**
  * @typedef {object} PlayOptions
@@ -31,6 +31,7 @@ export async function play(options) {
   try {
     peer.addTransceiver("audio", { direction: "recvonly" });
     const video = peer.addTransceiver("video", { direction: "recvonly" });
+    offerDescriptors(video);
     useOnlyCodec(video, RTCRtpReceiver.getCapabilities("video"), options.codec);
     peer.addEventListener("track", ({ track, receiver }) => {
       // The shortest buffer the network's jitter allows; browsers without the attribute ignore it.

@@ -5,7 +5,7 @@
  * and a channel on which they are asked for. One offer at the beginning is all that is ever negotiated.
  */
 
-import { MediaSession, SignallingError } from "../session.js";
+import { MediaSession, SignallingError, offerDescriptors } from "../session.js";
 
 /** What comes before a released slot's last frame is surely out of its buffers, in milliseconds. */
 const DRAIN_MS = 60;
@@ -251,7 +251,9 @@ export async function openFeedSession({ origin, stream, preload, token, signal }
   endpoint.searchParams.set("preload", preload);
   const peer = new RTCPeerConnection({ bundlePolicy: "max-bundle" });
   for (const kind of ["audio", "video", "audio", "video"]) {
-    const { receiver } = peer.addTransceiver(kind, { direction: "recvonly" });
+    const transceiver = peer.addTransceiver(kind, { direction: "recvonly" });
+    if (kind === "video") offerDescriptors(transceiver);
+    const { receiver } = transceiver;
     // The shortest buffer the network's jitter allows; browsers without the attribute ignore it.
     if ("jitterBufferTarget" in receiver) receiver.jitterBufferTarget = 0;
   }
