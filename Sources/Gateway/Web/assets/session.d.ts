@@ -88,6 +88,11 @@ export declare class MediaSession extends EventTarget {
 export declare function withNewTransport(answer: string, fragment: string): string;
 /** `Link: <turn:…>; rel="ice-server"` (RFC 9725 §4.6). */
 export declare function parseIceServers(header: string | null): RTCIceServer[];
+/**
+ * Offers to be told of each packet which layers its picture has, where the browser lets pages choose; for AV1 in several
+ * sizes, of which Chromium decodes nothing without it.
+ */
+export declare function offerDescriptors(transceiver: RTCRtpTransceiver): void;
 /** Puts one codec first and drops the other ones; throws when this browser does not have it. */
 export declare function useOnlyCodec(
   transceiver: RTCRtpTransceiver, capabilities: RTCRtpCapabilities | null, name: string | null | undefined,
