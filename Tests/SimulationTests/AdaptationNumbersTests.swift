@@ -73,7 +73,7 @@ import Wire
             steps.steady += [wait(up + .seconds(-5), up), wait(down + .seconds(-5), down)]
             steps.rise.append(wait(up, up + .seconds(5)))
             steps.fall.append(wait(down, down + .seconds(20)))
-            #expect(viewer.client.audioReversals == 0)
+            #expect(viewer.client.soundSequence.reversals == 0)
             #expect(viewer.client.decoder.complaints.isEmpty, "\(viewer.client.decoder.complaints)")
         }
         return steps
@@ -140,7 +140,7 @@ import Wire
             #expect(Int(viewer.probeBytes) * 100 <= 3 * all, what)
             let waits = trial.waits(of: viewer, from: found, to: trial.simulation.now)
             #expect(percentile(95, of: waits) <= 60, what)
-            #expect(viewer.client.audioReversals == 0, what)
+            #expect(viewer.client.soundSequence.reversals == 0, what)
             #expect(trial.silences(of: viewer, from: found).isEmpty, what)
         }
         #expect(satisfied > 2 && satisfied < 10)
@@ -167,7 +167,7 @@ import Wire
             let others = silences.filter { !(0..<2).contains($0) && !(60..<62).contains($0) }
             #expect(others.isEmpty, "\(seed): \(silences)")
             #expect(silences.count <= 30, "\(seed): \(silences)")
-            #expect(viewer.client.audioReversals == 0)
+            #expect(viewer.client.soundSequence.reversals == 0)
         }
     }
 
@@ -188,7 +188,7 @@ import Wire
             let silences = trial.silences(of: viewer, from: began)
             // None is wanted; of 6,250.
             #expect(silences.count <= 55, "\(silences)")
-            #expect(viewer.client.audioReversals == 0)
+            #expect(viewer.client.soundSequence.reversals == 0)
         }
     }
 
@@ -218,7 +218,7 @@ import Wire
         // None is wanted; what 0.5 Mbit/s take is less than the least picture with sound, which is given up late.
         #expect(silences.filter { !(0..<2).contains($0) && !(40..<60).contains($0) }.isEmpty, "\(silences)")
         #expect(silences.count <= 45, "\(silences)")
-        #expect(viewer.client.audioReversals == 0)
+        #expect(viewer.client.soundSequence.reversals == 0)
     }
 
     // MARK: Fairness
@@ -241,7 +241,7 @@ import Wire
             let sum = shares.reduce(0, +)
             // RFC 5166 §2.3 (Jain's index).
             evenness.append(sum * sum / (3 * shares.reduce(0) { $0 + $1 * $1 }))
-            #expect(trial.viewers.allSatisfy { $0.client.audioReversals == 0 })
+            #expect(trial.viewers.allSatisfy { $0.client.soundSequence.reversals == 0 })
         }
         // Wanted is 0.95. Somebody has the best picture for a while, which has room beside what is left for the others:
         // of sixteen seeds the mean was 0.93 and the least 0.74 where what failed waited for 4 s, 0.95 and 0.82 where

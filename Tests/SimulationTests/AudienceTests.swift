@@ -33,7 +33,7 @@ import Testing
         for viewer in viewers {
             #expect(viewer.decoder.framesDecoded > 80)
             #expect(viewer.decoder.complaints.isEmpty)
-            #expect(viewer.audioGaps == 0)
+            #expect(viewer.soundSequence.gaps == 0)
         }
         let sent =
             publisher.videoTracks.map(\.packetsSent).reduce(0, +) + (publisher.audioTrack?.packetsSent ?? 0)

@@ -95,7 +95,7 @@ import Testing
         #expect(viewer.decoder.framesDecoded >= before + 55)
         // Sequence numbers, time stamps and picture ids went on: the decoder saw one stream.
         #expect(viewer.decoder.complaints.isEmpty)
-        #expect(viewer.audioGaps == 0)
+        #expect(viewer.soundSequence.gaps == 0)
     }
 
     @Test func `from publisher to none and back keep the viewer`() throws {

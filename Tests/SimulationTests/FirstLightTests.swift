@@ -14,6 +14,6 @@ import Testing
         #expect(viewer.decoder.framesDecoded > 120)
         #expect(viewer.decoder.complaints.isEmpty)
         #expect(viewer.audioPackets > 200)
-        #expect(viewer.audioGaps == 0)
+        #expect(viewer.soundSequence.gaps == 0)
     }
 }

@@ -44,7 +44,7 @@ import Wire
         #expect(waits[98] <= .milliseconds(100), "nearly last \(waits[98])")
         for viewer in viewers {
             #expect(viewer.decoder.complaints.isEmpty, "\(viewer.decoder.complaints)")
-            #expect(viewer.audioGaps == 0)
+            #expect(viewer.soundSequence.gaps == 0)
         }
     }
 

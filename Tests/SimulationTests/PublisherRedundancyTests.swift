@@ -89,7 +89,7 @@ import Wire
         #expect(world.counters.redundancyReceived == world.counters.audioReceived.packets)
         #expect(world.counters.packetsRecovered == 0)
         #expect(world.viewers.map(\.redundantPackets) == [0, 0])
-        #expect(world.viewers.map(\.audioGaps) == [0, 0])
+        #expect(world.viewers.map(\.soundSequence.gaps) == [0, 0])
     }
 
     /// What the server puts into packets for a viewer who loses some is made of what it found.

@@ -70,7 +70,7 @@ import Wire
         // Also for those that came: only of these can be seen whether they are the same when they come again.
         let before = world.viewer.repeatedPackets
         for _ in 0..<100 {
-            let last = UInt16(truncatingIfNeeded: world.viewer.lastAudio ?? 0)
+            let last = UInt16(truncatingIfNeeded: world.viewer.soundSequence.last ?? 0)
             world.simulation.ask(for: (0..<8).map { last &- $0 }, of: .audio, by: world.viewer)
             world.simulation.run(for: .milliseconds(200))
         }

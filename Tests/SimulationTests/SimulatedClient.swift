@@ -85,10 +85,7 @@ final class SimulatedClient {
     var dropsVideo: (@Sendable (Int) -> Bool)?
     private var videoDatagrams = 0
     private(set) var audioPackets = 0
-    private(set) var audioGaps = 0
-    /// Packets of sound that came after a later one.
-    private(set) var audioReversals = 0
-    private(set) var lastAudio: Int64?
+    private(set) var soundSequence = SoundSequence()
     /// Time stamps of all sound that came, by itself or in a later packet, and how many packets held earlier ones.
     private(set) var heardTimes: Set<UInt32> = []
     private(set) var redundantPackets = 0
@@ -396,9 +393,7 @@ final class SimulatedClient {
             {
                 heardLevels[packet.header.timestamp] = own[range.lowerBound] & 0x7F
             }
-            if let lastAudio, packet.sequenceNumber > lastAudio + 1 { audioGaps += 1 }
-            if let lastAudio, packet.sequenceNumber < lastAudio { audioReversals += 1 }
-            lastAudio = max(lastAudio ?? .min, packet.sequenceNumber)
+            soundSequence.note(packet.sequenceNumber)
         }
     }
 
