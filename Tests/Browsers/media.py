@@ -14,7 +14,14 @@ from server import Server
 STATISTICS = """async () => {
     const peer = rostrum.connection.session?.peer;
     if (!peer) return null;
-    const report = await peer.getStats(), result = {};
+    let timer;
+    // Firefox never answers where the page closes the connection meanwhile.
+    const isClosed = new Promise(resolve => {
+        timer = setInterval(() => { if (peer.signalingState === 'closed') resolve(null); }, 50);
+    });
+    const report = await Promise.race([peer.getStats(), isClosed]).finally(() => clearInterval(timer));
+    if (!report) return null;
+    const result = {};
     for (const entry of report.values()) {
         if (entry.type !== 'inbound-rtp' && entry.type !== 'outbound-rtp') continue;
         const key = `${entry.type.split('-')[0]}-${entry.kind}`;
@@ -125,6 +132,7 @@ class Received:
     audio_packets: int
     packets_lost: int
     key_frames: int
+    key_frame_requests: int
     freezes: int
 
 
@@ -140,6 +148,7 @@ def received(page: Page) -> Received:
         audio_packets=audio.get("packetsReceived", 0),
         packets_lost=video.get("packetsLost", 0) + audio.get("packetsLost", 0),
         key_frames=video.get("keyFramesDecoded", 0),
+        key_frame_requests=video.get("pliCount", 0),
         freezes=video.get("freezeCount", 0),
     )
 
