@@ -13,7 +13,7 @@ from server import Server
 #: Looks once for each second that is told: what the browser estimates, in bit/s, and the sizes of which it sent pictures.
 LOOK = """async (wanted, seconds, [width, height]) => {
     const {SentLayers} = await import('/assets/sent-layers.js');
-    const encodings = [['q', 4, 200_000], ['h', 2, 750_000], ['f', 1, 2_500_000]].map(([rid, scale, rate]) =>
+    const encodings = [['q', 4, 150_000], ['h', 2, 600_000], ['f', 1, 2_500_000]].map(([rid, scale, rate]) =>
         ({rid, active: true, scaleResolutionDownBy: scale, maxBitrate: rate}));
     // A single size has no name.
     if (wanted.length === 0) encodings.splice(0, 3, {active: true, scaleResolutionDownBy: 1, maxBitrate: 2_500_000});
@@ -104,7 +104,7 @@ def test_of_a_small_picture_two_sizes_are_sent_or_one(page: Page) -> None:
     """Chromium makes no more of them, and would leave out the largest."""
     quiet = [(3_000_000, "qh")] * 3
     assert active(page, quiet, size=(853, 480)) == ["qh"] * 3
-    assert sizes(page) == [(2, 750_000), (1, 2_500_000), (1, 2_500_000)]
+    assert sizes(page) == [(2, 600_000), (1, 2_500_000), (1, 2_500_000)]
     assert active(page, quiet, "f", size=(480, 854)) == ["h"] * 3
     assert active(page, quiet, "q", size=(640, 360)) == ["q"] * 3
     assert active(page, quiet, size=(320, 240)) == ["q"] * 3
@@ -114,12 +114,12 @@ def test_of_a_small_picture_two_sizes_are_sent_or_one(page: Page) -> None:
 def test_another_camera_has_its_own_sizes(page: Page) -> None:
     small, large = (3_000_000, "qh", None, (640, 480)), (3_000_000, "qhf", None, (1920, 1080))
     assert active(page, [large, small, small, large]) == ["qhf", "qh", "qh", "qhf"]
-    assert sizes(page) == [(4, 200_000), (2, 750_000), (1, 2_500_000)]
+    assert sizes(page) == [(4, 150_000), (2, 600_000), (1, 2_500_000)]
 
 
 def test_another_quality_has_its_own_bitrate(page: Page) -> None:
     assert active(page, [(3_000_000, "qhf", None, (1920, 1080), 5_000_000)]) == ["qhf"]
-    assert sizes(page) == [(4, 400_000), (2, 1_500_000), (1, 5_000_000)]
+    assert sizes(page) == [(4, 300_000), (2, 1_200_000), (1, 5_000_000)]
 
 
 def test_what_is_so_already_is_not_set_again(page: Page) -> None:
