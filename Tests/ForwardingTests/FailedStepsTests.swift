@@ -41,6 +41,15 @@ import Testing
         #expect(steps.latestHold == .seconds(12), "that was no failure")
     }
 
+    @Test mutating func `are forgotten where the path has become twice as fast`() {
+        steps.fail(with: 1_000_000, burstRate: 2_000_000, at: time(0))
+        steps.fail(with: 2_000_000, at: time(0))
+        steps.forgetSlower(than: 4_000_000)
+        #expect(steps.ceiling(at: time(1)) == 800_000)
+        steps.forgetSlower(than: 4_001_000)
+        #expect(steps.ceiling(at: time(1)) == 1_600_000, "of the other it is not known how fast the path was")
+    }
+
     @Test mutating func `are forgotten with the path, and when there are many`() {
         for power in 0..<6 { steps.fail(with: 100_000 << power, at: time(0)) }
         #expect(steps.ceiling(at: time(1)) == 320_000, "the four latest are kept")

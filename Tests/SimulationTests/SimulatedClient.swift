@@ -86,6 +86,7 @@ final class SimulatedClient {
     private var videoDatagrams = 0
     private(set) var audioPackets = 0
     private(set) var soundSequence = SoundSequence()
+    private(set) var pictureOrder = PictureOrder()
     /// Time stamps of all sound that came, by itself or in a later packet, and how many packets held earlier ones.
     private(set) var heardTimes: Set<UInt32> = []
     private(set) var redundantPackets = 0
@@ -379,6 +380,7 @@ final class SimulatedClient {
                 (packet.sequenceNumber, header.extensionValue(PlayoutDelay.self, id: id, in: plain.span)))
             if let mark = try? SyntheticMark(reading: packet.payload.span) {
                 frameMarks.insert(mark.frameNumber)
+                pictureOrder.note(packet.sequenceNumber, picture: mark.frameNumber)
             }
         } else {
             audioPackets += 1

@@ -109,4 +109,21 @@ private final class Onlooker: TapSink {
         }
         #expect(world.viewer.decoder.complaints.isEmpty, "\(world.viewer.decoder.complaints)")
     }
+
+    /// Nobody sees again what they saw a second ago because another picture begins with what is known of it.
+    @Test(arguments: [300, 600, 1_100, 1_600, 2_500])
+    func `goes on from where it was`(age: Int64) throws {
+        let world = try begin(1)
+        for pin in [.low, nil, .low, nil] as [DeliveryPreferences.Pin?] {
+            world.askForSmallest(andRun: .milliseconds(age))
+            world.simulation.perform(.prefer(world.session, DeliveryPreferences(pin: pin)))
+            let height = pin == nil ? 720 : 180
+            #expect(world.simulation.run(for: .seconds(10)) { world.height == height })
+            world.simulation.run(for: .seconds(4))
+        }
+        // Of 30 a second. Within a second of the last key frame no other may be asked for.
+        let (leaps, longest) = (world.viewer.pictureOrder.leaps, age < 1_000 ? 30 : 8)
+        #expect(leaps.allSatisfy { $0 <= longest }, "\(leaps)")
+        #expect(world.viewer.decoder.complaints.isEmpty, "\(world.viewer.decoder.complaints)")
+    }
 }

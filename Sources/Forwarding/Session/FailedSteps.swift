@@ -8,12 +8,16 @@ struct FailedSteps {
         var cost: Int
         var hold: Duration
         var until: MonotonicTime
+        /// Bits a second at which the path passed on what left at once; nil where that was not known.
+        var burstRate: Int?
     }
 
     /// More is forgotten, what failed longest ago first.
     private static let most = 4
     /// Percent of what failed that may well not fail.
     private static let less = 80
+    /// Percent of its speed from which on a path is another one.
+    private static let faster = 200
 
     private let shortest: Duration
     private let longest: Duration
@@ -40,8 +44,10 @@ struct FailedSteps {
     }
 
     /// Takes in that so many bits a second were too much.
-    mutating func fail(with cost: Int, at now: MonotonicTime) {
-        var step = Step(cost: cost, hold: shortest, until: now)
+    /// - Parameter burstRate: bits a second at which the path passed on what left at once, whoever else sent over it;
+    ///   nil where that is not known.
+    mutating func fail(with cost: Int, burstRate: Int? = nil, at now: MonotonicTime) {
+        var step = Step(cost: cost, hold: shortest, until: now, burstRate: burstRate)
         if let index = steps.firstIndex(where: { Self.areAlike($0.cost, cost) }) {
             let before = steps.remove(at: index)
             step.cost = min(cost, before.cost)
@@ -59,6 +65,11 @@ struct FailedSteps {
     /// Has everything that failed wait as long as before: nobody knows yet whether the path takes it now.
     mutating func extend(at now: MonotonicTime) {
         for index in steps.indices { steps[index].until = now + steps[index].hold }
+    }
+
+    /// Takes in how fast the path is: what failed while it was much slower says nothing any more.
+    mutating func forgetSlower(than burstRate: Int) {
+        steps.removeAll { step in step.burstRate.map { burstRate / Self.faster * 100 > $0 } ?? false }
     }
 
     /// The path is another one now.

@@ -95,6 +95,7 @@ struct LayerAllocator {
         var grants = [Int?](repeating: nil, count: wishes.count)
         var room = available
         let mayBegin = !isOverused && now >= emptyUntil
+        if let burstRate { failures.forgetSlower(than: burstRate) }
         // So much in all is no better than what failed.
         let ceiling = failures.ceiling(at: now)
         var isPatient = false
@@ -142,7 +143,7 @@ struct LayerAllocator {
             }
         }
         if !isPatient { excessSince = nil }
-        note(grants, instead: wishes, available: available, at: now)
+        note(grants, instead: wishes, available: available, burstRate: burstRate, at: now)
         return grants
     }
 
@@ -166,7 +167,7 @@ struct LayerAllocator {
     }
 
     private mutating func note(
-        _ grants: [Int?], instead wishes: [Wish], available: Int, at now: MonotonicTime
+        _ grants: [Int?], instead wishes: [Wish], available: Int, burstRate: Int?, at now: MonotonicTime
     ) {
         var hasRisen = false
         var hasFallen = false
@@ -193,7 +194,7 @@ struct LayerAllocator {
             if !wasTried {
                 failures.extend(at: now)
             } else if isFailure {
-                failures.fail(with: sum, at: now)
+                failures.fail(with: sum, burstRate: burstRate, at: now)
             } else {
                 failures.forget()
             }

@@ -173,6 +173,12 @@ package final class Slot {
         current?.remove(self)
     }
 
+    /// Whether it is sent a picture of this track as it comes.
+    func showsPresent(of track: Track, at now: MonotonicTime) -> Bool {
+        guard !isStopped, !isReplaying, let current else { return false }
+        return current.track === track && current.isActive(at: now)
+    }
+
     /// Whether what is sent overfills a path that takes far less, while a smaller picture comes at once: that would
     /// have to wait in the path's queue, too, and be lost in part.
     func hasTooMuch(instead awaited: TrackLayer, at now: MonotonicTime) -> Bool {

@@ -110,6 +110,11 @@ struct GOPCache {
         return now <= found + Self.repairTime ? start : nil
     }
 
+    /// For how long the group has been coming; nil while there is none.
+    func age(at now: MonotonicTime) -> Duration? {
+        start.map { _ in .nanoseconds(now.nanoseconds(since: began)) }
+    }
+
     /// A viewer has just been sent some of the group, or is about to be.
     mutating func noteReplay(at now: MonotonicTime) {
         // However slow viewers are: the group does not stay for twice as long.

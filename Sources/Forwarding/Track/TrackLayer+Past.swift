@@ -4,6 +4,11 @@ import Wire
 
 /// What a layer has of its past, for those who come now: viewers, taps and other workers.
 extension TrackLayer {
+    /// By how much pictures may go back at a change of layers without being noticed: a few of them.
+    private static let unnoticedLeap = Duration.milliseconds(250)
+    /// And at most, where the publisher can be asked for a key frame.
+    private static let longestLeap = Duration.seconds(1)
+
     /// The packets that a viewer would begin with now, and how many bytes that is; nil if there is no such group.
     func group(at now: MonotonicTime) -> (range: ClosedRange<Int64>, bytes: Int)? {
         guard isVideo, let newest = history.newest,
@@ -60,9 +65,22 @@ extension TrackLayer {
         demandKeyFrame(isCached ? .repetition : .beginning, at: now)
     }
 
+    /// Whether a slot that changes to this layer rather waits for a key frame than begins with what the cache holds.
+    ///
+    /// Who sees another layer of the track would be shown once more what was there before, as a leap back. It goes on
+    /// with what it has until the key frame comes, unless that takes long and the leap is a short one.
+    func isWorthWaiting(for slot: Slot, at now: MonotonicTime) -> Bool {
+        guard let track, slot.showsPresent(of: track, at: now), let age = cache.age(at: now),
+            age > Self.unnoticedLeap
+        else { return false }
+        return answersAtOnce(at: now) || age > Self.longestLeap && plan.answersKeyFrameRequests
+    }
+
     /// Whether a key frame comes as soon as it is asked for: the last one is not so recent that the next has to wait.
     func answersAtOnce(at now: MonotonicTime) -> Bool {
         guard isActive(at: now) else { return false }
+        if stream != nil { return keyFrames.asksAtOnce(for: .beginning, at: now) }
+        // Of what another worker receives it is not known when it was asked for one.
         guard let start = cache.start, let arrival = history.arrival(of: start) else { return true }
         return now >= arrival + KeyFrameRequester.Limits().maximumWait
     }

@@ -193,7 +193,8 @@ package final class TrackLayer {
     /// Lets `slot` change to this layer: at once if the cache has where to begin, else at the next entry point, and
     /// asks for one.
     func await(_ slot: Slot, at now: MonotonicTime) {
-        guard !awaiting.contains(slot), !replay(to: slot, at: now) else { return }
+        guard !awaiting.contains(slot), isWorthWaiting(for: slot, at: now) || !replay(to: slot, at: now)
+        else { return }
         awaiting.append(slot)
         // Pictures that did not get through before are not worth much of the publisher's bitrate; but who has too much
         // of them waits for less.

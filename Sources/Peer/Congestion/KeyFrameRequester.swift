@@ -161,6 +161,15 @@ package struct KeyFrameRequester: Sendable {
         }
     }
 
+    /// Whether what is demanded now leaves at once, or left just now and was not answered yet.
+    package func asksAtOnce(for reason: Reason, at now: MonotonicTime) -> Bool {
+        guard kind != .none else { return false }
+        guard unanswered == 0 else { return unanswered == 1 }
+        var demanded = self
+        demanded.demand(reason, at: now)
+        return demanded.deadline.map { $0 <= now } ?? false
+    }
+
     /// The request to send now, if one is due; once returned it counts as sent.
     /// - Parameter rtt: round-trip time to the publisher; nil if not known yet.
     package mutating func requestDue(at now: MonotonicTime, rtt: Duration?) -> Request? {

@@ -25,6 +25,27 @@ import Wire
         #expect(request(at: 10) == nil)
     }
 
+    @Test func `knows whether it would ask at once`() {
+        #expect(requester.asksAtOnce(for: .beginning, at: at(0)))
+        requester.demand(.beginning, at: at(0))
+        #expect(request(at: 0) != nil)
+        // It is on its way, until that has taken too long.
+        #expect(requester.asksAtOnce(for: .beginning, at: at(100)))
+        #expect(request(at: 1_000) != nil)
+        #expect(!requester.asksAtOnce(for: .beginning, at: at(1_001)))
+        requester.keyFrameArrived(at: at(1_100))
+        #expect(!requester.asksAtOnce(for: .beginning, at: at(1_900)))
+        #expect(requester.asksAtOnce(for: .beginning, at: at(2_000)))
+        // Of a costly one: 40 kB of 2.5 Mbit/s.
+        requester.measured(40_000, ofBitrate: 2_500_000)
+        #expect(!requester.asksAtOnce(for: .beginning, at: at(2_900)))
+        #expect(requester.asksAtOnce(for: .beginning, at: at(3_000)))
+        #expect(!requester.asksAtOnce(for: .repetition, at: at(3_000)))
+        #expect(requester.deadline == nil, "it was only asked whether it would")
+        let mute = KeyFrameRequester(pictureLossIndication: false, fullIntraRequest: false)
+        #expect(!mute.asksAtOnce(for: .beginning, at: at(0)))
+    }
+
     @Test func `asks once for a thousand viewers`() {
         for time in Int64(0)..<1_000 {
             requester.demand(.beginning, at: at(time))
