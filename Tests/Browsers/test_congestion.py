@@ -194,30 +194,3 @@ def test_the_page_keeps_its_session_while_pictures_are_held_back(
         wait_for_state(page, "live", seconds=30)
         wait_for_frames(page, 30)
         assert page.evaluate(session) == before
-
-@pytest.fixture
-def simulcast(chromium: Browser, server: Server, stream: str) -> Iterator[Page]:
-    """A publisher that sends its picture in several sizes, as the studio does unless told otherwise."""
-    with go_live(chromium, server, stream, codec="vp8", quality=720) as page:
-        yield page
-
-
-@pytest.mark.alone
-def test_gets_the_size_that_its_link_takes(
-    browser: Browser, server: Server, path: LossyPath, stream: str, simulcast: Page
-) -> None:
-    """The largest first, a smaller one without a stop when the link becomes slow, and the largest again."""
-    height = "() => Math.max(0, ...[...document.querySelectorAll('video')].map(video => video.videoHeight))"
-    with browser.open(path.origin + "/healthz", before_load=path.rewrite) as page:
-        page.evaluate(PLAY, f"/whep/{stream}?wait=10")
-        wait_until(lambda: page.evaluate(height) == 720, 60, "the largest picture comes")
-        path.down.capacity = 2 * CAPACITY
-        wait_until(lambda: 0 < page.evaluate(height) < 720, 30, "a smaller picture comes")
-        Record(page, path, simulcast, 5)
-        slow = Record(page, path, simulcast, 6)
-        path.down.capacity = None
-        wait_until(lambda: page.evaluate(height) == 720, 60, "the largest picture comes again")
-        # 30 of 180, where the host draws as many as it should.
-        assert slow.frames >= slow.pictures / 6, f"{slow}"
-        assert slow.heard >= 0.9, f"{slow}"
-        assert slow.bitrate <= 1.1 * 2 * CAPACITY, f"{slow}"
