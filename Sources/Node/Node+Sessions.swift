@@ -26,14 +26,20 @@ extension Node {
         let candidate = SessionCandidate(
             id: id, request: request, plan: plan, worker: worker, credentials: credentials,
             clearance: welcome?.clearance, answer: answer)
-        try await open(candidate, for: welcome)
-        return CreatedSession(id: id, answer: answer, entityTag: credentials.ufrag)
+        let begins = try await open(candidate, for: welcome)
+        return CreatedSession(id: id, answer: answer, entityTag: credentials.ufrag, begins: begins)
     }
 
     /// Lets somebody in, or refuses it, as things are now; its worker learns of it at once.
-    private func open(_ candidate: SessionCandidate, for welcome: Welcome?) async throws(SessionRefusal) {
+    /// - Returns: what a session of the feed begins with.
+    @discardableResult
+    private func open(
+        _ candidate: SessionCandidate, for welcome: Welcome?
+    ) async throws(SessionRefusal) -> StreamID? {
         let (id, worker, request) = (candidate.id, candidate.worker, candidate.request)
         let (opening, actions) = try live.admit(candidate, at: now().elapsed)
+        // Before anything is awaited: what follows is told on the control channel.
+        let begins = live.feed.focus(of: id)
         guard workers[worker].post(.open(opening)) else {
             // Somebody else may have lost their place for it.
             await perform(actions + live.end(id, because: "the worker takes none", at: now().elapsed))
@@ -49,6 +55,7 @@ extension Node {
                 ])
         }
         await perform(actions)
+        return begins
     }
 
     /// Asks whether somebody may publish by another protocol than WebRTC.

@@ -98,6 +98,16 @@ package struct CreatedSession: Sendable {
     package let answer: String
     /// Names the ICE credentials in force, without quotes (RFC 9725 §4.3.1).
     package let entityTag: String
+    /// The stream that a session of the feed begins with, which may be another one than was asked for; nil for other
+    /// sessions, and where nobody is live.
+    package let begins: StreamID?
+
+    package init(id: SessionID, answer: String, entityTag: String, begins: StreamID? = nil) {
+        self.id = id
+        self.answer = answer
+        self.entityTag = entityTag
+        self.begins = begins
+    }
 }
 
 /// Why a session was not made or changed.

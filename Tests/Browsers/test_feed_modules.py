@@ -25,6 +25,8 @@ STAND_INS = """() => {
         }
         if (method === 'POST' && url.pathname === '/v1/feed/sessions') {
             const headers = {Location: '/v1/feed/sessions/x', ETag: '"1"'};
+            const asked = url.searchParams.get('stream'), begins = live.includes(asked) ? asked : live[0];
+            if (begins) headers['Rostrum-Stream'] = begins;
             return Object.defineProperty(new Response('v=0', {status: 201, headers}), 'url', {value: url.href});
         }
         return new Response(null, {status: 204});
@@ -478,6 +480,40 @@ def test_a_connection_that_is_lost_is_made_again_at_the_same_story(page) -> None
         "POST /v1/feed/sessions?stream=s3&preload=eager", 0, "playing",
         # The first was said over HTTP.
         [{"type": "focus", "stream": "s4", "ahead": "s3", "request": 2}],
+    ]
+
+
+def test_what_a_session_begins_with_is_no_other_story_that_was_gone_to_meanwhile(page) -> None:
+    # The list is not read yet when the session is asked for, and the viewer is on before it is there.
+    page.evaluate("""() => {
+        const go = fetch;
+        const listed = new Promise(resolve => { globalThis.list = resolve; });
+        const answered = new Promise(resolve => { globalThis.answer = resolve; });
+        globalThis.fetch = async (address, how) => {
+            const {pathname} = new URL(address, location.href);
+            if (pathname === '/v1/feed') await listed;
+            const response = await go(address, how);
+            if (pathname === '/v1/feed/sessions') await answered;
+            return response;
+        };
+    }""")
+    page.evaluate(BEGIN, {})
+    page.wait_for("() => requests.some(request => request.startsWith('POST /v1/feed/sessions?'))")
+    page.evaluate("() => list()")
+    page.wait_for("() => feed.current", what="the feed is read")
+    page.evaluate("() => { feed.go('s3'); answer(); }")
+    page.wait_for("() => peers[0].remoteDescription && feed.slots.length", what="the session is there")
+    assert page.evaluate("""() => {
+        const [peer] = peers;
+        const seen = [], look = () => seen.push([feed.current.id, ...feed.slots.map(({stream}) => stream)]);
+        look();
+        peer.open();
+        peer.slots(['s1', 'full'], null);
+        look();
+        return [requests.find(request => request.startsWith('POST')), seen, peer.control.said];
+    }""") == [
+        "POST /v1/feed/sessions?preload=eager", [["s3", "s1", None], ["s3", "s1", None]],
+        [{"type": "focus", "stream": "s3", "ahead": "s4", "request": 1}],
     ]
 
 

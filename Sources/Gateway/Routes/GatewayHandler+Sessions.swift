@@ -47,6 +47,7 @@ extension GatewayHandler {
         response.headers.add("ETag", EntityTag(value: created.entityTag).description)
         // What the log calls it, to be told to whoever runs the server; the address stays between us and the client.
         response.headers.add("Rostrum-Session", created.id.label)
+        if let begins = created.begins { response.headers.add("Rostrum-Stream", begins.description) }
         response.headers.add("Accept-Patch", MediaType.patches(of: purpose))
         response.headers.add("Cache-Control", "no-store")
         if !settings.iceServers.isEmpty || settings.turn != nil {

@@ -198,7 +198,7 @@ extension GatewayHandler {
         response.headers.set(
             "Access-Control-Expose-Headers",
             "Location, ETag, Link, Retry-After, RateLimit, RateLimit-Policy, Accept-Patch, Accept-Post, "
-                + "Rostrum-Session, WWW-Authenticate")
+                + "Rostrum-Session, Rostrum-Stream, WWW-Authenticate")
     }
 }
 

@@ -151,6 +151,9 @@ struct LiveFeed {
     /// What each place of a session has now.
     func slots(of id: SessionID) -> [FeedNotice.SlotState] { desk.audience.session(id)?.slots ?? [] }
 
+    /// The stream in view of a session; nil where nobody is live, and for other sessions than the feed's.
+    func focus(of id: SessionID) -> StreamID? { desk.audience.session(id)?.focusedStream }
+
     // MARK: Messages
 
     /// Does what somebody asked for over HTTP.
@@ -253,7 +256,7 @@ struct LiveFeed {
     // MARK: Presence
 
     private mutating func updatePresence(of id: SessionID) -> [Action] {
-        setPresence(of: id, in: desk.audience.session(id)?.focusedStream)
+        setPresence(of: id, in: focus(of: id))
     }
 
     /// Has a viewer counted in the stream they are on, and nowhere else.

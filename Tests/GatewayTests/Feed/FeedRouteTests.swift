@@ -132,6 +132,11 @@ private final class FeedNews: SyncFollower {
             #expect(made.status == 201, "\(made.text)")
             let path = try #require(made.headers["location"])
             #expect(path.hasPrefix("/v1/feed/sessions/"))
+            #expect(made.headers["rostrum-stream"] == "s1")
+            let stray = await bench.ask(
+                .post, "/v1/feed/sessions?stream=gone", token: try bench.token("eve", .viewer), body: offer,
+                type: "application/sdp")
+            #expect(stray.headers["rostrum-stream"].map { ["s1", "s2"].contains($0) } == true)
             #expect(await bench.ask(.get, path, token: viewer).status == 204)
 
             func post(_ action: String, _ body: String) async -> (

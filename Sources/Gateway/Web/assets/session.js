@@ -74,7 +74,7 @@ export class SignallingError extends Error {
  * `interrupted`: no answers from the other side, being mended. `lost`: only a new session can help.
  */
 
-/** Fires `statechange`. Once `lost` or `closed` it stays so. */
+/** Fires `statechange`, and `answer` (detail: its headers) once the offer was answered. Once `lost` or `closed` it stays so. */
 export class MediaSession extends EventTarget {
   /** @type {SessionState} */
   state = "connecting";
@@ -130,6 +130,7 @@ export class MediaSession extends EventTarget {
       if (!location) throw new SignallingError(502, "The server named no session (Location is missing).", null);
       this.resource = new URL(location, response.url).href;
       this.#etag = response.headers.get("ETag");
+      this.dispatchEvent(new CustomEvent("answer", { detail: response.headers }));
       await this.peer.setRemoteDescription({ type: "answer", sdp: await response.text() });
       const hasRelays = this.#useIceServers(response.headers.get("Link"));
       this.#watchTransport();

@@ -312,7 +312,6 @@ export class StoryFeed extends FeedPlace {
     session.addEventListener("notice", (event) => {
       if (session === this.#session) this.#noticed(/** @type {CustomEvent} */ (event).detail);
     });
-    this.#session?.guess(this.list.current);
     this.dispatchEvent(new Event("slots"));
     session.listen();
   }
@@ -458,7 +457,6 @@ export class StoryFeed extends FeedPlace {
     this.#isEmpty = false;
     this.list.current = first;
     this.#reconnect();
-    this.#session?.guess(first);
     if (told !== null && told !== first) this.#focus();
     this.#turned({ from: null, to: first, direction: "forward", reason: "jump" });
   }

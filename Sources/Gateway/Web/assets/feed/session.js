@@ -33,7 +33,7 @@ const MOST_EARLY = 64;
 export class FeedSession extends MediaSession {
   /** @type {[Slot, Slot]} */
   slots;
-  /** Whether the server has told what is in the slots; before that it is a guess. */
+  /** Whether the server has told what is in the slots; before that only its answer's word on the first is known. */
   isTold = false;
   /** @type {Requests} */
   requests = { said: 0, answered: 0 };
@@ -59,6 +59,7 @@ export class FeedSession extends MediaSession {
   constructor(peer, options, stream) {
     super(peer, options);
     this.asked = stream;
+    this.addEventListener("answer", (event) => this.#begin(/** @type {CustomEvent<Headers>} */ (event).detail));
     // Known to both sides in advance, so that it is open as soon as the connection is.
     this.control = peer.createDataChannel("control", { negotiated: true, id: 0 });
     this.control.addEventListener("message", ({ data }) => {
@@ -100,12 +101,14 @@ export class FeedSession extends MediaSession {
   }
 
   /**
-   * The first picture may come before the server's first word about the slots.
-   * @param {string | null} stream
+   * The first picture may come before the server's first word about the slots on the channel, and be of another story than
+   * was asked for. An older server does not say, and is thought to begin with what was.
+   * @param {Headers} headers of its answer
    */
-  guess(stream) {
+  #begin(headers) {
+    const stream = headers.get("Rostrum-Stream");
+    if (stream === null) return;
     const [slot] = this.slots;
-    if (this.isTold || slot.stream !== null || stream === null) return;
     slot.stream = stream;
     slot.quality = "full";
   }
