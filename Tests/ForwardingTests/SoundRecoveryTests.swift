@@ -77,17 +77,20 @@ import Wire
         #expect(try found([(9_600, Self.long), (960, Self.long)], known: []) == [960: 999])
     }
 
-    @Test func `is found among packets without sound where these leave no doubt`() throws {
+    @Test func `is found among packets without sound, of which some are lost, too`() throws {
         let block: [(UInt32, UInt8)] = [(960, Self.long)]
         #expect(try found(block, known: [(997, 1_920, 960)], silent: [998]) == [960: 999])
         #expect(try found(block, known: [(997, 1_920, 960)], silent: [999]) == [960: 998])
         // Two of sound are missing, and there is room for two; the older one was not sent again.
         #expect(try found(block, known: [(995, 2_880, 960)], silent: [999, 997]) == [960: 998])
-        // One of the two was without sound, but which?
-        #expect(try found(block, known: [(996, 1_920, 960)], silent: [999]) == [:])
-        #expect(try found(block, known: [(995, 1_920, 960)], silent: [997]) == [:])
-        // Nothing is known before it.
-        #expect(try found(block, known: [], silent: [999]) == [:])
+        // Some of those that are missing were without sound. Whichever they were, none was of other sound.
+        #expect(try found(block, known: [(996, 1_920, 960)], silent: [999]) == [960: 998])
+        #expect(try found(block, known: [(995, 1_920, 960)], silent: [997]) == [960: 999])
+        #expect(try found(block, known: [], silent: [999]) == [960: 998])
+        let earlier: [(UInt32, UInt8)] = [(1_920, Self.long)]
+        #expect(try found(earlier, known: [(995, 2_880, 960)], silent: [996]) == [1_920: 997])
+        // Here the number may be that of the sound between.
+        #expect(try found(earlier, known: [], silent: [999]) == [:])
         #expect(try found(block, known: [(990, 9_600, 960)], silent: [1_000, 1_001, 967]) == [960: 999])
     }
 
@@ -141,9 +144,13 @@ import Wire
             for index in Int64(990)..<1_000 where Bool.random(using: &random) {
                 known.append((index, UInt32.random(in: 1...20, using: &random) * 480, 960))
             }
-            let numbers = try found(blocks, known: known)
+            let taken = Set(known.map(\.index))
+            let silent = (990..<1_000).filter { index in
+                seed % 2 == 1 && !taken.contains(index) && Bool.random(using: &random)
+            }
+            let numbers = try found(blocks, known: known, silent: silent)
             #expect(Set(numbers.values).count == numbers.count)
-            #expect(Set(numbers.values).isDisjoint(with: known.map(\.index)))
+            #expect(taken.union(silent).isDisjoint(with: numbers.values))
             #expect(numbers.values.allSatisfy { (968..<1_000).contains($0) })
             // Later sound has higher numbers.
             let ordered = numbers.sorted { $0.key > $1.key }.map(\.value)

@@ -9,8 +9,8 @@ import Wire
 /// guess, and a viewer who was sent a number cannot be sent it with other sound (RFC 7714 §8.1).
 ///
 /// Chromium sends packets of padding alone between those of sound, by which it finds out what its path takes. They have
-/// numbers and no sound, and may get lost as well: among them a block is believed only if what is missing between the
-/// packets before and behind it is, at its length, just what their time stamps have room for.
+/// numbers and no sound, and may get lost as well. Between two packets whose sounds touch there is nothing but those: a
+/// block gets the missing number closest to what it touches, which is its own or that of padding, no other sound's.
 /// - Source: RFC 2198 §3; RFC 6716 §3.1 (how long a packet lasts); RFC 7587 §3.1.3 (discontinuous transmission).
 struct SoundRecovery {
     /// The sound of one packet, in ticks of the RTP clock.
@@ -117,38 +117,38 @@ struct SoundRecovery {
 
     /// The number of the packet that had this sound; nil where its neighbours do not tell, or contradict each other.
     private func number(of sound: Sound) -> Int64? {
-        var number: Int64?
+        var before: Int64?
+        var behind: Int64?
         for place in 0..<knownCount {
             let other = known[place]
-            guard other.start == sound.end || other.end == sound.start else { continue }
-            let step: Int64 = other.start == sound.end ? -1 : 1
-            var claim = other.index &+ step
-            while isSilent(claim) { claim &+= step }
-            guard number == nil || number == claim else { return nil }
-            number = claim
+            if other.start == sound.end {
+                let claim = next(to: other.index, by: -1)
+                guard behind == nil || behind == claim else { return nil }
+                behind = claim
+            } else if other.end == sound.start {
+                let claim = next(to: other.index, by: 1)
+                guard before == nil || before == claim else { return nil }
+                before = claim
+            }
         }
-        guard let number, number < own.index, number >= own.index &- Self.reach else { return nil }
+        if silent == 0, let before, let behind, before != behind { return nil }
+        guard let number = behind ?? before, number < own.index, number >= own.index &- Self.reach else {
+            return nil
+        }
         for place in 0..<knownCount {
             let other = known[place]
             guard other.index != number else { return nil }
             let gap = other.index < number ? sound.start &- other.end : other.start &- sound.end
             guard Int32(bitPattern: gap) >= 0 else { return nil }
         }
-        return silent == 0 || isFull(around: number, sound.length) ? number : nil
+        return number
     }
 
-    /// Whether the packets that are missing around one are all of its length, if none is without sound.
-    private func isFull(around number: Int64, _ length: UInt32) -> Bool {
-        var below: Sound?
-        var above = own
-        for place in 0..<knownCount {
-            let other = known[place]
-            if other.index < number, other.index > below?.index ?? .min { below = other }
-            if other.index > number, other.index < above.index { above = other }
-        }
-        guard let below else { return false }
-        let missing = (below.index &+ 1..<above.index).count { !isSilent($0) }
-        return above.start &- below.end == UInt32(truncatingIfNeeded: missing) &* length
+    /// The closest number to another's that is not known to be without sound.
+    private func next(to index: Int64, by step: Int64) -> Int64 {
+        var number = index &+ step
+        while isSilent(number) { number &+= step }
+        return number
     }
 }
 

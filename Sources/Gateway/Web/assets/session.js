@@ -74,7 +74,7 @@ export class SignallingError extends Error {
  * `interrupted`: no answers from the other side, being mended. `lost`: only a new session can help.
  */
 
-/** Fires `statechange`, and `answer` (detail: its headers) once the offer was answered. Once `lost` or `closed` it stays so. */
+/** Fires `statechange`, and `answer` (detail: headers) with the offer's answer. Once `lost` or `closed` it stays so. */
 export class MediaSession extends EventTarget {
   /** @type {SessionState} */
   state = "connecting";

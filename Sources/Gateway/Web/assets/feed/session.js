@@ -101,8 +101,8 @@ export class FeedSession extends MediaSession {
   }
 
   /**
-   * The first picture may come before the server's first word about the slots on the channel, and be of another story than
-   * was asked for. An older server does not say, and is thought to begin with what was.
+   * The first picture may come before the server's first word about the slots on the channel, and be of another story
+   * than was asked for. An older server does not say, and is thought to begin with what was.
    * @param {Headers} headers of its answer
    */
   #begin(headers) {
