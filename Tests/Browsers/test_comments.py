@@ -32,6 +32,23 @@ KEEP_MESSAGES = """() => {
     }).observe(document.querySelector('.messages'), {childList: true});
 }"""
 
+#: A phone that is held sideways.
+SIDEWAYS = Viewport(844, 390)
+
+#: Whether what is not part of the talk is in view and not covered by it, and all options of the poll can be pressed.
+IS_FREE = """selector => {
+    const box = element => element.getBoundingClientRect();
+    const talk = box(document.querySelector('.talk'));
+    const hit = element => {
+        element.scrollIntoView({block: 'nearest'});
+        const {left, top, width, height} = box(element);
+        return document.elementFromPoint(left + width / 2, top + height / 2);
+    };
+    const seen = [...document.querySelectorAll(selector)].filter(each => each.checkVisibility());
+    return seen.length > 1 && seen.map(box).every(({left, top, bottom}) => top >= 0 && (bottom <= talk.top || left >= talk.right))
+        && [...document.querySelectorAll('.poll .option')].every(option => hit(option)?.closest('.option') === option);
+}"""
+
 FORGET_NAME = "() => { if (location.protocol === 'http:') localStorage.clear(); }"
 
 
@@ -229,6 +246,11 @@ def test_the_feed_talks_about_the_story_in_view(
     wait_for_comment(page, MARKUP)
     for viewport in (DESKTOP, PHONE):
         assert_fits_in(page, viewport, logs / f"feed-talk-{browser.name}-{viewport.width}.png")
+    host.evaluate("() => rostrum.room.api.openPoll({question: 'Which one?', options: ['A', 'B', 'C', 'D'], multiple: false}).then(() => null)")
+    page.wait_for("() => document.querySelector('.poll')?.checkVisibility()", what="the poll is shown")
+    assert_fits_in(page, SIDEWAYS, logs / f"feed-talk-{browser.name}-{SIDEWAYS.width}.png")
+    page.wait_for(IS_FREE, ".is-front .foot > *", what="nothing lies on the title or on the way to join")
+    page.resize(PHONE)
     # Letters that are keys of the page are letters here.
     wait_for_empty_line(page)
     page.evaluate("() => document.querySelector('.composer input').focus()")
@@ -275,6 +297,13 @@ def test_a_poll_is_asked_answered_and_closed(
     assert_fits(pages[0])
     pages[0].screenshot(logs / f"poll-{browser.name}-{viewport.width}.png")
     host.screenshot(logs / f"poll-host-{browser.name}-{viewport.width}.png")
+    if viewport == PHONE:
+        for number in range(3):
+            write(host, f"Comment {number}", "Ann")
+        wait_for_comment(pages[0], "Comment 2")
+        assert_fits_in(pages[0], SIDEWAYS, logs / f"poll-{browser.name}-{SIDEWAYS.width}.png")
+        pages[0].wait_for(IS_FREE, "#name, .sound", what="nothing lies on the title or on the button for sound")
+        pages[0].resize(PHONE)
     # Who comes back has answered, and cannot answer again.
     pages[1].evaluate("() => location.reload()")
     pages[1].wait_for(
