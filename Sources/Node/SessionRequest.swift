@@ -100,14 +100,7 @@ package struct CreatedSession: Sendable {
     package let entityTag: String
     /// The stream that a session of the feed begins with, which may be another one than was asked for; nil for other
     /// sessions, and where nobody is live.
-    package let begins: StreamID?
-
-    package init(id: SessionID, answer: String, entityTag: String, begins: StreamID? = nil) {
-        self.id = id
-        self.answer = answer
-        self.entityTag = entityTag
-        self.begins = begins
-    }
+    package internal(set) var begins: StreamID?
 }
 
 /// Why a session was not made or changed.
