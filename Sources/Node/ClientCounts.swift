@@ -1,12 +1,17 @@
 import Base
 
-/// How many of something each network has.
+/// Counts of something per client network.
+///
+/// An IPv6 client counts with its /64, /56 and /48, so that a client with a large prefix cannot evade a limit by
+/// changing addresses.
 struct ClientCounts {
+    /// Networks whose count is zero have no entry, so the table does not grow with the number of past clients.
     private var counts: [ClientNetwork: Int] = [:]
 
     /// The networks that a client counts with, the narrowest first.
     ///
-    /// Of an address that nobody knows there are none, nor of this machine's, which says nothing of who is behind it.
+    /// Empty for an unknown address, and for loopback, where a reverse proxy on this machine may stand for any number
+    /// of clients.
     static func networks(of client: IPAddress?) -> [ClientNetwork] {
         guard let client, !client.isLoopback else { return [] }
         return ClientNetwork.all(of: client)
@@ -26,12 +31,12 @@ struct ClientCounts {
     }
 }
 
-/// Sessions of those without a token, by where they come from: no single one takes all places.
+/// Sessions without a token, counted by client network, so that no single network can take all places.
 struct StrangersSessions {
-    /// An IPv6 site has at most so many times what one of its /64 has.
+    /// The largest multiple of `limit` that a wider IPv6 network may have: a /48 gets no more than a /56.
     private static let siteFactor = 4
 
-    /// Of one address, or of one IPv6 /64.
+    /// Sessions that one IPv4 address or one IPv6 /64 may have.
     var limit: Int
     private var counts = ClientCounts()
 
@@ -39,6 +44,7 @@ struct StrangersSessions {
         self.limit = limit
     }
 
+    /// Whether every network of the client is below its limit; always true for unknown and loopback addresses.
     func hasRoom(for client: IPAddress?) -> Bool {
         ClientCounts.networks(of: client).allSatisfy {
             counts[$0] < limit * min(Int($0.factor), Self.siteFactor)

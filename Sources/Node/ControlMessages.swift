@@ -5,29 +5,32 @@ import Interaction
 import Stage
 import Wire
 
-/// What a client asks for on its control channel, in JSON.
+/// A request from a client on its control channel, parsed from JSON.
 enum ControlRequest: Equatable {
-    /// As the message's `type`; `mute` stands in `message_type`.
+    /// The values of the message's `type`; `mute` is in `message_type` instead.
     enum Kind: String, CaseIterable {
         case ping, pin, slot, visible, mute, prefer, uplink, comment, react, vote, follow
     }
 
     case ping
-    /// Shows a participant, or whoever speaks, in a video slot.
+    /// Shows a participant in a video slot; nil for the active speaker.
     case pin(ParticipantID?, mid: String, maximumHeight: Int?)
-    /// Takes a picture of at most that height.
+    /// Limits a slot's picture to a height in pixels; nil for no limit.
     case slot(mid: String, maximumHeight: Int?)
+    /// Reports whether the client shows a slot's picture at the moment.
     case visible(Bool, mid: String)
+    /// Asks another participant to mute; `kind` is `audio` or `video`.
     case mute(ParticipantID, kind: String)
-    /// Other pictures than the server would choose, or none.
+    /// Changes which pictures the client prefers over the server's choice, or turns pictures off.
     case prefer(DeliveryPatch)
-    /// The path takes less than the client would send.
+    /// The client's network path carries less than the client would send.
     case weakUplink
-    /// Says or taps something as one of the stream's audience.
+    /// A comment, a reaction or a vote, sent as a member of the stream's audience.
     case interact(Interaction.Command)
-    /// Wants to hear what is new of the audience.
+    /// Subscribes to news of the audience.
     case follow
 
+    /// All members that any request may have; each kind checks for those it needs.
     private struct Form: Decodable {
         var type: String?
         var messageType: String?
@@ -46,9 +49,10 @@ enum ControlRequest: Equatable {
         }
     }
 
-    /// - Returns: nil for what is no JSON, or means nothing.
+    /// - Returns: nil if the message is not JSON, has an unknown type, or lacks a member that its type needs.
     init?(parsing message: DataChannelMessage) {
         guard let form = try? JSONDecoder().decode(Form.self, from: Data(message.bytes)) else { return nil }
+        // `mute` is recognized by another member than `type`, and its kind defaults to audio.
         if form.messageType == Kind.mute.rawValue {
             let kind = form.kind ?? "audio"
             guard let target = form.target.flatMap({ ParticipantID($0) }), kind == "audio" || kind == "video"
@@ -59,6 +63,7 @@ enum ControlRequest: Equatable {
         switch (form.type.flatMap { Kind(rawValue: $0) }, form.mid) {
         case (.ping, _): self = .ping
         case (.uplink, _):
+            // Other limits, such as the client's processor, do not make the uplink weak.
             guard form.limitedBy == "bandwidth" else { return nil }
             self = .weakUplink
         case (.prefer, _):
@@ -79,7 +84,7 @@ enum ControlRequest: Equatable {
 }
 
 extension StageRoom {
-    /// Arranges a session's slots as its client wants them.
+    /// Applies a request about the slots of a session; requests that do not concern slots have no effect here.
     mutating func arrange(_ wish: ControlRequest, for session: SessionID) -> [Effect] {
         switch wish {
         case .pin(let participant, let mid, let height):
@@ -92,7 +97,7 @@ extension StageRoom {
 }
 
 extension DeliveryPatch {
-    /// - Returns: nil for what is no JSON object, or has a member that means nothing.
+    /// - Returns: nil if the message is not a JSON object, or a member has an invalid value.
     init?(parsing message: DataChannelMessage) {
         guard let members = try? JSONDecoder().decode([String: JSON].self, from: Data(message.bytes)),
             let patch = try? DeliveryPatch(members)
@@ -101,16 +106,18 @@ extension DeliveryPatch {
     }
 }
 
-/// What a client is told on its control channel, in JSON; absent values are left out.
+/// A message to a client on its control channel, in JSON; absent values are left out.
 struct ControlReply: Encodable {
     /// As the message's `type`; `mute` stands in `message_type`.
     enum Kind: String, CaseIterable, Encodable {
+        /// Sent only on the control channel.
         case pong, slots, gate, wanted, quality, mute, error
-        /// As on a sync socket; see `SyncNotice`.
+        /// The same as on a sync socket; see `SyncNotice`.
         case commented, voted, refused, interaction
         case interactionSnapshot = "interaction-snapshot"
     }
 
+    /// What one of the client's slots carries; the optional members are nil for an empty slot.
     struct Slot: Encodable {
         var mid: String
         var kind: String
@@ -119,7 +126,7 @@ struct ControlReply: Encodable {
         var name: String?
         var muted: Bool
         var screen: Bool
-        /// Of a composition, instead of `participant`: who is in it, in the order in which they came.
+        /// For a composition, instead of `participant`: everyone in it, in the order in which they came.
         var participants: [String]?
     }
 
@@ -127,11 +134,15 @@ struct ControlReply: Encodable {
     var messageType: Kind?
     var target: String?
     var kind: String?
+    /// With `mute`: the participant who asks for it.
     var by: String?
     var slots: [Slot]?
-    /// With `wanted`: the simulcast layers of an m-line that somebody takes; the client may let the others rest.
+    /// With `wanted`: the m-line, and in `rids` the simulcast layers of it that are in use.
+    ///
+    /// The client may stop sending its other layers until they are wanted again.
     var mid: String?
     var rids: [String]?
+    /// With `error`: a name for programs to compare, and in `detail` a sentence for people.
     var rule: String?
     var detail: String?
 
@@ -145,7 +156,7 @@ struct ControlReply: Encodable {
         ControlReply(type: .error, rule: rule, detail: detail)
     }
 
-    /// Why something was not done.
+    /// Why a request was not carried out; reasons that are not the stage's own rules are reported as `unavailable`.
     static func refusal(_ refusal: StageRefusal) -> ControlReply {
         guard case .rejected(let rejection) = refusal else {
             return .error("unavailable", "This cannot be done now.")
@@ -155,6 +166,7 @@ struct ControlReply: Encodable {
 
     var bytes: [UInt8] {
         let encoder = JSONEncoder()
+        // Sorted, so that the same message always has the same bytes.
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         guard let data = try? encoder.encode(self) else {
             assertionFailure("strings, numbers and Booleans can be encoded")

@@ -2,23 +2,27 @@ import Base
 import Forwarding
 import Foundation
 
-/// A change of what a viewer wants of the pictures: what is absent stays, and `null` leaves it to the server again.
+/// A change to a viewer's preferences for pictures.
+///
+/// An absent member leaves its preference as it is; `null` returns the choice to the server.
 /// - Source: RFC 7396 (JSON merge patch).
 package struct DeliveryPatch: Equatable, Sendable {
-    /// A member that means nothing.
+    /// A known member has an invalid value.
     package struct Fault: Error, Equatable {
-        /// Its name.
+        /// The member's name.
         package let member: String
     }
 
-    /// The largest `maxHeight`, in pixels: what VP8 can tell.
+    /// The largest `maxHeight`, in pixels: the largest height that VP8 can express.
     package static let greatestHeight = 16_383
 
+    /// For this and `pin`: nil if absent, `.some(nil)` if `null`.
     private var maximumHeight: Int??
     private var pin: DeliveryPreferences.Pin??
+    /// Nil if absent; `null` counts as false.
     private var isAudioOnly: Bool?
 
-    /// - Parameter members: of a JSON object; what is not known is passed over.
+    /// - Parameter members: of a JSON object; unknown members are ignored.
     package init(_ members: [String: JSON]) throws(Fault) {
         switch members["maxHeight"] {
         case nil: break
@@ -46,12 +50,13 @@ package struct DeliveryPatch: Equatable, Sendable {
         }
     }
 
-    /// Limits the height and nothing else, whatever was pinned before; nil leaves it to the server again.
+    /// Limits the height and removes an earlier pin; with nil the server chooses again.
     init(maximumHeight: Int?) {
         self.maximumHeight = .some(maximumHeight)
         pin = .some(nil)
     }
 
+    /// The preferences after the change.
     func applied(to old: DeliveryPreferences) -> DeliveryPreferences {
         DeliveryPreferences(
             maximumHeight: maximumHeight ?? old.maximumHeight, pin: pin ?? old.pin,
@@ -60,6 +65,7 @@ package struct DeliveryPatch: Equatable, Sendable {
 }
 
 extension DeliveryPreferences {
+    /// As on the control channel and in HTTP answers; `null` where the server chooses.
     var json: JSON {
         .object([
             "maxHeight": maximumHeight.map { .integer($0) } ?? .null, "pin": .text(pin?.rawValue),
@@ -69,7 +75,10 @@ extension DeliveryPreferences {
 }
 
 extension DeliveryQuality {
-    /// What a client is sent, as it stands on the control channel and in `GET …/quality`.
+    /// What a client is sent, as on the control channel and in `GET …/quality`.
+    ///
+    /// The round trip is in seconds with microsecond precision, and `estimate` in bits per second.
+    /// - Parameter quality: nil before the first measurement; the members are `null` then.
     static func json(_ quality: DeliveryQuality?, _ preferences: DeliveryPreferences) -> JSON {
         let roundTrip = quality?.roundTrip.map {
             JSON.number(Double($0.wholeNanoseconds / 1_000) / 1_000_000)
@@ -86,6 +95,8 @@ extension DeliveryQuality {
 }
 
 extension DeliveryQuality.Picture {
+    /// `wanted` is the best layer that the client may have and `served` the one that is sent; each is `null` if there
+    /// is none.
     fileprivate var json: JSON {
         .object([
             "mid": .string(mid), "wanted": wanted?.json ?? .null, "served": served?.json ?? .null,

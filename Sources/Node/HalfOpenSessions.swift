@@ -1,58 +1,64 @@
 import Base
 
-/// Sessions that are not connected yet: all that a request and a packet or two cost whoever makes them.
+/// Sessions that are not connected yet, which cost a client only a request and a packet or two.
 ///
-/// Where viewers are public, anybody may ask for sessions. These limits keep them from taking everybody's places by
-/// asking alone: the oldest goes first, because a client that is there sends its first check within a moment, and
-/// completes its handshake soon after.
+/// Where viewers are public, anyone may request sessions. These limits keep one client from taking all places with
+/// requests alone. When a limit is reached, the oldest session ends: a real client sends its first check within a
+/// moment, and completes its handshake soon after.
 struct HalfOpenSessions {
     /// How many there may be.
     struct Limits {
-        /// Of one address, or of one IPv6 /64, which is what one subscriber gets.
+        /// Of one IPv4 address, or of one IPv6 /64, which is what one subscriber gets.
         let ofSubscriber: Int
-        /// Of one IPv6 /56 or /48, which are what sites get.
+        /// Of one IPv6 /56 or /48, which is what a site gets; limits the multiples of `ofSubscriber` for these
+        /// networks.
         let ofSite: Int
         let ofAll: Int
 
         func of(_ network: ClientNetwork) -> Int { min(ofSubscriber * Int(network.factor), ofSite) }
     }
 
-    /// Before the first ICE check: nothing says that the client is where the request came from.
+    /// Before the first ICE check, while nothing proves that the client is at the address that the request came from.
     static let unchecked = Limits(ofSubscriber: 20, ofSite: 100, ofAll: 2_000)
-    /// After it: a check is one packet, whose password stands in the answer, but a handshake may take a few seconds,
-    /// and a school begins to watch at once.
+    /// After the first check and before the end of the handshake.
+    ///
+    /// A check is a single packet, keyed by the password in the answer. A handshake may take some seconds, and all
+    /// clients of a school, behind one address, may begin to watch at the same time.
     static let checked = Limits(ofSubscriber: 64, ofSite: 256, ofAll: 8_000)
 
+    /// Sessions that wait for their first check.
     private var waiting = Line(limits: unchecked)
+    /// Sessions that were checked and wait for the end of their handshake.
     private var answering = Line(limits: checked)
 
     var count: Int { waiting.count + answering.count }
 
     /// Notes a new session.
     ///
-    /// - Parameter client: nil where nobody knows. A loopback address says nothing of who is behind it, and counts
-    ///   among all only.
-    /// - Returns: the one that has to go for it.
+    /// - Parameter client: nil if unknown. An unknown or loopback address counts toward the limit of all sessions
+    ///   only.
+    /// - Returns: the session that has to end for it; nil if there was room.
     mutating func add(_ id: SessionID, of client: IPAddress?) -> SessionID? {
         waiting.add(id, of: client)
     }
 
-    /// A session's first check came.
-    /// - Returns: the one that has to go for it.
+    /// Moves a session from the first line to the second, because its first check came.
+    /// - Returns: the session that has to end for it; nil if there was room, or if the session is not in the first
+    ///   line.
     mutating func noteCheck(of id: SessionID) -> SessionID? {
         waiting.remove(id).flatMap { answering.add(id, of: $0.client) }
     }
 
-    /// A session is connected, or has ended.
+    /// Removes a session that has connected or ended.
     mutating func remove(_ id: SessionID) {
         if waiting.remove(id) == nil { answering.remove(id) }
     }
 
-    /// Sessions that wait for the same.
+    /// The sessions in one of the two phases.
     private struct Line {
         struct Entry {
             let client: IPAddress?
-            /// The higher, the later.
+            /// Increases with each entry; the lowest belongs to the oldest session.
             let number: UInt64
         }
 
@@ -67,7 +73,7 @@ struct HalfOpenSessions {
 
         var count: Int { entries.count }
 
-        /// - Returns: the one that has to go for it.
+        /// - Returns: the session that has to end for it, already removed from here; nil if there was room.
         mutating func add(_ id: SessionID, of client: IPAddress?) -> SessionID? {
             let crowded = crowded(by: client)
             if let crowded { remove(crowded) }
@@ -84,7 +90,8 @@ struct HalfOpenSessions {
             return entry
         }
 
-        /// The oldest one of those who fill what this client may have; nil while they do not.
+        /// The oldest session of the narrowest network in which this client has reached the limit, or of all sessions
+        /// if their limit is reached; nil while there is room.
         private func crowded(by client: IPAddress?) -> SessionID? {
             for network in ClientCounts.networks(of: client) where counts[network] >= limits.of(network) {
                 return oldest { ClientCounts.networks(of: $0.client).contains(network) }

@@ -1,17 +1,19 @@
 import Base
 
-/// What is left out of the log, and told of later: strangers decide how often sessions begin and end, and how much
-/// comes to queues that are full.
+/// Counts what is left out of the log, to report it in one line later.
+///
+/// Clients without a token control how often sessions begin and end, and how much is dropped from full queues.
+/// Without a limit they could fill the log.
 struct LogOmissions {
-    /// Of lines about sessions that were made or have ended.
+    /// Of lines that report a session's beginning or end.
     private var sessionLines = LineRate()
-    /// What queues had dropped when that was told last.
+    /// The total that each queue had dropped when it was last reported, by queue name.
     private var dropped: [String: UInt64] = [:]
 
-    /// Whether another line may tell that a session began or ended.
+    /// Whether another line about a session's beginning or end may be written; counts it as omitted if not.
     mutating func admitSessionLine(at now: MonotonicTime) -> Bool { sessionLines.admit(at: now) }
 
-    /// Says what was left out and what queues dropped since the last time.
+    /// Logs how many lines were omitted, and how many elements each queue dropped, since the last call.
     mutating func tell(_ queues: [String: InboxCounters], to log: Log) {
         for (name, counters) in queues.sorted(by: { $0.key < $1.key }) {
             let told = dropped.updateValue(counters.dropped, forKey: name) ?? 0
@@ -22,16 +24,17 @@ struct LogOmissions {
         if omitted > 0 { log.info("session.lines-omitted", ["lines": omitted]) }
     }
 }
-/// How many log lines of one kind may be written: strangers decide how often some things happen.
+/// Limits the log lines of one kind whose frequency clients control.
 struct LineRate {
-    /// A second, and at once.
+    /// Lines per second; all of them may come in one burst.
     static let limit = 200
 
+    /// The whole second that `count` belongs to; a new second begins from zero.
     private var second: Int64 = .min
     private var count = 0
     private var omitted = 0
 
-    /// Whether another may be written.
+    /// Whether another line may be written; counts it as omitted if not.
     mutating func admit(at now: MonotonicTime) -> Bool {
         let current = now.nanoseconds / 1_000_000_000
         if current != second {
@@ -44,7 +47,7 @@ struct LineRate {
         return false
     }
 
-    /// How many were left out since the last call.
+    /// How many lines were omitted since the last call.
     mutating func takeOmitted() -> Int {
         defer { omitted = 0 }
         return omitted

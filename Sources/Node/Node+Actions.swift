@@ -6,14 +6,16 @@ import Stage
 import Transcoder
 import Wire
 
-/// Does what was decided for streams.
+/// Performs what `LiveStreams` has decided: the only place where decisions reach workers, stages and the transcoder.
 extension Node {
-    /// Does these in order, and then what has to wait for stages.
+    /// Performs actions in order, and afterwards those that have to wait for a stage's actor.
     ///
-    /// Nothing comes between a decision and what workers and the transcoder are told of it.
+    /// Nothing is awaited before all workers and the transcoder have their commands, so no other decision can come
+    /// between.
     func perform(_ actions: [LiveAction]) async {
         var later: [LiveAction] = []
         perform(actions, putOff: &later)
+        // Any action may have moved the feed's next deadline.
         scheduleFeed()
         for action in later {
             switch action {
@@ -24,10 +26,12 @@ extension Node {
         }
     }
 
+    /// - Parameter later: receives the actions that have to be awaited.
     private func perform(_ actions: [LiveAction], putOff later: inout [LiveAction]) {
         for action in actions { perform(action, putOff: &later) }
     }
 
+    /// Performs one action, and immediately whatever follows from its result.
     private func perform(_ action: LiveAction, putOff later: inout [LiveAction]) {
         let time = now().elapsed
         switch action {
@@ -36,12 +40,13 @@ extension Node {
             log.error("worker.full", ["worker": worker, "stream": stream])
         case .postToAll(let command): workers.post(command)
         case .fence(let number, let worker):
-            // A worker that takes nothing any more sends nothing either.
+            // A worker that accepts no commands sends nothing to viewers either, so the fence counts as passed.
             guard !workers[worker].post(.fence(number)) else { return }
             perform(live.pass(number, at: time), putOff: &later)
         case .inject(let opening, let worker):
             let isTaken = workers[worker].post(.openInjection(opening))
             perform(live.opened(opening.id, isTaken: isTaken, at: time), putOff: &later)
+        // Each answer, such as a job's number, goes back to `LiveStreams` before the next action.
         case .produce(let production): perform(begin(production), putOff: &later)
         case .resume(let step): perform(live.resume(step, at: time), putOff: &later)
         case .count(let change): inboxes.presence.put(change)
@@ -52,6 +57,7 @@ extension Node {
 
     // MARK: Stages
 
+    /// Notifies a stage of something in its sessions; without effect if the stream is not in memory.
     private func notify(_ stream: StreamID, _ notice: StageNotice) async {
         guard let host = registry[stream] else { return }
         switch notice {
@@ -61,7 +67,7 @@ extension Node {
         case .weakUplink(let id): await host.noteWeakUplink(of: .session(id))
         case .interact(let command, let sender, let id):
             guard let end = controlEnd(of: id) else { return }
-            // The host calls back when it is durable: other events of the workers must not wait for a disk.
+            // The stage calls back once the change is durable: other worker events must not wait for a disk.
             await host.perform(command, from: sender) { result in
                 switch result {
                 case .success(let reply): end.tell(AudienceAnswer.text(reply, to: command))
@@ -73,7 +79,7 @@ extension Node {
         case .refresh(let id): await host.refresh(id)
         case .submit(let command, let sender, let id):
             do throws(StageRefusal) {
-                // Not until it is durable: other events of the workers must not wait for a disk.
+                // Returns before the change is durable: other worker events must not wait for a disk.
                 try await host.submit(command, from: sender)
             } catch {
                 guard let record = live.sessions[id] else { return }
@@ -82,7 +88,8 @@ extension Node {
         }
     }
 
-    /// Where a session's client is told things that no event of its worker brings about.
+    /// A way to send to a session's client from outside this actor, for news that are not caused by a worker's event.
+    /// - Returns: nil if there is no such session.
     private func controlEnd(of id: SessionID) -> ControlEnd? {
         guard let worker = live.sessions[id]?.worker else { return nil }
         return ControlEnd { [workers] text in
@@ -92,7 +99,8 @@ extension Node {
 
     // MARK: The transcoder
 
-    /// - Returns: what follows from that.
+    /// Starts, feeds or ends a job of the transcoder.
+    /// - Returns: what follows from the result.
     private func begin(_ production: LiveAction.Production) -> [LiveAction] {
         switch production {
         case .beginComposition(let stream, let injection, let worker, let settings):
@@ -113,6 +121,7 @@ extension Node {
         return []
     }
 
+    /// Starts a composition without speakers; the scene and the inputs follow once `LiveStreams` knows the job.
     private func beginComposition(
         of stream: StreamID, into inlet: InjectionInlet, _ settings: CompositionSettings
     ) -> [LiveAction] {
@@ -122,12 +131,15 @@ extension Node {
         }
         let scene = CompositionScene(settings: settings, speakers: [])
         let job = transcoder.begin(.composition, CompositionCommand(scene: scene).bytes) { outlet.take($0) }
+        // Nothing is reported without a job: the desk tries again each time it advances.
         guard let job else { return [] }
+        // Events of the job may have come before its number was known; the outlet passes them on now.
         outlet.begin(job)
         return live.produce(at: now().elapsed) { $0.began(job, compositionOf: stream) }
     }
 
-    /// Has the worker of a track hand its packets to the job.
+    /// Makes the worker that has a track send its packets to a job.
+    /// - Returns: what follows; `refused` if the transcoder or the worker accepts no more.
     private func feed(
         _ want: ComposedProgramme.Want, to job: JobID, of owner: Injections.Owner
     ) -> [LiveAction] {
@@ -142,6 +154,7 @@ extension Node {
         let opening = TapOpening(
             id: tap, target: .track(track), mode: .whole, maximumHeight: want.maximumHeight,
             sink: ProgrammeFeed(transcoder, input))
+        // The input is open already, and would stay so without a tap that feeds it.
         guard workers[track.key.worker].post(.openTap(opening)) else {
             transcoder.close(input)
             return live.produce(at: time) { $0.refused(by: job, of: owner, at: time) }
@@ -151,6 +164,7 @@ extension Node {
         return live.produce(at: time) { $0.fed(feed, to: job, of: owner) }
     }
 
+    /// Starts the job that makes the renditions of a track.
     private func beginRenditions(
         of key: TrackKey, into inlet: InjectionInlet, _ run: RenditionDesk.Run
     ) -> [LiveAction] {
@@ -167,6 +181,7 @@ extension Node {
         return live.produce(at: now().elapsed) { $0.began(job, run, renditionsOf: key) }
     }
 
+    /// Starts the job that makes a pause picture, from the host's file or from a blurred last frame.
     private func beginPausePicture(
         of stream: StreamID, into inlet: InjectionInlet, _ run: PauseDesk.Run, _ picture: PauseDesk.Picture
     ) -> [LiveAction] {
@@ -185,6 +200,7 @@ extension Node {
 
     // MARK: The log
 
+    /// Logs a report; the end of a session by RTMP or SRT also ends its connection.
     private func note(_ report: LiveReport, at time: MonotonicTime) {
         switch report {
         case .connected(let record, let profile, let address):
@@ -200,6 +216,7 @@ extension Node {
                 ])
         case .closed(let record, let reason):
             endIngest(of: record.id, because: reason)
+            // Clients control how often sessions end, so these lines are limited.
             guard omissions.admitSessionLine(at: time) else { return }
             log.info(
                 "session.closed",

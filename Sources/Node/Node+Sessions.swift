@@ -6,13 +6,14 @@ import Stage
 import Wire
 
 extension Node {
-    /// Makes a session of an offer and answers it.
+    /// Creates a session from an offer, and answers the offer.
     ///
-    /// First comes all that has to be waited for: the stage's word, and the offer, which is read elsewhere, and not at
-    /// all where nothing would come of it. Whether there is a session is decided in one step then, by `LiveStreams`.
-    /// The worker learns of it before the client has the answer, so the first check finds it.
+    /// Everything that has to be awaited comes first: the stage's decision, and the parsing of the offer, which is
+    /// skipped if the session would be refused anyway. Then `LiveStreams` decides in one step whether there is a
+    /// session. The worker learns of it before the client has the answer, so the first check finds the session.
     package func createSession(_ request: SessionRequest) async throws(SessionRefusal) -> CreatedSession {
         var request = request
+        // Cheap checks first: an offer is parsed only for a client that would be admitted as things are now.
         try live.checkPlace(for: request)
         var welcome = request.isWatching ? try await admit(&request) : nil
         try live.checkSource(of: request)
@@ -21,6 +22,8 @@ extension Node {
         let credentials = ICECredentials(worker: worker, using: &random)
         let (plan, answer) = try await read(
             request, as: workers.transport(of: worker, credentials: credentials))
+        // A publisher is admitted after its offer was parsed: admission may create the stream, which a bad offer must
+        // not.
         if !request.isWatching { welcome = try await admit(&request) }
         let id = freshID()
         let candidate = SessionCandidate(
@@ -30,18 +33,18 @@ extension Node {
         return CreatedSession(id: id, answer: answer, entityTag: credentials.ufrag, begins: begins)
     }
 
-    /// Lets somebody in, or refuses it, as things are now; its worker learns of it at once.
-    /// - Returns: what a session of the feed begins with.
+    /// Admits a session or refuses it, as things are now, and notifies its worker immediately.
+    /// - Returns: the stream that a feed session begins with.
     @discardableResult
     private func open(
         _ candidate: SessionCandidate, for welcome: Welcome?
     ) async throws(SessionRefusal) -> StreamID? {
         let (id, worker, request) = (candidate.id, candidate.worker, candidate.request)
         let (opening, actions) = try live.admit(candidate, at: now().elapsed)
-        // Before anything is awaited: what follows is told on the control channel.
+        // Read before anything is awaited: later changes are sent on the control channel.
         let begins = live.feed.focus(of: id)
         guard workers[worker].post(.open(opening)) else {
-            // Somebody else may have lost their place for it.
+            // The actions are performed even so: another session may have lost its place for this one.
             await perform(actions + live.end(id, because: "the worker takes none", at: now().elapsed))
             throw isStopping ? .stopping : .overloaded
         }
@@ -58,8 +61,8 @@ extension Node {
         return begins
     }
 
-    /// Asks whether somebody may publish by another protocol than WebRTC.
-    /// - Returns: what `openIngest` wants.
+    /// Checks whether a client may publish by RTMP or SRT.
+    /// - Returns: what `openIngest` needs.
     func admitIngest(_ request: SessionRequest) async throws(SessionRefusal) -> IngestAdmission {
         var request = request
         try live.checkPlace(for: request)
@@ -67,8 +70,8 @@ extension Node {
         return IngestAdmission(request: request, welcome: welcome)
     }
 
-    /// Makes the session of somebody who publishes by another protocol, now that it is known what they send.
-    /// - Parameter sources: in the order in which packets name them.
+    /// Creates the session of a publisher by RTMP or SRT, once the formats of its media are known.
+    /// - Parameter sources: in the order in which the publisher's packets refer to them.
     func openIngest(
         _ admission: IngestAdmission, sources: [SourcePlan]
     ) async throws(SessionRefusal) -> (id: SessionID, worker: WorkerHandle) {
@@ -82,14 +85,14 @@ extension Node {
         return (candidate.id, workers[worker])
     }
 
-    /// A name of which no session that lives has the label: by that the log and operators mean one of them.
+    /// A session ID whose label no current session has: logs and operators identify sessions by their labels.
     private func freshID() -> SessionID {
         var id = SessionID(using: &random)
         while live.sessions.histories.find(id.label) != nil { id = SessionID(using: &random) }
         return id
     }
 
-    /// Has an offer read and answered, elsewhere.
+    /// Parses an offer and answers it, on the offer desk's actor.
     private func read(
         _ request: SessionRequest, as transport: LocalTransport
     ) async throws(SessionRefusal) -> (plan: SessionPlan, answer: String) {
@@ -101,10 +104,10 @@ extension Node {
         return (plan, answer)
     }
 
-    /// The stage's word that somebody may come.
+    /// A stage's permission for a client to come.
     struct Welcome {
         let host: StreamHost
-        /// Whether they were there already.
+        /// Whether the participant was there already.
         let wasPresent: Bool
 
         var clearance: SessionCandidate.Clearance {
@@ -112,9 +115,9 @@ extension Node {
         }
     }
 
-    /// Asks the stage, which also knows who the host is.
-    /// - Returns: nil for a session of the feed, which belongs to no stream, and for a player that does not wait for a
-    ///   name that means nothing.
+    /// Asks the stage whether the client may come; for a publisher this also decides who the host is.
+    /// - Returns: nil for a feed session, which belongs to no stream, and for a player that does not wait and names a
+    ///   stream that does not exist.
     private func admit(_ request: inout SessionRequest) async throws(SessionRefusal) -> Welcome? {
         guard request.purpose != .feed else { return nil }
         do throws(StageRefusal) {
@@ -122,7 +125,7 @@ extension Node {
             if request.isWatching {
                 let waits = request.purpose != .play || request.patience != nil
                 guard waits || !configuration.createsStreamsOnPublish else {
-                    // Who does not wait need not be waited with.
+                    // A player that does not wait for a publisher need not create a place to wait in.
                     let host = try await knownHost(of: request.stream, isStranger: isStranger)
                     guard let host else { return nil }
                     return Welcome(host: host, wasPresent: try await host.admit(request.sender))
@@ -146,20 +149,23 @@ extension Node {
         live.sessions[id]?.entityTag
     }
 
-    /// Which stream and role a session belongs to; nil if there is no such session.
+    /// The stream and the purpose of a session; nil if there is no such session.
     package func session(_ id: SessionID) -> (stream: StreamID, purpose: SessionRequest.Purpose)? {
         live.sessions[id].map { ($0.stream, $0.purpose) }
     }
 
-    /// Which stream and role a session has that its client may end: also one that has just ended by itself.
+    /// The stream and the purpose of a session that its client may end.
+    ///
+    /// Includes sessions that have just ended without a request: a client closes its connection and sends `DELETE` in
+    /// the same moment.
     package func sessionToEnd(
         _ id: SessionID
     ) -> (stream: StreamID, purpose: SessionRequest.Purpose)? {
         session(id) ?? live.sessions.ended[id]
     }
 
-    /// Changes what a session's client wants of the pictures.
-    /// - Returns: all that it wants now.
+    /// Changes a client's preferences for pictures.
+    /// - Returns: all its preferences after the change.
     package func prefer(_ patch: DeliveryPatch, in id: SessionID) async throws(SessionRefusal) -> JSON {
         guard let action = live.prefer(patch, by: id, at: now().elapsed), let record = live.sessions[id]
         else {
@@ -169,12 +175,14 @@ extension Node {
         return record.preferences.json
     }
 
-    /// What a session is sent and why, as of the last second, and what its client wants; nil if there is none.
+    /// What a session is sent and why, at most a second old, and what its client prefers; nil if there is no such
+    /// session.
     package func quality(of id: SessionID) -> JSON? {
         live.sessions[id].map { DeliveryQuality.json($0.gauge.quality, $0.preferences) }
     }
 
-    /// Takes trickled candidates; an ICE-lite server has no use for them but to check that they belong here.
+    /// Accepts trickled candidates, after checking that they belong to this session; an ICE-lite server does not use
+    /// them.
     package func trickle(_ id: SessionID, fragment text: String) async throws(SessionRefusal) {
         guard case .candidates = try await readUpdate(text, of: id).update else {
             throw .unsupportedOffer("The fragment has other ICE credentials: restart ICE with If-Match: *.")
@@ -182,7 +190,8 @@ extension Node {
     }
 
     /// Gives a session new ICE credentials.
-    /// - Returns: the fragment that answers, and the new entity tag.
+    /// - Returns: the fragment for the answer, and the new entity tag.
+    /// - Throws: `SessionRefusal.malformedOffer` if the client's credentials are the old ones.
     package func restartICE(
         _ id: SessionID, fragment text: String
     ) async throws(SessionRefusal) -> (fragment: String, entityTag: String) {
@@ -191,6 +200,7 @@ extension Node {
             throw .malformedOffer("An ICE restart needs an a=ice-ufrag and an a=ice-pwd that are new.")
         }
         let local = ICECredentials(worker: record.worker, using: &random)
+        // The worker first: if it accepts no command, nothing has changed.
         guard workers[record.worker].post(.restartICE(id, local, remote: remote)) else { throw .overloaded }
         var plan = record.plan
         plan.remoteCredentials = remote
@@ -199,13 +209,14 @@ extension Node {
         return (SDPFragment(restarting: plan, as: transport).text, local.ufrag)
     }
 
-    /// Has a fragment read, elsewhere.
-    /// - Returns: what it means to the session as that is by then.
+    /// Parses a fragment on the offer desk's actor.
+    /// - Returns: the session as it is after that, and what the fragment means for it.
     private func readUpdate(
         _ text: String, of id: SessionID
     ) async throws(SessionRefusal) -> (record: SessionRecord, update: ICEUpdate) {
         guard let request = live.sessions[id]?.request else { throw .unknownSession }
         let fragment = try await desks.offers.read(fragment: text, isStrangers: request.sender == nil)
+        // Looked up again: the session may have changed or ended while the fragment was parsed.
         guard let record = live.sessions[id] else { throw .unknownSession }
         do throws(ICEUpdate.Refusal) {
             return (record, try ICEUpdate(fragment, current: record.plan.remoteCredentials))
@@ -214,8 +225,8 @@ extension Node {
         }
     }
 
-    /// Ends a session at its client's wish.
-    /// - Returns: false if there is no such session, and none has just ended by itself.
+    /// Ends a session at its client's request.
+    /// - Returns: false if there is no such session, and none has ended on its own lately.
     package func endSession(_ id: SessionID) async -> Bool {
         let actions = live.end(id, because: "deleted", at: now().elapsed)
         let wasThere = live.acknowledgeEnd(of: id)

@@ -5,11 +5,13 @@ import Interaction
 import Stage
 import Store
 
-/// Streams by name: made, found, asked and followed.
+/// Streams by name: creation, lookup, requests to their stages, and followers.
 extension Node {
     // MARK: Finding
 
-    /// Reads what the store knows of streams that have not ended, and the names of those that have.
+    /// Loads from the store all streams that have not ended, and the list entries of those that have.
+    ///
+    /// Call it once, before `start`. A stream that cannot be decoded is logged and left out.
     package func load() async throws(StoreError) {
         for stored in try await registry.store.load(.open) {
             do {
@@ -25,6 +27,7 @@ extension Node {
         query.states = [StreamState.ended.rawValue]
         query.limit = 1_000
         var count = 0
+        // Ended streams are read in pages, without their stages: lists need only what a listing contains.
         while count < StreamRegistry.endedLimit {
             let page = try await registry.store.list(query)
             for listing in page where registry[listing.stream] == nil {
@@ -40,12 +43,15 @@ extension Node {
         log.info("streams.loaded", ["open": registry.count])
     }
 
-    /// The place of a stream that somebody made, or that somebody waits for; nil for a name that means nothing.
+    /// The stage of a stream that exists or that a client waits for; nil for any other name.
     ///
-    /// - Parameter isStranger: whether whoever asks has no token.
+    /// - Parameter isStranger: whether the client has no token. Such clients may cause few lookups in the store at a
+    ///   time.
+    /// - Throws: `.overloaded` if too much is in memory or being looked up, `.storage` if the store fails.
     package func knownHost(
         of id: StreamID, isStranger: Bool = false
     ) async throws(StageRefusal) -> StreamHost? {
+        // A node that stops answers for what is in memory, and reads nothing more from the store.
         guard !isStopping || registry[id] != nil else { throw .overloaded }
         switch try registry.place(of: id, isStranger: isStranger) {
         case .open(let host): return host
@@ -60,7 +66,8 @@ extension Node {
         }
     }
 
-    /// The place of a stream, whether anybody made it or not: for those who may make it, or wait until somebody does.
+    /// The stage of a stream, made if there is none: for clients that may create the stream or wait until it is
+    /// created.
     package func host(
         of id: StreamID, isStranger: Bool = false
     ) async throws(StageRefusal) -> StreamHost {
@@ -69,7 +76,8 @@ extension Node {
         return try registry.make(id)
     }
 
-    /// The place of a stream that somebody made.
+    /// The stage of a stream that was created.
+    /// - Throws: `.unknownStream` if the stream does not exist, or was never made durable.
     func madeHost(of id: StreamID, isStranger: Bool = false) async throws(StageRefusal) -> StreamHost {
         guard let host = try await knownHost(of: id, isStranger: isStranger), await host.committed != nil
         else {
@@ -78,7 +86,7 @@ extension Node {
         return host
     }
 
-    /// The place of a stream that somebody made, or that may come about by publishing.
+    /// The stage of a stream that was created, or that publishing may create if the node is configured for that.
     func place(of id: StreamID, isStranger: Bool) async throws(StageRefusal) -> StreamHost {
         guard configuration.createsStreamsOnPublish else {
             return try await madeHost(of: id, isStranger: isStranger)
@@ -86,7 +94,7 @@ extension Node {
         return try await host(of: id, isStranger: isStranger)
     }
 
-    /// A part of the list of streams; waits for nobody.
+    /// A page of the list of streams, read without waiting for an actor.
     package nonisolated func streamPage(
         after place: StreamSnapshot.ListOrder?, limit: Int, isOnlyLive: Bool,
         where isWanted: (StreamSnapshot) -> Bool
@@ -94,14 +102,14 @@ extension Node {
         directory.page(after: place, limit: limit, isOnlyLive: isOnlyLive, where: isWanted)
     }
 
-    /// All streams, in no order.
+    /// Snapshots of all streams, in no particular order.
     package nonisolated var streamSnapshots: [StreamSnapshot] { directory.everything }
 
-    /// Nil for a stream that nobody made and nobody waits for.
+    /// Nil for a stream that does not exist and has no session waiting for it.
     package func streamSnapshot(_ id: StreamID) async -> StreamSnapshot? {
         if let host = registry[id] {
             let snapshot = await host.snapshot
-            // Somebody waits for it, or nobody ever heard of it.
+            // Without a time of creation, the name is only waited for, which counts as long as there is a session.
             return snapshot.createdAt != nil || live[id] != nil ? snapshot : nil
         }
         return directory[id]
@@ -109,17 +117,18 @@ extension Node {
 
     // MARK: Asking
 
-    /// What somebody wants a stream to be made of.
+    /// A request to create a stream.
     package struct StreamCreation: Sendable {
-        /// Nil to have one made up.
+        /// Nil to have the server choose one.
         package let id: StreamID?
-        /// Whom the stream belongs to from its first moment.
+        /// The owner of the stream, who is its host from the beginning.
         package let host: ParticipantID
-        /// For people.
+        /// The host's name as people see it; nil to show the identity.
         package let hostName: String?
-        /// What differs from the usual settings.
+        /// The settings that differ from the defaults.
         package let edit: StageEdit
-        /// Whose request it is, by the client's own key, and the request itself.
+        /// The client's own key and the bytes of its request, to recognize a repetition; nil if the client gave no
+        /// key.
         package let idempotency: (key: IdempotencyKey, request: [UInt8])?
 
         package init(
@@ -134,13 +143,16 @@ extension Node {
         }
     }
 
-    /// Makes a stream; the same request with the same key makes it once.
+    /// Creates a stream; a request that is repeated with the same key creates it only once.
+    /// - Throws: `.busy` while the same key is being handled, `.keyReused` if the key came with another request,
+    ///   `.unknownStream` if the stream of the first request is gone, or what the stage or the store reports.
     package func createStream(_ creation: StreamCreation) async throws(StageRefusal) -> StreamSnapshot {
         guard let (key, request) = creation.idempotency else {
             return try await create(creation, answer: nil)
         }
         guard registry.begin(key) else { throw .busy }
         defer { registry.end(key) }
+        // Used as a plain hash: 32 bytes are stored instead of the request, and the key need not be secret.
         let digest = HMAC.sha256(key: Array("rostrum".utf8).span, request.span)
         let time = now().wall
         let earlier: IdempotentAnswer?
@@ -149,6 +161,7 @@ extension Node {
         } catch {
             throw .storage("\(error)")
         }
+        // The answer is stored in the same commit as the stream, so that a crash cannot leave one without the other.
         guard let earlier else {
             let expiry = time.advanced(bySeconds: Self.answerLifetime).milliseconds
             return try await create(creation) { id in
@@ -163,6 +176,7 @@ extension Node {
         return snapshot
     }
 
+    /// - Parameter answer: what to store with the new stream, for repetitions of the request.
     private func create(
         _ creation: StreamCreation,
         answer: (@Sendable (StreamID) -> (key: IdempotencyKey, value: IdempotentAnswer))?
@@ -173,94 +187,102 @@ extension Node {
             host: creation.host, name: creation.hostName, edit: creation.edit, answer: answer?(id))
     }
 
-    /// 60 random bits: neither guessed nor ever the same.
+    /// A stream ID of 60 random bits, which cannot be guessed and does not repeat.
     private func makeStreamID() throws(StageRefusal) -> StreamID {
+        // 32 characters, so five bits each; without those that are easily confused: l, o, 0 and 1.
         let alphabet = Array("abcdefghijkmnpqrstuvwxyz23456789")
         let letters = (0..<12).map { _ in alphabet[Int.random(in: 0..<alphabet.count, using: &random)] }
         guard let id = StreamID(String(letters)) else { throw .overloaded }
         return id
     }
 
-    /// Does what somebody wants in a stream, once that is durable.
+    /// Applies a participant's command to a stream's stage.
+    /// - Returns: the answer, once the change is durable.
     package func perform(
         _ command: Stage.Command, in stream: StreamID, from sender: Stage.Sender
     ) async throws(StageRefusal) -> StageAnswer {
         try await madeHost(of: stream).perform(command, from: sender)
     }
 
-    /// What somebody is in a stream now.
+    /// The role of a participant in a stream, and the stream as that participant sees it.
     package func look(at stream: StreamID, as sender: Stage.Sender) async throws(StageRefusal) -> StageAnswer
     {
         try await madeHost(of: stream).look(as: sender)
     }
 
-    /// Which of a stream's links lead nowhere any more; none of a stream that nobody made.
+    /// Which of a stream's invitation links are revoked; none for a stream that does not exist.
     package func linkRevocations(
         of stream: StreamID
     ) async throws(StageRefusal) -> StageRecord.LinkRevocations {
         await (try knownHost(of: stream))?.committed?.linkRevocations ?? StageRecord.LinkRevocations()
     }
 
-    /// Who is kept out of a stream.
+    /// The participants who are banned from a stream.
     package func bans(of stream: StreamID, as sender: Stage.Sender) async throws(StageRefusal) -> JSON {
         try await madeHost(of: stream).bans(as: sender)
     }
 
-    /// What a follower's snapshot holds, for those who ask only once.
+    /// The content of a follower's snapshot, for clients that poll.
     package func overview(of stream: StreamID) async throws(StageRefusal) -> JSON {
         await (try madeHost(of: stream)).overview
     }
 
-    /// Does what somebody of the audience wants, once that is durable.
+    /// Applies a command of a member of the audience.
+    /// - Returns: the reply, once the change is durable.
     package func perform(
         _ command: Interaction.Command, in stream: StreamID, from sender: Stage.Sender
     ) async throws(StageRefusal) -> Interaction.Reply {
         try await madeHost(of: stream).perform(command, from: sender)
     }
 
-    /// A part of a stream's comments, in order.
-    /// - Parameters: `before` and `after`: numbers of comments between which they lie; nil for no bound.
+    /// A page of a stream's comments, in order.
+    /// - Parameters: `before` and `after`: numbers of comments, both excluded; nil for no bound.
     package func comments(
         of stream: StreamID, before: Int?, after: Int?, limit: Int, as sender: Stage.Sender?
     ) async throws(StageRefusal) -> JSON {
         try await madeHost(of: stream).comments(before: before, after: after, limit: limit, as: sender)
     }
 
-    /// Who took what away or showed it in a stream.
+    /// The log of moderation in a stream: who removed or showed what.
     package func audit(of stream: StreamID, as sender: Stage.Sender) async throws(StageRefusal) -> JSON {
         try await madeHost(of: stream).audit(as: sender)
     }
 
-    /// A stream's latest poll, and what somebody chose in it.
+    /// A stream's latest poll, and how the participant voted in it.
+    /// - Parameter number: has to be that of the latest poll.
     package func poll(
         _ number: Int, of stream: StreamID, as sender: Stage.Sender?
     ) async throws(StageRefusal) -> JSON {
         try await madeHost(of: stream).poll(number, as: sender)
     }
 
-    /// A part of what was given in a stream, in order.
+    /// A page of the gifts in a stream, in order.
     package func gifts(
         of stream: StreamID, after number: Int, limit: Int, as sender: Stage.Sender
     ) async throws(StageRefusal) -> JSON {
         try await madeHost(of: stream).gifts(after: number, limit: limit, as: sender)
     }
 
-    /// Those who gave most in a stream, or took part most.
+    /// The participants who gave most in a stream, or took part most.
     package func rank(
         _ name: RankName, of stream: StreamID, period: RankPeriod, as sender: Stage.Sender?
     ) async throws(StageRefusal) -> JSON {
         try await madeHost(of: stream).rank(name, of: period, as: sender)
     }
 
-    /// What a stream's audience may do; hosts see all of it.
+    /// What a stream's audience may do; hosts see all settings.
     package func interactionSettings(
         of stream: StreamID, as sender: Stage.Sender?
     ) async throws(StageRefusal) -> JSON {
         try await madeHost(of: stream).interactionSettings(as: sender)
     }
 
-    /// Begins to tell somebody of a stream.
-    /// - Returns: what ends it.
+    /// Starts to send a stream's changes to a follower.
+    /// - Parameters:
+    ///   - sender: nil for an anonymous follower.
+    ///   - since: the version that the follower has; nil for a snapshot.
+    ///   - expiry: when the follower's token expires; nil for never.
+    /// - Returns: a function that ends it.
     package func follow(
         _ stream: StreamID, as sender: Stage.Sender?, since: UInt64?, until expiry: WallTime?,
         _ end: any SyncFollower
@@ -270,9 +292,10 @@ extension Node {
         return { await host.unfollow(number) }
     }
 
-    /// Notes whose a viewer's session is that was made without a token; whoever knows its name made it.
+    /// Assigns a viewer's session that was made without a token to a participant.
     ///
-    /// What their token opens is open to the session.
+    /// Knowing the session's name proves that the caller made it. From now on the session may also watch whatever the
+    /// token allows.
     package func adopt(_ id: SessionID, in stream: StreamID, as sender: Stage.Sender) async {
         guard let record = live.sessions[id], record.stream == stream else { return }
         await show(sender, in: .one(stream), for: id)
@@ -281,12 +304,13 @@ extension Node {
         await registry[stream]?.adopt(.session(id), as: sender)
     }
 
-    /// In seconds: for how long a repeated request is known.
+    /// How long a repeated request is recognized, in seconds.
     private static let answerLifetime = 86_400
 }
 
 extension StreamSnapshot {
-    /// What lists say of a stream that ended before this process began.
+    /// A snapshot of a stream that ended before this process started, from its list entry; the other members keep
+    /// their defaults.
     init(_ listing: StreamListing) {
         self.init(waitingFor: listing.stream)
         state = .ended

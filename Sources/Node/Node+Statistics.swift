@@ -5,25 +5,25 @@ import Recordings
 import StoryFeed
 import Synchronization
 
-/// What one worker has done so far, as of the last second.
+/// The counters of one worker, at most a second old.
 package struct WorkerReportCopy: Sendable {
-    /// Which of the node's workers.
+    /// The worker's number in the node.
     package let index: Int
     /// Of sessions and media.
     package let counters: WorkerCounters
     /// Of its sockets and its thread.
     package let network: WorkerStatistics
-    /// Packets of other workers that it did not take in time.
+    /// Packets that other workers relayed to it and that it did not accept in time.
     package let relayOverflow: UInt64
-    /// Datagrams that came to other workers, which share its port, and that it did not take in time.
+    /// Datagrams that other workers on the same port handed to it and that it did not accept in time.
     package let handoverOverflow: UInt64
 }
 
 extension Node {
-    /// Totals since the start, and how many there are now.
+    /// Totals since the start, and current numbers.
     package func feedStatistics() -> FeedCounters { live.feed.counters }
 
-    /// What waits for control, by the names of the queues, and what was left out of them.
+    /// How much waits for the node in each queue and how much was dropped, by queue name.
     package nonisolated var inboxCounters: [String: InboxCounters] {
         var counters = inboxes.counters
         counters["previews"] = previews?.inboxCounters
@@ -34,31 +34,31 @@ extension Node {
         return counters
     }
 
-    /// Of connections by RTMP; nil where nobody is taken by it.
+    /// Connections by RTMP and RTMPS; nil if the node accepts neither them nor SRT.
     package nonisolated var ingestCounters: StreamServerCounters? { entrance?.counters }
-    /// The same by SRT.
+    /// Connections by SRT; nil if the node accepts none.
     package nonisolated var srtCounters: SRTServerCounters? { entrance?.srtCounters }
 
-    /// One for each worker, in order.
+    /// One report for each worker, in order.
     package func statistics() -> [WorkerReportCopy] { workers.reports }
 }
 
-/// Sessions that live now, by what they are for.
+/// The number of current sessions, by purpose.
 package struct SessionCounts: Equatable, Sendable {
-    /// By WHIP.
+    /// Publishers by WHIP, RTMP and SRT.
     package internal(set) var publishing = 0
-    /// Hosts and speakers by the stage's endpoint.
+    /// Hosts and speakers who use the stage's endpoint.
     package internal(set) var onStage = 0
-    /// By WHEP.
+    /// Players by WHEP.
     package internal(set) var playing = 0
-    /// Viewers by the stage's endpoint.
+    /// Viewers who use the stage's endpoint.
     package internal(set) var inAudience = 0
     /// Viewers of the feed.
     package internal(set) var inFeed = 0
 
     package init() {}
 
-    /// Of all kinds.
+    /// The number of sessions of all purposes.
     package var total: Int { publishing + onStage + playing + inAudience + inFeed }
 }
 
@@ -71,12 +71,12 @@ extension Node {
 }
 
 extension Node {
-    /// Whether new sessions are welcome.
+    /// Whether new sessions may begin; false from the beginning of `stop`.
     package var acceptsSessions: Bool { !isStopping }
 
-    /// Asks every worker's loop for a turn, which an idle or a busy one makes within a second.
+    /// Wakes the loop of every worker; a loop that is not stuck turns within a second, whether idle or busy.
     package nonisolated func wakeWorkers() { workers.wake() }
 
-    /// Those that have not turned since then: their threads are stuck.
+    /// Workers whose loop has not turned since `wakeWorkers`; if that was seconds ago, their threads are stuck.
     package nonisolated var sleepingWorkers: [Int] { workers.asleep }
 }

@@ -6,10 +6,12 @@ import Stage
 import StoryFeed
 import Transcoder
 
-/// What is heard of streams from all sides, which `LiveStreams` decides on.
+/// Passes to `LiveStreams` what workers, stages and jobs report about streams.
 extension Node {
     // MARK: What workers, stages and jobs tell
 
+    /// Handles an event of a worker; events about key frames, which change nothing in `LiveStreams`, are handled
+    /// here.
     func take(_ event: WorkerEvent) async {
         switch event {
         case .sessionKeyFrameWanted(let id): makeKeyFrame(of: id)
@@ -19,6 +21,7 @@ extension Node {
         await perform(live.receive(event, at: now().elapsed))
     }
 
+    /// Logs that a publisher was asked for a key frame, and why.
     private func note(_ request: SentKeyFrameRequest, to publisher: SessionID) {
         log.debug(
             "key-frame.requested",
@@ -29,7 +32,7 @@ extension Node {
             ])
     }
 
-    /// Does what a stage decided, once that is durable.
+    /// Performs an effect of a stage; the change that caused it is durable by now.
     func perform(_ effect: StageEffect, in stream: StreamID) async {
         await perform(live.perform(effect, in: stream, at: now().elapsed))
     }
@@ -48,34 +51,36 @@ extension Node {
         await perform(live.produce(at: time) { $0.receive(news, at: time) })
     }
 
-    /// A viewer of the feed is somewhere else.
+    /// Notifies stages that a feed viewer has moved from one stream to another.
     func take(_ change: PresenceChange) async {
         await perform(live.take(change))
     }
 
-    /// How compositions do that go on now, how many wait for room, how many for somebody who watches, and how many were
-    /// lost with the process so far.
+    /// The status of each running composition, how many wait for room, how many rest because they have no viewers,
+    /// and how many were lost with the transcoder's process since the start.
     package var compositionCounters: (statuses: [CompositionStatus], waiting: Int, resting: Int, lost: UInt64)
     {
         live.productions.compositionCounters
     }
 
-    /// How renditions do that are made now, of how many tracks they wait for room, and how many were lost so far.
+    /// The status of each running rendition, how many tracks wait for room, and how many renditions were lost since
+    /// the start.
     package var renditionCounters: (statuses: [RenditionStatus], waiting: Int, lost: UInt64) {
         live.productions.renditionCounters
     }
 
     // MARK: Time
 
-    /// Looks who speaks, on every stage, and what is made for viewers.
+    /// Updates the active speakers of all stages and what is made for viewers; called every `StageRoom.interval`.
     func advanceStages() async {
         await perform(live.advanceStages(to: now().elapsed))
     }
 
-    /// Ends viewers that waited long enough, and forgets streams that nobody needs; once a second.
+    /// Ends viewers whose waiting time is over, and forgets what is no longer needed; called once a second.
     func keepHouse() async {
         let moment = now()
         await perform(live.advanceSessions(to: moment.elapsed))
+        // A stream with sessions is in use; any other stage closes unless something would be lost.
         for host in registry.all where live[host.id] == nil {
             if let idle = await host.closeIfIdle() { registry.remove(host, because: idle) }
         }
@@ -94,15 +99,17 @@ extension Node {
 
     // MARK: What viewers get
 
-    /// Has everybody look again who shows or keeps a stream's programme, soon.
+    /// Schedules a new look at a stream's programme, for pause pictures, previews and recordings.
     ///
-    /// To be called wherever it may have become another, or its picture may have gone or come: nobody asks.
+    /// Call this wherever the programme's source may have changed, or its picture may have come or gone: nothing
+    /// polls for it.
     func programmeChanged(in stream: StreamID) {
         inboxes.programmes.put(ProgrammeChange(stream: stream))
-        // By itself, because what comes of it may wait for a disk.
+        // In a queue of its own, because a recording may wait for a disk.
         inboxes.recorded.put(ProgrammeChange(stream: stream))
     }
 
+    /// Starts or ends the pause picture and the preview that a stream's programme needs now.
     func followProgramme(of stream: StreamID) async {
         await followPause(of: stream)
         await followPreview(of: stream)

@@ -9,36 +9,40 @@ import Store
 import Transcoder
 import Wire
 
-/// The server without its HTTP face: streams, sessions, and the workers that carry them.
+/// The server without HTTP: streams, sessions, and the workers that carry them.
 ///
-/// Control only. Media never comes here: an actor hop costs what a worker needs for many packets.
+/// Control only. Media never passes through this actor: one actor hop costs as much as a worker spends on many
+/// packets.
 package actor Node {
     let configuration: NodeConfiguration
     let log: Log
-    /// The time, which nothing in this target asks for in any other way.
+    /// The clock; nothing in this target reads the time in any other way, so that tests can set it.
     let now: @Sendable () -> Moment
     let workers: WorkerPool
-    /// Nil where nobody is taken by RTMP or SRT.
+    /// The ports for RTMP and SRT; nil if the node accepts neither.
     nonisolated let entrance: IngestEntrance?
-    /// Who publishes by RTMP or SRT.
+    /// The publishers by RTMP and SRT.
     var ingests = IngestRegister()
     nonisolated let desks: NodeDesks
-    /// What others leave for it.
+    /// What workers, stages and jobs leave for the node.
     nonisolated let inboxes = NodeInboxes()
     var omissions = LogOmissions()
-    /// Streams as their sessions make them: what decides, and waits for nothing.
+    /// The streams as far as sessions concern them; makes decisions without waiting for anything.
     var live: LiveStreams
+    /// Snapshots of all streams; can be read without waiting for an actor.
     let directory: StreamDirectory
-    /// Streams as their stages make them, each an actor of its own.
+    /// The streams as far as their stages concern them; each stage lives in an actor of its own.
     var registry: StreamRegistry
     var random = SecureRandom()
     var tasks = NodeTasks()
-    /// Of what is kept for so long and no longer.
+    /// Deletes what has been kept for as long as configured.
     var retention = Retention()
 
     /// Opens the ports and starts the workers.
-    /// - Parameter now: what the time is taken from.
-    /// - Throws: what stands in the way, in words for an operator.
+    /// - Parameters:
+    ///   - store: what outlives a restart; the default keeps everything in memory.
+    ///   - now: the clock.
+    /// - Throws: an error whose description tells an operator what is wrong.
     package init(
         configuration: NodeConfiguration, log: Log, store: any StreamStore = MemoryStore(),
         now: @escaping @Sendable () -> Moment = { Moment.now() }
@@ -69,67 +73,71 @@ package actor Node {
         desks = NodeDesks(configuration, workers: workers, log: log, now: now)
     }
 
-    /// Nil where nothing is decoded.
+    /// Nil if the node has no transcoder.
     package nonisolated var transcoder: TranscoderSupervisor? { desks.transcoder }
 
-    /// Nil where nothing is decoded.
+    /// Nil if the node has no transcoder.
     package nonisolated var previews: PreviewDesk? { desks.previews }
 
-    /// Nil where nothing is kept on a disk.
+    /// Nil without a transcoder, or without a directory for recordings.
     package nonisolated var recordings: RecordingDesk? { desks.recordings }
-    /// Nil where none are made.
+    /// Nil if the node makes no clips.
     package nonisolated var clips: ClipDesk? { desks.clips }
 
-    /// Nil where no HLS is made.
+    /// Nil if the node makes neither HLS nor restreams.
     package nonisolated var packagings: PackagingDesk? { desks.packagings }
 
-    /// Whether something is deleted when it is old enough.
+    /// Whether any retention time is configured.
     package nonisolated var deletesWhatExpires: Bool { configuration.retention != RetentionSettings() }
 
-    /// Nil where no programme is sent on.
+    /// Nil if the node makes no restreams.
     package nonisolated var restreams: RestreamDesk? { desks.restreams }
 
-    /// Whether it begins nothing any more.
+    /// True from the beginning of `stop`: nothing new may begin.
     var isStopping: Bool { tasks.isStopping }
 
-    /// Where each worker receives.
+    /// Where each worker receives, in the workers' order.
     package nonisolated var addresses: [TransportAddress] { workers.addresses }
 
-    /// What the candidates of a session say, that of UDP first; workers differ in their ports only.
+    /// The addresses in the candidates of a session, those for UDP first; workers differ only in their ports.
     package nonisolated var announced: [TransportAddress] { workers.announced }
 
-    /// Where connections over TCP are taken; nil if they are not.
+    /// Where ICE over TCP is served; nil if it is not.
     package nonisolated var tcpAddress: TransportAddress? { workers.tcpAddress }
 
-    /// Where publishers are taken by RTMP; nil if they are not.
+    /// Where publishers connect by RTMP; nil if they cannot.
     package nonisolated var rtmpAddress: TransportAddress? { entrance?.address }
 
-    /// Where publishers are taken by RTMPS; nil if they are not.
+    /// Where publishers connect by RTMPS; nil if they cannot.
     package nonisolated var rtmpsAddress: TransportAddress? { entrance?.secureAddress }
 
-    /// Where publishers are taken by SRT; nil if they are not.
+    /// Where publishers connect by SRT; nil if they cannot.
     package nonisolated var srtAddress: TransportAddress? { entrance?.srtAddress }
 
-    /// Where clients are taken by TURN.
+    /// Where TURN is served.
     package nonisolated var turnAddresses: TURNAddresses { workers.turn?.addresses ?? TURNAddresses() }
 
-    /// Of clients by TURN; nil where nobody is taken by it.
+    /// Statistics of TURN clients; nil if TURN is not served.
     package nonisolated var turnStatistics: TURNStatistics? { workers.turn?.statistics }
 
-    /// Who connects by RTMPS, or by TURN over TLS, from now on is answered by this.
+    /// Sets the certificate for RTMPS and for TURN over TLS; connections that exist keep the earlier one.
     package nonisolated func renewCertificate(_ identity: TLSIdentity) {
         entrance?.renew(identity)
         workers.turn?.renew(identity)
     }
 
-    /// Begins to act on what the workers tell.
+    /// Starts to handle what workers, stages and jobs report, and to do periodic work.
+    ///
+    /// Has no effect on a node that was started or stopped before.
     package func start() async {
         guard tasks.isEmpty, !isStopping else { return }
+        // Listeners go on while the node stops: they handle what ends then.
         tasks.listen(to: inboxes.workers) { [weak self] in await self?.take($0) }
         tasks.listen(to: inboxes.stages) { [weak self] in await self?.perform($0.effect, in: $0.stream) }
         tasks.listen(to: inboxes.duels) { [weak self] in await self?.take($0) }
         tasks.listen(to: inboxes.presence) { [weak self] in await self?.take($0) }
         tasks.listen(to: directory.news) { [weak self] in await self?.takeFeedNews() }
+        // Drivers end first: they begin sessions, recordings and jobs.
         tasks.drive(by: inboxes.ingest) { [weak self] in await self?.take($0) }
         tasks.drive(by: inboxes.programmes) { [weak self] in await self?.followProgramme(of: $0.stream) }
         tasks.drive(by: inboxes.recorded) { [weak self] in await self?.followRecording(of: $0.stream) }
@@ -142,18 +150,20 @@ package actor Node {
         tasks.drive(by: inboxes.pauses) { [weak self] in await self?.take($0.event, of: $0.stream) }
         tasks.drive(by: inboxes.renditions) { [weak self] in await self?.take($0) }
         tasks.repeatEvery(.seconds(1)) { [weak self] in await self?.keepHouse() }
-        // By itself, because it waits for a disk.
+        // In a task of its own, because it waits for a disk.
         tasks.repeatEvery(.seconds(1)) { [weak self] in await self?.deleteExpired() }
         tasks.repeatEvery(StageRoom.interval) { [weak self] in await self?.advanceStages() }
     }
 
-    /// Ends every session with a DTLS close, and the workers.
+    /// Ends every session with a DTLS close, then stops the workers and the transcoder.
+    ///
+    /// The order matters: first what begins things, then what writes files, then the media, then what makes it.
     package func stop() async {
         guard !isStopping else { return }
         tasks.stopDrivers()
         live.stop()
         entrance?.stop()
-        // While there are packets to complete files with.
+        // Before the workers, because files are completed with packets that still arrive.
         await clips?.stop()
         await recordings?.stop()
         await restreams?.stop()

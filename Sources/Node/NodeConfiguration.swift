@@ -6,12 +6,13 @@ import Recordings
 import StoryFeed
 import Transcoder
 
-/// By what connections come to a node that others have taken, because it shares a port with them.
+/// Connections that another listener accepted and hands to the node, because it shares a port with the node.
 package struct ConnectionInboxes: Sendable {
-    /// Instead of a port at `tcp`.
+    /// Replaces the listener at `NodeConfiguration.tcp`.
     package var iceTCP: ConnectionInbox?
-    /// Instead of ports where the TURN settings want them.
+    /// Replaces the listener that the TURN settings name for TLS.
     package var turnTLS: ConnectionInbox?
+    /// Replaces the listener that the TURN settings name for plain TCP.
     package var turnTCP: ConnectionInbox?
 
     package init() {}
@@ -24,37 +25,41 @@ extension ConnectionSource {
     }
 }
 
-/// How a node is set up; checked while it is made.
+/// How a node is set up; `Node.init` throws if something in it cannot be done.
 package struct NodeConfiguration: Sendable {
-    /// Where all workers receive; port 0 lets the system choose.
+    /// Where all workers receive; with port 0 the system chooses a port.
     package var udp: TransportAddress
-    /// Worker *n* binds the port of `udp` + *n*, and nothing has to be handed over between workers.
+    /// Whether worker *n* binds the port of `udp` + *n*; then workers need not hand datagrams to each other.
     package var hasPortPerWorker = false
-    /// Where ICE-TCP is served, by one port for all workers; nil for not at all.
+    /// Where ICE over TCP is served, on one port for all workers; nil to serve none.
     package var tcp: TransportAddress?
-    /// By what connections come that others have taken, of ports that are shared; nil for a port of its own.
+    /// Sources of connections on shared ports, each nil for a port of the node's own.
     package var inboxes = ConnectionInboxes()
-    /// Where publishers are taken by RTMP and SRT, and who; nil for not at all.
+    /// Where publishers connect by RTMP and SRT, and who may; nil to accept none.
     package var ingest: IngestSettings?
-    /// Where clients are taken by TURN, and with what passwords; nil for not at all.
+    /// Where TURN is served, and with what passwords; nil to serve none.
     package var turn: TURNSettings?
-    /// What candidates advertise; empty for the local addresses.
+    /// The addresses that candidates advertise, before the local ones; empty for the local ones alone.
     package var publicAddresses: [IPAddress] = []
-    /// Threads that carry media; at least one is made.
+    /// Threads that carry media; values below 1 count as 1.
     package var workers = 1
-    /// Keeps each worker on one of the CPUs that the process may use.
+    /// Whether each worker is pinned to one of the CPUs that the process may use.
     package var pinsWorkers = false
-    /// Browsers begin at about 300 kbit/s, which is a small picture for the first seconds, and ramp up from there;
-    /// Chrome takes the hint to begin higher, and falls below it where the network does not bear it.
+    /// How offers are answered; suggests 1,000 kbit/s to begin with.
+    ///
+    /// Browsers begin at about 300 kbit/s, which gives a small picture in the first seconds. Chrome follows the hint,
+    /// and drops below it if the network cannot carry that.
     package var negotiator = Negotiator(
         policy: NegotiationPolicy(videoBitrate: .init(start: 1_000)))
-    /// What encrypts media.
+    /// The implementation that encrypts media.
     package var srtpEngine = SRTPEngine.openSSL
-    /// What counts how much in the feed's order.
+    /// How much each criterion counts in the feed's order.
     package var feedWeights = FeedWeights()
-    /// More sessions than this are refused; a tenth is kept for holders of a token, and a tenth for those who publish.
+    /// The limit of all sessions; a tenth of it is reserved for clients with a token, and a tenth for those who
+    /// publish.
     package var sessionLimit = 20_000
-    /// Sessions without a token that one address may have, or one IPv6 /64, whose /56 and /48 have four times as many.
+    /// Sessions without a token that one IPv4 address or one IPv6 /64 may have; a /56 or /48 may have four times as
+    /// many.
     package var sessionLimitForAddress = 500
     /// How long a session waits for its client's first check.
     package var connectTimeout = Duration.seconds(10)
@@ -62,42 +67,46 @@ package struct NodeConfiguration: Sendable {
     package var consentTimeout = Duration.seconds(30)
     /// How long viewers of an ended stream are kept, in case its publisher comes back.
     package var returnTime = Duration.seconds(60)
-    /// Whoever may host a stream makes it by publishing.
+    /// Whether a client that may host a stream creates it by publishing.
     package var createsStreamsOnPublish = true
-    /// Who is asked about each comment before anybody is shown it; nil for nobody.
+    /// The service that decides whether a comment may be shown; nil to show comments without review.
     package var reviewer: CommentReviewer?
-    /// Leave what happens to streams in the store's outbox, for webhooks.
+    /// Whether stream events are written to the store's outbox, for webhooks.
     package var reportsEvents = false
-    /// Advertise 127.0.0.1 too: for development, where the browser is on the same machine.
+    /// Whether candidates include 127.0.0.1, for development with the browser on the same machine.
     package var advertisesLoopback = false
 
-    /// How pictures and sound are decoded and encoded; nil for not at all.
+    /// The child process that decodes and encodes pictures and sound; nil for a node without one.
     package var transcoder: TranscoderSettings?
-    /// More programmes are not composed at once: their viewers see who speaks instead, until there is room.
+    /// Programmes that are composed at the same time; viewers of others see the active speaker until there is room.
     package var compositionLimit = 4
-    /// Renditions are not made of more tracks at once: viewers whose paths do not take others get sound alone.
+    /// Tracks of which renditions are made at the same time.
+    ///
+    /// Beyond it, viewers whose path carries no layer of a track get sound alone.
     package var renditionLimit = 1
-    /// Pictures of encoders that browsers do not show are not made anew of more publishers at once: others are refused.
+    /// Publishers whose pictures are re-encoded, because browsers do not support the codec, at the same time.
+    ///
+    /// Further publishers of that kind are refused.
     package var conversionLimit = 1
-    /// HLS is not made of more streams at once.
+    /// Streams that HLS is made of at the same time.
     package var packagingLimit = 0
-    /// How long parts of HLS segments are.
+    /// The lengths of HLS segments and their parts.
     package var packagingTiming = PackagingTiming.usual
-    /// Where segments are kept that viewers can go back to; nil for nowhere.
+    /// Where segments are stored for viewers who go back in time; nil to store none.
     package var dvr: DVRSettings?
-    /// The last minutes are not kept, for clips, of more streams at once.
+    /// Streams of which the last minutes are kept for clips, at the same time; 0 disables clips.
     package var clipLimit = 0
-    /// Where programmes may be sent on to.
+    /// Which targets programmes may be sent to, and how many.
     package var restreams = RestreamSettings(limit: 0)
-    /// Where clients find previews and recordings; nil where nobody serves them.
+    /// Returns the URLs of previews and recordings; nil if nothing serves them.
     package var locator: (any ResourceLocator)?
-    /// Where recordings are kept; nil for nowhere.
+    /// Where recordings are stored; nil to make none.
     package var recordings: RecordingSettings?
-    /// Where pause pictures that hosts choose are kept over a restart; nil for nowhere.
+    /// The directory that keeps the pause pictures hosts have chosen over a restart; nil to keep none.
     package var pausePictures: String?
-    /// How long is kept what is over.
+    /// When ended streams, recordings, clips and comments are deleted; by default never.
     package var retention = RetentionSettings()
-    /// Bytes of previews that are kept.
+    /// The memory limit for previews, in bytes.
     package var previewMemory = 64 << 20
 
     package init(udp: TransportAddress) {

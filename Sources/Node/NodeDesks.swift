@@ -3,29 +3,34 @@ import Forwarding
 import Recordings
 import Transcoder
 
-/// Where a node has done what takes long, for all streams: offers are read, and the transcoder makes previews, pause
-/// pictures, recordings, clips, HLS and restreams.
+/// The parts of a node that do slow work for all streams, outside the node's actor.
+///
+/// The offer desk parses offers. The others use the transcoder, and so exist only with one: previews, pause pictures,
+/// recordings, clips, HLS and restreams.
 struct NodeDesks: Sendable {
     let offers: OfferDesk
-    /// Nil where nothing is decoded.
+    /// Nil if the node has no transcoder.
     let transcoder: TranscoderSupervisor?
-    /// Nil where nothing is decoded.
+    /// Nil if the node has no transcoder.
     let previews: PreviewDesk?
-    /// Nil where nothing is decoded, or nothing is kept on a disk.
+    /// Nil without a transcoder, or without a directory for recordings.
     let recordings: RecordingDesk?
-    /// Nil where there are no recordings, or none are to be made.
+    /// Nil without recordings, or if the limit of clips is 0.
     let clips: ClipDesk?
-    /// Nil where nothing is decoded, or nothing is kept on a disk.
+    /// Nil without a transcoder, or without a directory for pause pictures.
     let pauseShelf: PausePictureShelf?
-    /// Nil where nothing is decoded, or neither HLS is made nor a programme sent on.
+    /// Nil without a transcoder, or if neither HLS nor restreams are enabled; a restream sends packaged media too.
     let packagings: PackagingDesk?
-    /// Nil where nothing is decoded, or no programme is sent on.
+    /// Nil without `packagings`, or if the limit of restreams is 0.
     let restreams: RestreamDesk?
-    /// Of the taps on tracks that they and compositions have.
+    /// Numbers the taps of all desks and of compositions, so that no two taps of a node share a number.
     let taps = TapNumbers()
-    /// Of publishers whose pictures viewers get made anew.
+    /// The original pictures of publishers whose viewers get re-encoded ones.
     let originals = OriginalPictures()
 
+    /// - Parameters:
+    ///   - workers: which the desks post taps and requests to, without going through the node's actor.
+    ///   - now: the node's clock.
     init(
         _ configuration: NodeConfiguration, workers: WorkerPool, log: Log,
         now: @escaping @Sendable () -> Moment

@@ -1,15 +1,19 @@
 import Base
 
-/// How much a node takes on; may change while it runs, for what begins from then on.
+/// How much a node accepts.
+///
+/// Limits may change while the node runs. A new limit applies to what begins from then on; nothing that runs is ended
+/// for it.
 package struct NodeLimits: Equatable, Sendable {
-    /// As in `NodeConfiguration`.
+    /// As `NodeConfiguration.sessionLimit`.
     package var sessions: Int
-    /// Of one address, without a token.
+    /// Sessions without a token that one address may have; as `NodeConfiguration.sessionLimitForAddress`.
     package var sessionsOfAddress: Int
-    /// At the same time.
+    /// Compositions at the same time.
     package var compositions: Int
-    /// Tracks that they are made of at the same time.
+    /// Tracks of which renditions are made at the same time.
     package var renditions: Int
+    /// Publishers by RTMP or SRT whose pictures are re-encoded at the same time.
     package var conversions: Int
 
     package init(
@@ -24,7 +28,7 @@ package struct NodeLimits: Equatable, Sendable {
 }
 
 extension NodeConfiguration {
-    /// Those that may change while the node runs.
+    /// The limits that may change while the node runs.
     package var limits: NodeLimits {
         NodeLimits(
             sessions: sessionLimit, sessionsOfAddress: sessionLimitForAddress, compositions: compositionLimit,
@@ -39,7 +43,7 @@ extension SessionCensus.Limits {
 }
 
 extension Node {
-    /// What is there already stays, even where it is more than that.
+    /// Sets limits for what begins from now on; what exists stays, even if it exceeds them.
     package func setLimits(_ limits: NodeLimits) {
         guard limits != live.limits else { return }
         live.setLimits(limits)

@@ -1,19 +1,21 @@
 import Base
 
-/// What a node does until it stops.
+/// The long-running tasks of a node, in the two groups in which they end.
 struct NodeTasks {
-    /// What begins things, and so ends first.
+    /// Tasks that begin things; they are canceled first.
     private var drivers: [Task<Void, Never>] = []
-    /// What hears of how things end.
+    /// Tasks that are notified of how things end; they go on until everything has ended.
     private var listeners: [Task<Void, Never>] = []
-    /// Of the feed.
+    /// Wakes the node for the next deadline of the feed.
     var feedTimer = FeedTimer()
-    /// Nothing new is begun any more.
+    /// True from `stopDrivers` on: nothing new may begin.
     private(set) var isStopping = false
 
     var isEmpty: Bool { drivers.isEmpty && listeners.isEmpty }
 
-    /// Does something again and again, with a pause before each.
+    /// Runs `body` until the drivers stop, with a pause before each run.
+    ///
+    /// The pause comes on top of the time that `body` takes, so a slow run never overlaps the next one.
     mutating func repeatEvery(_ pause: Duration, _ body: @escaping @Sendable () async -> Void) {
         drivers.append(
             Task {
@@ -24,21 +26,22 @@ struct NodeTasks {
             })
     }
 
-    /// Does something with each element of an inbox, in order; see `stopDrivers`.
+    /// Calls `body` with each element of an inbox, in order, until `stopDrivers`.
     mutating func drive<Element>(
         by inbox: Inbox<Element>, _ body: @escaping @Sendable (Element) async -> Void
     ) {
         drivers.append(Self.follow(inbox, body))
     }
 
-    /// Does something with each element of an inbox, in order; see `cancelListeners`.
+    /// Calls `body` with each element of an inbox, in order, until `cancelListeners`.
     mutating func listen<Element>(
         to inbox: Inbox<Element>, _ body: @escaping @Sendable (Element) async -> Void
     ) {
         listeners.append(Self.follow(inbox, body))
     }
 
-    /// Does something whenever there is news.
+    /// Calls `body` whenever there is news, until `cancelListeners`; news that come during a call lead to one more
+    /// call.
     mutating func listen(to news: AsyncStream<Void>, _ body: @escaping @Sendable () async -> Void) {
         listeners.append(Task { for await _ in news { await body() } })
     }
@@ -53,12 +56,13 @@ struct NodeTasks {
         }
     }
 
-    /// Begins nothing any more; what has begun still ends in order.
+    /// Cancels the tasks that begin things; listeners still see what has begun come to its end.
     mutating func stopDrivers() {
         isStopping = true
         for task in drivers { task.cancel() }
     }
 
+    /// Cancels the remaining tasks and the feed's timer; comes after `stopDrivers`.
     func cancelListeners() {
         for task in listeners { task.cancel() }
         feedTimer.cancel()

@@ -1,12 +1,15 @@
 import Base
 import Recordings
 
-/// Says where clients find what a node tells them of: the paths belong to whoever serves them, not to the node.
+/// Returns the URLs under which clients find what a node makes.
+///
+/// The node does not know any URL: paths belong to the HTTP server in front of it.
 package protocol ResourceLocator: Sendable {
-    /// The picture of a stream that was taken at that time; each picture has another URL than the one before.
+    /// The URL of a stream's preview that was taken at `time`; each picture needs a new URL, so that caches do not
+    /// return the old one.
     func preview(of stream: StreamID, takenAt time: WallTime) -> String
-    /// A recording's file; nil before there is one.
+    /// The URL of a recording's file; nil before the file exists.
     func recording(_ entry: RecordingEntry) -> String?
-    /// A recording's playlist; nil for one that HLS cannot play, or not yet.
+    /// The URL of a recording's playlist; nil for a recording that HLS cannot play, or not yet.
     func playlist(of entry: RecordingEntry) -> String?
 }

@@ -1,51 +1,58 @@
 import Base
 import Stage
 
-/// What somebody who wants a peer connection brings along.
+/// A client's request for a peer connection, before it is admitted.
 package struct SessionRequest: Sendable {
-    /// Which endpoint was asked, and so what the offer may hold.
+    /// Which endpoint the client used, and so what its offer may contain.
     package enum Purpose: String, Sendable {
-        /// Be the source of the stream (WHIP, RFC 9725).
+        /// Publish the stream's source (WHIP, RFC 9725).
         case publish
-        /// Get the stream (WHEP, draft-ietf-wish-whep).
+        /// Receive the stream (WHEP, draft-ietf-wish-whep).
         case play
-        /// Publish and get others in slots; with a viewer's token, get the programme.
+        /// Publish, and receive others in slots; with a viewer's token, receive the programme.
         case stage
         /// Swipe from stream to stream.
         case feed
     }
 
-    /// Decides what admission asks for.
+    /// Which rules of admission apply.
     package let purpose: Purpose
     /// `StreamID.feed` for a session of the feed.
     package let stream: StreamID
-    /// Nil but for a session of the feed.
+    /// Where to begin in the feed, and as whom; nil unless `purpose` is `feed`.
     let feed: FeedWish?
     /// Nil for an anonymous viewer.
     package internal(set) var sender: Stage.Sender?
-    /// On a stage, whether what it sends is the stream's programme; the token's word until the stage was asked.
+    /// On a stage, whether what the session sends is the stream's programme.
+    ///
+    /// Taken from the token, until the stage has decided.
     package internal(set) var isHost: Bool
-    /// The SDP offer, as it came.
+    /// The SDP offer as it was received; empty for a publisher by RTMP or SRT.
     package let offer: String
-    /// How long a viewer may wait for a publisher; nil not to wait at all.
+    /// How long a viewer waits for a publisher; nil to be refused if there is none.
     package let patience: Duration?
-    /// When the request was there, for join times; nil to count from now.
+    /// When the request was received, from which join times are measured; nil to measure from now.
     package let received: MonotonicTime?
-    /// Where the request came from, as far as the entrance knows; nil where it does not.
+    /// The client's address; nil if the server that accepted the request does not know it.
     package let clientAddress: IPAddress?
 
-    /// Whether it gets the programme and sends nothing: what the token says counts, not the offer.
+    /// Whether the session receives the programme and sends nothing; the token decides that, not the offer.
     package var isWatching: Bool { purpose == .play || purpose == .feed || isAudience }
 
-    /// Whether it watches by the stage's own endpoint, with a control channel.
+    /// Whether it watches by the stage's endpoint, with a control channel.
     package var isAudience: Bool { purpose == .stage && sender?.authority == .viewer }
 
-    /// Whether the stream's programme is what this session sends.
+    /// Whether what this session sends is the stream's programme.
     package var isSource: Bool { !isWatching && isHost }
 
-    /// Whether others on the stage see and hear it; an encoder by WHIP has no slots, but is there.
+    /// Whether the others on the stage see and hear it.
+    ///
+    /// An encoder that publishes by WHIP has no slots, but is on the stage.
     package var isOnStage: Bool { !isWatching && participant != nil }
 
+    /// - Parameters:
+    ///   - sender: nil for an anonymous viewer.
+    ///   - patience: as the property; only viewers wait.
     package init(
         purpose: Purpose, stream: StreamID, sender: Stage.Sender?, offer: String, patience: Duration? = nil,
         received: MonotonicTime? = nil, clientAddress: IPAddress? = nil
@@ -61,7 +68,7 @@ package struct SessionRequest: Sendable {
         self.patience = patience
     }
 
-    /// Somebody who publishes by another protocol than WebRTC, and so has no offer.
+    /// A publisher by RTMP or SRT, who has no offer.
     init(ingesting stream: StreamID, sender: Stage.Sender, received: MonotonicTime, clientAddress: IPAddress)
     {
         self.init(
@@ -69,7 +76,7 @@ package struct SessionRequest: Sendable {
             clientAddress: clientAddress)
     }
 
-    /// Somebody who wants to watch the feed.
+    /// A viewer who wants to watch the feed.
     package init(
         feed: FeedWish, offer: String, received: MonotonicTime? = nil, clientAddress: IPAddress? = nil
     ) {
@@ -90,38 +97,39 @@ package struct SessionRequest: Sendable {
     package var name: String? { sender?.name }
 }
 
-/// A session that was made: what the client has to know.
+/// What a client has to know about its new session.
 package struct CreatedSession: Sendable {
-    /// Of which its URL is made.
+    /// Part of the session's URL.
     package let id: SessionID
     /// The SDP answer.
     package let answer: String
     /// Names the ICE credentials in force, without quotes (RFC 9725 §4.3.1).
     package let entityTag: String
-    /// The stream that a session of the feed begins with, which may be another one than was asked for; nil for other
-    /// sessions, and where nobody is live.
+    /// The stream that a feed session begins with, which may differ from the requested one.
+    ///
+    /// Nil for other sessions, and if no stream is live.
     package internal(set) var begins: StreamID?
 }
 
-/// Why a session was not made or changed.
+/// Why a session was not made, or not changed.
 package enum SessionRefusal: Error, Equatable, Sendable {
-    /// The offer or the fragment is no SDP, or lacks what every offer has.
+    /// The offer or the fragment is not SDP, or lacks what every offer must have.
     case malformedOffer(String)
-    /// The offer is sound, but asks for what this endpoint does not do.
+    /// The offer is valid, but requests what this endpoint does not support.
     case unsupportedOffer(String)
-    /// No codec in common.
+    /// The offer and the server have no codec in common.
     case notAcceptable(String)
-    /// Nobody publishes, and the viewer did not want to wait.
+    /// The stream has no publisher, and the viewer did not want to wait.
     case noPublisher
-    /// As many sessions as configured are there already, or too many requests wait.
+    /// The server has as many sessions as configured, or too many requests wait.
     case overloaded
-    /// The server is about to stop, most likely to be started again at once.
+    /// The server is about to stop, most likely to be restarted.
     case stopping
-    /// An address has as many sessions as strangers may have from one.
+    /// The client's address has as many sessions without a token as one address may have.
     case tooManySessions
     case unknownSession
-    /// The stream takes a tier, and who asks has used up what everybody may watch of it.
+    /// The stream requires a tier, and this viewer has used up the time that every viewer gets for free.
     case gated(StageDetails.Gate)
-    /// The stream's rules or its store stand against it.
+    /// The stream's rules forbid it, or its state could not be stored.
     case stage(StageRefusal)
 }

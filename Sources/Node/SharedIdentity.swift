@@ -1,7 +1,9 @@
 import Crypto
 import Synchronization
 
-/// By what certificate a port answers now.
+/// The TLS certificate of a port, which can be renewed while the port is open.
+///
+/// Connections that begin after `set` use the new certificate; earlier ones keep theirs.
 final class SharedIdentity: Sendable {
     private let identity: Mutex<TLSIdentity?>
 
@@ -9,7 +11,7 @@ final class SharedIdentity: Sendable {
         self.identity = Mutex(identity)
     }
 
-    /// Nil where nobody is answered.
+    /// Nil if the port is not served.
     var current: TLSIdentity? { identity.withLock { $0 } }
 
     func set(_ identity: TLSIdentity) { self.identity.withLock { $0 = identity } }

@@ -4,20 +4,24 @@ import Net
 import Synchronization
 import Wire
 
-/// The UDP port that all workers of a node have, each by a socket of its own: one port to open in a firewall.
+/// The UDP port that all workers of a node share, each with its own socket, so that a firewall has to open one port
+/// only.
 ///
-/// The kernel chooses the socket by the client's address and port, which says nothing of the client's session. Checks
-/// name its worker by their ufrag; where all else belongs is known since a check was answered. What comes to another
-/// worker is copied and handed over, in order, once a batch; what a worker sends leaves by its own socket.
+/// The kernel chooses the socket by the client's address and port, regardless of the client's session. ICE checks
+/// name the session's worker in their ufrag. For all other datagrams, the worker is known once a check was answered.
+/// A datagram that arrives at another worker is copied and handed over, in order, once per batch. What a worker sends
+/// leaves by its own socket.
 final class SharedPort: Sendable {
+    /// Which worker an address belongs to.
     private struct Place {
         var worker: Int
-        /// When something came from there, or a check was answered; nil once the session is over.
+        /// When the last datagram came from there, or a check was answered; nil once the session is over.
         var heard: MonotonicTime?
     }
 
+    /// One table for all workers, which is locked for each datagram that finds no session where it arrived.
     private let places = Mutex<[TransportAddress: Place]>([:])
-    /// What each worker gets from the others.
+    /// The datagrams that other workers hand to each worker, by the worker's number.
     let mailboxes: [DatagramMailbox]
 
     init(workers: Int) {
@@ -25,6 +29,8 @@ final class SharedPort: Sendable {
     }
 
     /// The worker whose session is at an address; nil if there is none.
+    ///
+    /// Counts as hearing from the address.
     fileprivate func worker(at address: TransportAddress, now: MonotonicTime) -> Int? {
         places.withLock { places in
             guard let place = places[address] else { return nil }
@@ -33,11 +39,14 @@ final class SharedPort: Sendable {
         }
     }
 
-    /// Whether a session of another worker than `worker` was heard there just now.
+    /// Whether a session of another worker than `worker` was heard at an address within the last `Worker.ownership`.
     fileprivate func isTaken(_ address: TransportAddress, from worker: Int, at now: MonotonicTime) -> Bool {
         places.withLock { Self.isTaken($0[address], from: worker, at: now) }
     }
 
+    /// Assigns an address to a worker.
+    /// - Returns: false if a session of another worker was heard there lately, so that a check with a forged source
+    ///   address cannot take it over.
     fileprivate func claim(_ address: TransportAddress, for worker: Int, at now: MonotonicTime) -> Bool {
         places.withLock { places in
             guard !Self.isTaken(places[address], from: worker, at: now) else { return false }
@@ -46,11 +55,12 @@ final class SharedPort: Sendable {
         }
     }
 
-    /// What is still on its way from there leads to `worker` until it is forgotten.
+    /// Marks an address as free; datagrams still in flight go to `worker` until the address is forgotten.
     fileprivate func release(_ address: TransportAddress, of worker: Int) {
         places.withLock { if $0[address]?.worker == worker { $0[address]?.heard = nil } }
     }
 
+    /// Removes released addresses, except those that were claimed again since.
     fileprivate func forget(_ addresses: some Sequence<TransportAddress>, of worker: Int) {
         places.withLock { places in
             for address in addresses {
@@ -61,7 +71,7 @@ final class SharedPort: Sendable {
         }
     }
 
-    /// Addresses of sessions, also of some that ended.
+    /// The number of addresses in the table, including those of sessions that ended lately.
     var knownAddresses: Int { places.withLock { $0.count } }
 
     private static func isTaken(_ place: Place?, from worker: Int, at now: MonotonicTime) -> Bool {
@@ -70,17 +80,21 @@ final class SharedPort: Sendable {
     }
 }
 
-/// One worker's way to those that have the same port; lives on its thread.
+/// One worker's side of the shared port; used only on that worker's thread.
 final class PortSharer: PortNeighbours {
-    /// Reports of unknown addresses that go to all others in one batch: strangers could send any number.
+    /// Reports from unknown addresses that are copied to all other workers in one batch; attackers could send any
+    /// number.
     private static let offersPerBatch = 16
-    /// So long what a client sent before it heard of the end of its session goes where that was.
+    /// How long datagrams that a client sent before it learned of its session's end still go to the session's worker.
     private static let releaseTime = Duration.seconds(2)
 
     private let port: SharedPort
     private let index: Int
+    /// What the current batch has for each other worker.
     private var bundles: [DatagramBundle]
+    /// Reports that the current batch has offered to the others.
     private var offers = 0
+    /// Addresses of ended sessions, the earliest first.
     private var released: [(address: TransportAddress, at: MonotonicTime)] = []
 
     init(_ port: SharedPort, index: Int) {
@@ -93,11 +107,12 @@ final class PortSharer: PortNeighbours {
         _ datagram: Span<UInt8>, _ kind: DatagramKind, from source: TransportAddress, isOccupied: Bool,
         at now: MonotonicTime
     ) -> Bool {
+        // Only checks carry a ufrag; everything else is found by its source address.
         let named =
             kind == .stun
             ? STUNMessage.localUfrag(ofRequest: datagram).flatMap(WorkerTag.worker(ofUfrag:)) : nil
         if let named {
-            // Who is heard here keeps the address, whatever a check in their name says.
+            // A client that was heard from this address keeps it, even if a check claims to come from there.
             guard named != index, bundles.indices.contains(named), !isOccupied,
                 !port.isTaken(source, from: named, at: now)
             else { return false }
@@ -125,7 +140,7 @@ final class PortSharer: PortNeighbours {
         released.append((address, now))
     }
 
-    /// Hands over what the batch brought for others.
+    /// Hands over what the batch has for other workers, and forgets addresses that were released long enough ago.
     func flush(at now: MonotonicTime) {
         offers = 0
         for worker in bundles.indices where worker != index && !bundles[worker].isEmpty {

@@ -1,30 +1,30 @@
 import Base
 import Stage
 
-/// Where a stream is in its life.
+/// Where a stream is in its life cycle.
 package enum StreamState: String, Sendable, CaseIterable {
-    /// Nobody made it yet: it begins when somebody publishes under its name.
+    /// The stream does not exist yet; it begins when a host publishes under its name.
     case waiting
     case backstage
     case live
     case ended
 }
 
-/// What everybody may know of a stream at one moment.
+/// What is publicly known of a stream at one moment.
 package struct StreamSnapshot: Equatable, Sendable {
-    /// Names it for ever.
+    /// The stream's permanent name.
     package let id: StreamID
-    /// Waiting is a stream that nobody made.
+    /// `waiting` for a stream that does not exist yet.
     package var state: StreamState
-    /// Grows with every change that is announced.
+    /// Increases with every change that is announced to followers.
     package var version: UInt64
-    /// Nil for a stream that nobody made.
+    /// Nil for a stream that does not exist yet.
     package var host: ParticipantID?
-    /// For people; nil where the host has none.
+    /// The host's name as people see it; nil if the host has none.
     package var hostName: String?
-    /// Nil for a stream that nobody made.
+    /// Nil for a stream that does not exist yet.
     package var createdAt: WallTime?
-    /// When the stream went live the last time.
+    /// When the stream last went live; nil if it never did.
     package var startedAt: WallTime?
     /// Nil while it has not ended.
     package var endedAt: WallTime?
@@ -32,38 +32,38 @@ package struct StreamSnapshot: Equatable, Sendable {
     package var endReason: StageRecord.EndReason?
     /// As the host set them.
     package var details = StageDetails()
-    /// For operators only.
+    /// Where operators have placed the stream in the feed; not part of `json`.
     package var placement = StagePlacement()
-    /// Whether everybody may come in before it is live.
+    /// Whether viewers may enter before the stream is live.
     package var areDoorsOpen = false
-    /// Connected viewers that were let in, anonymous ones included.
+    /// Connected viewers who were admitted, including anonymous ones.
     package var viewers: Int
-    /// Those who are not let in yet.
+    /// Viewers who are not admitted yet.
     package var waiting = 0
-    /// Whether its source publishes sound.
+    /// Whether the source publishes audio.
     package var hasAudio: Bool
-    /// Whether its source publishes a picture.
+    /// Whether the source publishes video.
     package var hasVideo: Bool
-    /// The latest picture of it.
+    /// The latest preview; nil if there is none.
     package var preview: StreamPreview?
-    /// Shown to everybody who watches.
+    /// Whether a recording is being made, which every viewer is shown.
     package var isRecording = false
-    /// Whether viewers by HLS can go back in it.
+    /// Whether viewers by HLS can go back in time.
     package var isKept = false
-    /// Made by publishing under its name.
+    /// Whether the stream was created by publishing under its name.
     var isPublished = false
-    /// Once it has ended, publishing under its name makes it live again.
+    /// Whether publishing under the name of the ended stream makes it live again.
     var mayBeginAnew = false
-    /// Whoever provides the programme is not there at the moment.
+    /// Whether the participant who provides the programme is away at the moment.
     var isPaused = false
-    /// Who may not see it.
+    /// The participants who may not see it, each with the time at which the ban ends.
     var banned: [ParticipantID: WallTime] = [:]
-    /// Who speaks there, beside the host.
+    /// The participants who may speak, without the host.
     var speakers: Set<ParticipantID> = []
-    /// Which of its links lead nowhere any more.
+    /// Which of the stream's invitation links are revoked.
     var linkRevocations = StageRecord.LinkRevocations()
 
-    /// A stream nobody made yet.
+    /// A stream that does not exist yet.
     init(waitingFor id: StreamID) {
         self.id = id
         state = .waiting
@@ -71,10 +71,12 @@ package struct StreamSnapshot: Equatable, Sendable {
         (viewers, hasAudio, hasVideo) = (0, false, false)
     }
 
+    /// What the durable record contains; presence, media and previews are added by the stage.
     init(_ record: StageRecord) {
         id = record.id
         state =
             switch record.phase {
+            // A published stream has no backstage: without media it waits for its publisher.
             case .backstage: record.origin == .published ? .waiting : .backstage
             case .live: .live
             case .ended: .ended
@@ -96,24 +98,24 @@ package struct StreamSnapshot: Equatable, Sendable {
         (viewers, hasAudio, hasVideo) = (0, false, false)
     }
 
-    /// What stands between somebody and the programme; nil where nothing does.
-    /// - Parameter sender: nil for somebody without a name.
+    /// The gate that keeps a viewer from the programme; nil if there is none or it is open to them.
+    /// - Parameter sender: nil for an anonymous viewer.
     package func gate(before sender: Stage.Sender?) -> StageDetails.Gate? {
         details.gate.flatMap { $0.admits(sender, isOnStage: sender.map(isOnStage) ?? false) ? nil : $0 }
     }
 
-    /// Whether somebody is the host, whose name alone makes nobody that, or speaks.
+    /// Whether a participant is a speaker or the host; for the host, the token must also have a host's rights.
     private func isOnStage(_ sender: Stage.Sender) -> Bool {
         guard sender.id == host else { return speakers.contains(sender.id) }
         return sender.authority == .host || sender.authority == .admin
     }
 
-    /// By which lists are ordered and filtered.
+    /// The time by which lists are ordered and filtered: the start, else the announced start, else the creation.
     package var effectiveStart: WallTime {
         startedAt ?? details.startsAt ?? createdAt ?? WallTime(milliseconds: 0)
     }
 
-    /// As clients see it.
+    /// The representation for clients.
     package var json: JSON {
         let tracks = (hasAudio ? ["audio"] : []) + (hasVideo ? ["video"] : [])
         return .object([

@@ -5,16 +5,20 @@ import Net
 import Peer
 import Synchronization
 
-/// Joins a `Worker` to the thread it lives on.
+/// Connects a `Worker` to the loop of its thread.
+///
+/// Created on that thread and never leaves it. Everything that control reads goes out through `WorkerReport`.
 struct WorkerHost: DatagramHandler, ~Copyable {
     private let worker: Worker
-    /// Nil for a worker that has its port alone.
+    /// Nil if the worker has its own port.
     private let sharer: PortSharer?
     private let report: WorkerReport
+    /// When the counters may be copied again.
     private var nextReport: MonotonicTime
-    /// Something may have happened since the last report.
+    /// Whether the loop has turned since the last report, so that the counters may have changed.
     private var isReportStale = false
 
+    /// Copying the counters once a second keeps their cost off the packet path.
     private static let reportInterval = Duration.seconds(1)
 
     init(worker: Worker, sharer: PortSharer? = nil, report: WorkerReport, at now: MonotonicTime) {
@@ -24,6 +28,7 @@ struct WorkerHost: DatagramHandler, ~Copyable {
         nextReport = now
     }
 
+    /// A command may begin or end a capture, so the sink's is set anew.
     mutating func perform(_ command: WorkerCommand, at now: MonotonicTime, into sink: inout SendBatch) {
         worker.perform(command, at: now, into: &sink)
         sink.capture = worker.headerCapture
@@ -43,6 +48,7 @@ struct WorkerHost: DatagramHandler, ~Copyable {
         worker.receive(&datagram, from: source, isHandedOver: true, at: now, into: &sink)
     }
 
+    /// Hands datagrams over to other workers first, then does the worker's own work.
     mutating func endOfBatch(at now: MonotonicTime, into sink: inout SendBatch) {
         sharer?.flush(at: now)
         worker.endOfBatch(at: now, into: &sink)
@@ -56,7 +62,9 @@ struct WorkerHost: DatagramHandler, ~Copyable {
         tell(at: now)
     }
 
-    /// A worker that falls idle wakes once more, so that its last report tells of what came last.
+    /// When the worker or the next report is due.
+    ///
+    /// A worker that becomes idle wakes once more, so that its last report includes the latest events.
     var deadline: MonotonicTime? {
         guard isReportStale else { return worker.deadline }
         return worker.deadline.map { min($0, nextReport) } ?? nextReport
@@ -73,12 +81,14 @@ struct WorkerHost: DatagramHandler, ~Copyable {
         worker.note(backlog, of: address, at: now)
     }
 
+    /// Ends all sessions, and makes a last report regardless of the interval.
     mutating func stop(at now: MonotonicTime, into sink: inout SendBatch) {
         worker.closeAll(at: now, into: &sink)
         nextReport = now
         tell(at: now)
     }
 
+    /// Reports events immediately, and counters at most once per `reportInterval`.
     private mutating func tell(at now: MonotonicTime) {
         for event in worker.takeEvents() { report.events.put(event) }
         guard now >= nextReport else {
@@ -92,11 +102,11 @@ struct WorkerHost: DatagramHandler, ~Copyable {
     }
 }
 
-/// What a worker's thread leaves for control to read.
+/// What a worker's thread reports to control.
 final class WorkerReport: Sendable {
-    /// Of all workers.
+    /// Shared by all workers.
     let events: Inbox<WorkerEvent>
-    /// At most a second old.
+    /// At most a second old while the worker has something to do.
     let counters = Mutex(WorkerCounters())
 
     init(events: Inbox<WorkerEvent>) {
@@ -104,26 +114,27 @@ final class WorkerReport: Sendable {
     }
 }
 
-/// Control's hold on one worker.
+/// Control's handle to one worker.
 struct WorkerHandle: Sendable {
     private let thread: WorkerThread<WorkerHost>
     let report: WorkerReport
-    /// What candidates say.
+    /// The worker's addresses in candidates.
     let advertised: [TransportAddress]
 
     /// Binds the worker's port and starts its thread.
     /// - Parameters:
-    ///   - port: what it shares with the others; nil for a port of its own.
-    ///   - first: the worker that bound that port; nil for the first one.
-    ///   - routes: the clients by TURN over UDP that it sends to itself; nil where there are none.
-    ///   - start: any moment; what the time of day is reckoned from in sender reports.
-    /// - Throws: `NetError` or `CryptoError`, in words for an operator.
+    ///   - exchange: relays packets between workers; nil if there is only one.
+    ///   - port: what it shares with the other workers; nil for a port of its own.
+    ///   - first: the worker that bound the shared port; nil for the first one.
+    ///   - routes: the TURN clients over UDP to which it sends directly; nil if there can be none.
+    ///   - start: any moment; the time of day in sender reports is derived from it.
+    /// - Throws: `NetError` or `CryptoError`, with a description for an operator.
     init(
         index: Int, configuration: NodeConfiguration, identity: DTLSIdentity, exchange: RelayExchange?,
         port: SharedPort?, first: WorkerHandle?, routes: ChannelRoutes?, events: Inbox<WorkerEvent>,
         start: Moment
     ) throws {
-        // Fails here, where somebody hears of it, and not on the thread.
+        // Tried here first, because an error on the thread could not be thrown to the caller.
         _ = try DTLSContext(identity: identity)
         let report = WorkerReport(events: events)
         let engine = configuration.srtpEngine
@@ -171,12 +182,13 @@ struct WorkerHandle: Sendable {
     var waker: Waker { thread.waker }
     var statistics: WorkerStatistics { thread.statistics }
 
-    /// Queues a command; false if so many wait already that the worker must be stuck.
+    /// Queues a command.
+    /// - Returns: false if so many wait that the worker must be stuck, or if it is stopping.
     func post(_ command: WorkerCommand) -> Bool {
         thread.post(command, isEssential: command.isEssential)
     }
 
-    /// Gives it a TCP connection of one of its sessions.
+    /// Hands over a TCP connection that belongs to one of the worker's sessions.
     func adopt(_ handover: ConnectionHandover) -> Bool {
         thread.adopt(handover)
     }
@@ -188,7 +200,7 @@ struct WorkerHandle: Sendable {
 }
 
 extension WorkerCommand {
-    /// Whether it takes something away, or nobody would say it again, and so must come through.
+    /// Whether the command may use the second half of the mailbox: it ends something, or it would not be repeated.
     fileprivate var isEssential: Bool {
         switch self {
         case .close, .makeSource, .dismissFollowers, .closeInjection, .closeTap, .flush, .fence,
@@ -204,14 +216,14 @@ extension WorkerCommand {
 }
 
 extension TransportAddress {
-    /// Worker *n* has port + *n* where each has its own; port 0 stays "any".
+    /// The address of a worker with a port of its own: port + *n*, or still port 0, which lets the system choose.
     fileprivate func forWorker(_ index: Int) -> TransportAddress {
         TransportAddress(ip: ip, port: port == 0 ? 0 : port &+ UInt16(truncatingIfNeeded: index))
     }
 }
 
 extension NodeConfiguration {
-    /// The addresses at which a socket bound to `bound` can be reached, the public ones first.
+    /// The addresses under which a socket bound to `bound` can be reached, the public ones first.
     package func advertised(for bound: IPAddress) -> [IPAddress] {
         (publicAddresses + LocalAddresses.advertised(for: bound, includeLoopback: advertisesLoopback))
             .uniqued()
@@ -219,7 +231,7 @@ extension NodeConfiguration {
 }
 
 extension [IPAddress] {
-    /// The same without repetitions, in the same order.
+    /// The addresses without repetitions, in the same order.
     fileprivate func uniqued() -> [IPAddress] {
         var seen = Set<IPAddress>()
         return filter { seen.insert($0).inserted }

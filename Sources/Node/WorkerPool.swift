@@ -6,24 +6,25 @@ import Peer
 import Synchronization
 import Wire
 
-/// The workers of a node, the one certificate that they have, and what they share.
+/// The workers of a node, their common certificate, and what they share.
 struct WorkerPool: Sendable {
     private let workers: [WorkerHandle]
-    /// Nil where there is only one worker.
+    /// Relays packets between workers; nil if there is only one.
     private let exchange: RelayExchange?
-    /// Nil where each worker has a port of its own.
+    /// Nil if each worker has its own port.
     private let port: SharedPort?
     /// Nil without ICE over TCP.
     private let entrance: TCPEntrance?
-    /// Nil where nobody is taken by TURN.
+    /// Nil if TURN is not served.
     let turn: TURNEntrance?
+    /// Of the certificate, as every answer states it.
     private let fingerprint: SDPFingerprint
 
     /// Opens the ports and starts the workers.
     /// - Parameters:
-    ///   - events: where the workers leave what they have to tell.
-    ///   - now: what the time is taken from, once for all workers, so that their clocks agree.
-    /// - Throws: what stands in the way, in words for an operator.
+    ///   - events: receives the workers' events.
+    ///   - now: the clock; read once for all workers, so that their sender reports agree.
+    /// - Throws: an error whose description tells an operator what is wrong.
     init(
         _ configuration: NodeConfiguration, events: Inbox<WorkerEvent>, now: @escaping @Sendable () -> Moment
     ) throws {
@@ -40,6 +41,7 @@ struct WorkerPool: Sendable {
         var started: [WorkerHandle] = []
         var tcp: TCPEntrance?
         do {
+            // The first worker binds the shared port; the others join its socket.
             for index in 0..<count {
                 started.append(
                     try WorkerHandle(
@@ -57,6 +59,7 @@ struct WorkerPool: Sendable {
                     now: now)
             }
         } catch {
+            // Threads that were started would otherwise keep running without an owner.
             tcp?.stop()
             for worker in started { worker.stop() }
             throw error
@@ -67,43 +70,43 @@ struct WorkerPool: Sendable {
 
     subscript(_ index: Int) -> WorkerHandle { workers[index] }
 
-    /// Tells all workers; one that takes nothing any more has nothing that this would change.
+    /// Posts a command to all workers; one that accepts no more has nothing that the command would change.
     func post(_ command: WorkerCommand) {
         for worker in workers { _ = worker.post(command) }
     }
 
-    /// Makes each loop turn once more.
+    /// Wakes the loop of each worker.
     func wake() {
         for worker in workers { worker.waker.wake() }
     }
 
-    /// Those whose loops have not turned since they were woken.
+    /// The workers whose loops have not turned since they were woken.
     var asleep: [Int] { workers.indices.filter { workers[$0].waker.isPending } }
 
     /// Where each worker receives; the same for all unless each has a port of its own.
     var addresses: [TransportAddress] { workers.map(\.address) }
 
-    /// What the candidates of a session say, those for UDP first; workers differ in their ports at most.
+    /// The addresses in the candidates of a session, those for UDP first; workers differ at most in their ports.
     var announced: [TransportAddress] { (workers.first?.advertised ?? []) + (entrance?.advertised ?? []) }
 
-    /// Where connections over TCP are taken; nil if they are not.
+    /// Where ICE over TCP is served; nil if it is not.
     var tcpAddress: TransportAddress? { entrance?.address }
 
-    /// Whom clients may name to a TURN port.
+    /// The peers that TURN clients may name: the workers alone, so that the port relays to no other host.
     private static func turnPeers(_ workers: [WorkerHandle]) -> TURNPeers {
         let local = workers.first.map { LocalAddresses.advertised(for: $0.address.ip) } ?? []
         return TURNPeers(
             workers.map { TURNPeers.Worker(bound: $0.address, advertised: $0.advertised) }, local: local)
     }
 
-    /// Our end of a session on `worker`, as its answer describes it.
+    /// The server's end of a session on `worker`, as the answer describes it.
     func transport(of worker: Int, credentials: ICECredentials) -> LocalTransport {
         LocalTransport(
             credentials: credentials, fingerprint: fingerprint, udp: workers[worker].advertised,
             tcp: entrance?.advertised ?? [])
     }
 
-    /// What each worker has done so far, in order.
+    /// A copy of each worker's counters, in order.
     var reports: [WorkerReportCopy] {
         workers.enumerated().map { index, worker in
             WorkerReportCopy(
@@ -117,7 +120,7 @@ struct WorkerPool: Sendable {
     func stop() {
         entrance?.stop()
         for worker in workers { worker.stop() }
-        // Behind the workers, whose goodbye goes this way, too.
+        // After the workers, because their last packets to TURN clients pass through it.
         turn?.stop()
     }
 }

@@ -5,20 +5,24 @@ import Stage
 import Transcoder
 import Wire
 
-/// One stream's composition: the tracks that viewers get, who is in it, and the job in the transcoder that makes it.
+/// The composition of one stream: its speakers, the tracks that viewers receive, and the transcoder job that makes
+/// them.
+///
+/// Pure: it returns effects and awaits nothing. The injection and its tracks outlive a job: if the transcoder's
+/// process dies, the next job fills the same tracks.
 struct ComposedProgramme {
     typealias Effect = CompositionDesk.Effect
 
-    /// A track that is to be fed to the job.
+    /// A track that the job should receive.
     struct Want: Equatable {
         let track: PublishedTrack
-        /// Whose it is.
+        /// The session that publishes the track.
         let session: SessionID
-        /// A layer that is larger would be scaled down for nothing; nil for the largest.
+        /// In pixels, because a larger layer would only be scaled down; nil for the largest layer.
         let maximumHeight: Int?
     }
 
-    /// A track that is fed to the job.
+    /// A track that the job receives, by a tap on its worker and an input of the transcoder.
     struct Feed: Equatable {
         let input: InputID
         let tap: TapID
@@ -26,31 +30,35 @@ struct ComposedProgramme {
         var maximumHeight: Int?
     }
 
-    /// One life of the job.
+    /// One run of the job; another one follows if the transcoder's process dies.
     struct Job {
         let id: JobID
         fileprivate(set) var feeds: [TrackKey: Feed] = [:]
-        /// Whether viewers may have it: its first key frame is there.
+        /// Whether viewers may receive it: its first picture, a key frame, was sent.
         fileprivate(set) var isPlayable = false
+        /// As the job last reported it.
         fileprivate(set) var status = CompositionStatus()
     }
 
     let stream: StreamID
     private let injection: InjectionID
+    /// Empty until the worker has made them.
     private var tracks: [PublishedTrack] = []
-    /// Nil between two lives of the transcoder.
+    /// Nil before the job begins, and between two runs of the transcoder.
     private(set) var job: Job?
     private(set) var speakers: [ComposedSpeaker]
     private var settings: CompositionSettings
-    /// No longer needed since; kept for a while, because people come back.
+    /// When the last speaker left; nil while there is one.
+    ///
+    /// The composition is kept for a while after that, because people come back.
     private(set) var idleSince: MonotonicTime?
-    /// Nobody has watched it since.
+    /// When the last viewer was seen to be gone; nil while there is one.
     private var unwatchedSince: MonotonicTime?
 
-    /// The mix.
+    /// The m-line of the mix.
     static let audio = SourcePlan(
         mid: "a", kind: .audio, formats: [MediaFormat(codec: .opus, payloadType: 111)])
-    /// The picture, with its small copy first.
+    /// The m-line of the picture, in two layers of which the small one comes first.
     static let video = SourcePlan(
         mid: "v", kind: .video, formats: [MediaFormat(codec: .vp8, payloadType: 96)], rids: ["small", "full"])
 
@@ -66,7 +74,7 @@ struct ComposedProgramme {
 
     // MARK: Who is in it
 
-    /// Takes in who is to be seen; nobody if it is not needed any longer.
+    /// Sets the speakers; none if the composition is no longer needed.
     mutating func compose(_ new: [ComposedSpeaker], isLive: Bool, at now: MonotonicTime) -> [Effect] {
         speakers = new
         idleSince = new.isEmpty ? now : nil
@@ -74,13 +82,14 @@ struct ComposedProgramme {
         return (job == nil ? begin(isLive: isLive) : feed()) + give()
     }
 
+    /// Applies new settings; a changed size may change which layers the job should receive.
     mutating func update(_ new: CompositionSettings) -> [Effect] {
         guard settings != new else { return [] }
         settings = new
         return feed()
     }
 
-    /// Whether nobody has watched it for so long that it should rest.
+    /// Whether it has had no viewers for `CompositionDesk.unwatchedTime`, and so should rest.
     mutating func isUnwatched(_ isWatched: Bool, at now: MonotonicTime) -> Bool {
         guard !isWatched, !speakers.isEmpty else {
             if isWatched { unwatchedSince = nil }
@@ -91,7 +100,9 @@ struct ComposedProgramme {
         return now >= since + CompositionDesk.unwatchedTime
     }
 
-    /// What the composer is told of the stage.
+    /// The scene that the job should show: the settings, and each speaker with the inputs of their tracks.
+    ///
+    /// A speaker whose track has no input yet is in the scene without a picture or without sound.
     func scene(name: (ComposedSpeaker) -> String) -> CompositionScene {
         let feeds = job?.feeds ?? [:]
         return CompositionScene(
@@ -111,19 +122,22 @@ struct ComposedProgramme {
 
     // MARK: The job
 
-    /// Has the job begun, unless there is one, or nobody whom it could show to anybody.
+    /// Begins the job, unless it runs, there are no speakers, or the stream is not live.
     func begin(isLive: Bool) -> [Effect] {
         guard job == nil, !speakers.isEmpty, isLive else { return [] }
         return [.begin(stream, injection, settings)]
     }
 
+    /// Takes over a job that was begun, and feeds it; ends it if another one was begun meanwhile.
     mutating func began(_ id: JobID) -> [Effect] {
         guard job == nil else { return [.end(id)] }
         job = Job(id: id)
         return [.report(stream, .begun(speakers: speakers.count))] + feed()
     }
 
-    /// Has the job fed what its speakers send, and told who they are.
+    /// Compares the tracks that the job should receive with those it does, and returns the differences.
+    ///
+    /// Tracks that are no longer wanted stop only after the job was sent the scene without them.
     private mutating func feed() -> [Effect] {
         guard var job else { return [] }
         let wants = wants
@@ -137,7 +151,7 @@ struct ComposedProgramme {
                 continue
             }
             guard want.maximumHeight != feed.maximumHeight else { continue }
-            // Opened anew it would begin with all that the cache holds.
+            // The tap's limit is changed: a tap that is opened anew would begin with everything in the cache.
             feed.maximumHeight = want.maximumHeight
             job.feeds[key] = feed
             changes.append(.limit(feed))
@@ -147,6 +161,7 @@ struct ComposedProgramme {
         return changes + [.show(stream)] + finished
     }
 
+    /// In the order of the speakers, the picture of each before the sound.
     private var wants: [Want] {
         speakers.flatMap { speaker in
             let session = speaker.id.session
@@ -157,21 +172,24 @@ struct ComposedProgramme {
         }
     }
 
-    /// Of somebody's picture in the composition.
+    /// The largest useful height of a speaker's picture, in pixels; nil for a shared screen, which needs its full
+    /// size.
     private func height(of speaker: ComposedSpeaker) -> Int? {
         guard !speaker.isScreen else { return nil }
         let count = speakers.count
+        // The rows of a grid with that many pictures. The shorter side counts, for compositions in portrait format.
         let rows = count <= 2 ? 1 : count <= 6 ? 2 : 3
         return max(min(settings.height, settings.width) / rows, 180)
     }
 
+    /// Notes that a track is fed to the job; stops it if the job or the want is another one by now.
     mutating func fed(_ feed: Feed, to id: JobID) -> [Effect] {
         guard job?.id == id, job?.feeds[feed.track.key] == nil else { return [.stop(feed)] }
         job?.feeds[feed.track.key] = feed
         return []
     }
 
-    /// Takes in what its job says.
+    /// Handles an event of the job.
     mutating func receive(_ event: CompositionEvent, isLive: Bool) -> [Effect] {
         switch event {
         case .playable:
@@ -186,37 +204,40 @@ struct ComposedProgramme {
         case .lost:
             let feeds = stopFeeds()
             job = nil
-            // Viewers see who speaks, until everybody is there again.
+            // Viewers see the active speaker until the next job is playable.
             return [.report(stream, .lost)] + feeds + give() + begin(isLive: isLive)
         }
     }
 
     // MARK: What viewers get
 
+    /// Notes the tracks that the worker has made.
     mutating func made(_ new: [PublishedTrack]) -> [Effect] {
         tracks = new
         return give()
     }
 
-    /// Lets viewers have the composition if it is there.
+    /// Gives viewers the composition if it is playable, and takes it away if not.
     func give() -> [Effect] {
         [.give(stream, job?.isPlayable == true ? tracks : [])]
     }
 
     // MARK: The end
 
+    /// Takes the composition from the viewers first, then ends what it is made of.
     func end() -> [Effect] {
         [.give(stream, [])] + stopFeeds() + (job.map { [.end($0.id)] } ?? [])
             + [.close(injection), .report(stream, .ended)]
     }
 
+    /// In the order of the taps' numbers, so that the same run has the same effects.
     private func stopFeeds() -> [Effect] {
         (job?.feeds ?? [:]).values.sorted { $0.tap.number < $1.tap.number }.map { .stop($0) }
     }
 }
 
 extension StageDetails.Composition {
-    /// As the job takes them.
+    /// The settings in the form that the job expects.
     var settings: CompositionSettings {
         var settings = CompositionSettings()
         settings.width = width

@@ -2,89 +2,93 @@ import Base
 import Forwarding
 import Transcoder
 
-/// Which streams are composed, of whom, and what their viewers get of it.
+/// Decides which streams are composed, from which speakers, and what their viewers receive.
 ///
-/// Pure: what stages, jobs and the clock say comes in, and what has to be done about it comes out, to be carried out in
-/// order. Workers and the transcoder name what they make: `opened`, `began` and `fed` follow the effects that ask for
-/// it, and give back what nobody needs any more by then.
+/// Pure: reports from stages, jobs and the clock come in, and effects go out, to be performed in order. Workers and
+/// the transcoder assign the numbers of what they make: `opened`, `began` and `fed` follow the effects that ask for
+/// it, and return as effects whatever is no longer needed by then.
 struct CompositionDesk {
-    /// What a stream's composition depends on besides who is on its stage.
+    /// What a stream's composition depends on, besides the speakers on its stage.
     struct Situation: Equatable {
-        /// Whether anybody has a session on its stage.
+        /// Whether anyone has a session on its stage.
         var hasStage = true
-        /// What is composed backstage, nobody would see.
+        /// Whether the stream is live; a composition backstage would have no viewers.
         var isLive = true
-        /// Whether anybody would see it: a viewer, connected or not yet, or a recording.
+        /// Whether the composition would be seen: by a viewer, connected or not yet, or by a recording.
         ///
-        /// Those who come see who speaks, from the cache and so at once, and the composition as soon as it is there.
+        /// New viewers first see the active speaker, which the cache provides immediately, and the composition once
+        /// it is playable.
         var isWatched = true
         var settings = CompositionSettings()
     }
 
-    /// What has to be done.
+    /// What has to be done, in order.
     enum Effect: Equatable {
-        /// Make its tracks on a worker; `opened` follows.
+        /// Make the composition's tracks on a worker; `opened` follows.
         case open(StreamID)
         case close(InjectionID)
-        /// Begin the job that fills the tracks; `began` follows if there is one.
+        /// Begin the job that fills the tracks; `began` follows if the transcoder accepts it.
         case begin(StreamID, InjectionID, CompositionSettings)
         case end(JobID)
-        /// Hand a track to the job; `fed` follows if that can be done.
+        /// Feed a track to the job; `fed` follows if that is possible.
         case feed(StreamID, JobID, ComposedProgramme.Want)
+        /// Change the largest layer that the job receives of a track.
         case limit(ComposedProgramme.Feed)
+        /// Stop feeding a track to the job.
         case stop(ComposedProgramme.Feed)
-        /// Have the publisher make a key frame.
+        /// Request a key frame from the publisher.
         case refresh(ComposedProgramme.Feed)
-        /// Have the job make a key frame.
+        /// Request a key frame from the job.
         case makeKeyFrame(JobID)
-        /// Tell the job who is to be seen: `scene`, as it is once that is carried out.
+        /// Send the job the stream's `scene`, as it is when this effect is performed.
         case show(StreamID)
-        /// What viewers may have of it; nothing where they see who speaks instead.
+        /// Set what viewers receive of the composition; if empty, they see the active speaker instead.
         case give(StreamID, [PublishedTrack])
         case report(StreamID, Report)
     }
 
-    /// What an operator hears of it.
+    /// What is reported to an operator.
     enum Report: Equatable {
-        /// There is no room for it.
+        /// There is no room for another composition.
         case refused
         case begun(speakers: Int)
-        /// Load leaves more or less of its quality than before.
+        /// The quality was lowered or raised, because of the machine's load.
         case level(CompositionStatus)
-        /// The transcoder's process is gone.
+        /// The transcoder's process has died.
         case lost
-        /// Nobody watches any more.
+        /// The composition has no viewers any more.
         case rests
         case ended
     }
 
-    /// How far a stream's composition is, which somebody would be in.
+    /// The state of a stream that has speakers to compose.
     private enum Place {
-        /// Nobody watches.
+        /// It has no viewers.
         case resting([ComposedSpeaker])
         /// There is no room.
         case waiting([ComposedSpeaker])
-        /// Its tracks are being made.
+        /// Its tracks are being made; `opened` has not come yet.
         case opening([ComposedSpeaker])
         case open(ComposedProgramme)
     }
 
-    /// A composition that nobody needs is kept for so long: people leave and come back.
+    /// How long a composition without speakers is kept: people leave and come back.
     static let idleTime = Duration.seconds(5)
-    /// One that nobody watches, for so long: whoever swipes comes back sooner.
+    /// How long a composition without viewers is kept: a viewer who swipes away and back returns sooner.
     static let unwatchedTime = Duration.seconds(10)
 
-    /// Of compositions at the same time.
+    /// The number of compositions at the same time.
     var limit: Int
     private var places: [StreamID: Place] = [:]
+    /// Compositions that ended with the transcoder's process, since the start.
     private var lost: UInt64 = 0
 
     init(limit: Int) {
         self.limit = limit
     }
 
-    /// How compositions do that go on now, how many wait for room, how many for somebody who watches, and how many were
-    /// lost with the process so far.
+    /// The status of each running composition, how many wait for room, how many rest without viewers, and how many
+    /// were lost with the process since the start.
     var counters: (statuses: [CompositionStatus], waiting: Int, resting: Int, lost: UInt64) {
         var (statuses, waiting, resting): ([CompositionStatus], Int, Int) = ([], 0, 0)
         for place in places.values {
@@ -99,10 +103,10 @@ struct CompositionDesk {
         return (statuses, waiting, resting, lost)
     }
 
-    /// Streams of which somebody would be in a composition.
+    /// The streams that have speakers to compose, whether they are composed now or not.
     var streams: [StreamID] { Array(places.keys) }
 
-    /// What a stream's job is to show, and which job that is; nil where there is none.
+    /// The scene of a stream, and the job that should show it; nil if there is no job.
     func scene(
         of stream: StreamID, name: (ComposedSpeaker) -> String
     ) -> (job: JobID, scene: CompositionScene)? {
@@ -112,7 +116,7 @@ struct CompositionDesk {
 
     // MARK: What stages tell
 
-    /// Takes in who is to be composed in a stream; nobody for no composition.
+    /// Sets the speakers to be composed in a stream; none to end its composition.
     mutating func compose(
         _ speakers: [ComposedSpeaker], in stream: StreamID, _ situation: Situation, at now: MonotonicTime
     ) -> [Effect] {
@@ -131,7 +135,9 @@ struct CompositionDesk {
         }
     }
 
-    /// Opens a composition, unless nobody watches or there is no room.
+    /// Opens a composition, unless it has no viewers or there is no room.
+    ///
+    /// Refusal is reported only on the first attempt, not on each retry.
     private mutating func admit(
         _ speakers: [ComposedSpeaker], in stream: StreamID, _ situation: Situation
     ) -> [Effect] {
@@ -148,8 +154,8 @@ struct CompositionDesk {
         return effects + [.open(stream)]
     }
 
-    /// Ends what is not needed any longer where one more would be too many.
-    /// - Returns: nil if there is no room all the same.
+    /// Ends the composition that has been idle longest if the limit is reached.
+    /// - Returns: the effects of that; nil if there is no room even so.
     private mutating func makeRoom() -> [Effect]? {
         var count = 0
         var idle: [(since: MonotonicTime, stream: StreamID)] = []
@@ -167,17 +173,17 @@ struct CompositionDesk {
         return longest.map { end($0.stream) }
     }
 
-    /// In an order that is the same in each run.
+    /// All places, in an order that is the same in each run.
     private func sorted() -> [(key: StreamID, value: Place)] {
         places.sorted { $0.key.description < $1.key.description }
     }
 
-    /// Takes in that a stream's settings may have changed.
+    /// Applies a stream's settings, if they have changed.
     mutating func update(_ settings: CompositionSettings, of stream: StreamID) -> [Effect] {
         change(stream) { $0.update(settings) }
     }
 
-    /// The publisher of a track that is composed is to make a key frame.
+    /// Requests a key frame from the publisher of a track, if the track is composed.
     func refresh(_ track: PublishedTrack, in stream: StreamID) -> [Effect] {
         guard case .open(let programme) = places[stream], let feed = programme.job?.feeds[track.key] else {
             return []
@@ -187,12 +193,13 @@ struct CompositionDesk {
 
     // MARK: What workers tell
 
-    /// The worker has been asked for tracks.
-    /// - Parameter injection: nil if it takes no more.
+    /// Handles that a worker was asked to make the tracks.
+    /// - Parameter injection: nil if the worker accepts no more.
     mutating func opened(
         _ injection: InjectionID?, of stream: StreamID, _ situation: Situation
     ) -> [Effect] {
         guard case .opening(let speakers) = places[stream] else {
+            // The composition is no longer wanted, so the new injection is closed.
             return injection.map { [.close($0)] } ?? []
         }
         guard let injection else {
@@ -205,12 +212,12 @@ struct CompositionDesk {
         return programme.begin(isLive: situation.isLive) + programme.give()
     }
 
-    /// The tracks are there.
+    /// Notes the tracks that the worker has made.
     mutating func made(_ tracks: [PublishedTrack], of stream: StreamID) -> [Effect] {
         change(stream) { $0.made(tracks) }
     }
 
-    /// A viewer waits for a key frame.
+    /// Requests a key frame from the job, because a viewer waits for one.
     func keyFrameWanted(of stream: StreamID) -> [Effect] {
         guard case .open(let programme) = places[stream], let job = programme.job else { return [] }
         return [.makeKeyFrame(job.id)]
@@ -218,19 +225,21 @@ struct CompositionDesk {
 
     // MARK: What jobs tell
 
+    /// Notes the job that was begun; ends it if the composition is gone by now.
     mutating func began(_ job: JobID, of stream: StreamID) -> [Effect] {
         guard case .open(var programme) = places[stream] else { return [.end(job)] }
         defer { places[stream] = .open(programme) }
         return programme.began(job)
     }
 
+    /// Notes that a track is fed to a job; stops it if the composition is gone by now.
     mutating func fed(_ feed: ComposedProgramme.Feed, to job: JobID, of stream: StreamID) -> [Effect] {
         guard case .open(var programme) = places[stream] else { return [.stop(feed)] }
         defer { places[stream] = .open(programme) }
         return programme.fed(feed, to: job)
     }
 
-    /// Takes in what a job says; of a job that is over, nothing.
+    /// Handles an event of a job; events of jobs that have ended are ignored.
     mutating func receive(
         _ event: CompositionEvent, of stream: StreamID, _ situation: Situation
     ) -> [Effect] {
@@ -242,14 +251,14 @@ struct CompositionDesk {
 
     // MARK: Time
 
-    /// Ends compositions that nobody needed for a while, and begins again what could not begin.
+    /// Ends compositions that were idle or unwatched for long enough, and retries those that could not begin.
     mutating func advance(to now: MonotonicTime, _ situation: (StreamID) -> Situation) -> [Effect] {
         var effects: [Effect] = []
-        // What ends makes room for what waits.
+        // First, because compositions that end make room for those that wait.
         for case (let stream, .open(let programme)) in sorted() {
             effects += advance(programme, situation(stream), to: now)
         }
-        // Where there was no room for one there is none for the next, and to look takes a walk over all.
+        // Once one composition found no room, the others need not try: each attempt walks over all places.
         var isFull = false
         for (stream, place) in sorted() {
             switch place {
@@ -269,6 +278,7 @@ struct CompositionDesk {
         return effects
     }
 
+    /// Ends, rests or goes on with one composition; a job that was lost or refused is begun again.
     private mutating func advance(
         _ programme: ComposedProgramme, _ situation: Situation, to now: MonotonicTime
     ) -> [Effect] {

@@ -4,11 +4,11 @@ import Stage
 
 /// What operators see of sessions.
 extension Node {
-    /// Tracks of others that a dossier looks into.
+    /// Tracks of other sessions that one dossier asks their workers about.
     private static let trackLimit = 16
 
-    /// A part of the list of sessions, the latest first.
-    /// - Returns: as `GET /v1/sessions` says it.
+    /// A page of the list of sessions, the latest first.
+    /// - Returns: the body of `GET /v1/sessions`.
     package func sessionList(_ filter: SessionFilter) -> JSON {
         let moment = now()
         let records =
@@ -26,15 +26,19 @@ extension Node {
         ])
     }
 
-    /// All that is known of a session that lives or ended lately; nil if there is none.
-    /// - Parameter name: its id, or what the log calls it.
-    /// - Returns: as `GET /v1/sessions/{id}` says it.
+    /// Everything known of a session that is open or has ended lately; nil if there is none.
+    /// - Parameter name: its ID, or its label in the log.
+    /// - Returns: the body of `GET /v1/sessions/{id}`.
     package func dossier(of name: String) async -> JSON? {
         guard let id = live.sessions.histories.find(name), let record = live.sessions[id] else {
             guard let ended = live.sessions.histories.findEnded(name) else { return nil }
+            // An ended session has left its last measurements in its gauge; the tracks that it received are not
+            // looked up.
             return SessionDossier(record: ended.record, ended: ended, now: now())
                 .whole(ended.record.gauge.measurements, log: ended.log, sources: [:], local: [])
         }
+        // The tracks that the session receives may come from sessions on other workers, which are asked one after
+        // another.
         let measurements = await ask(worker: record.worker) { .measure(id, $0) }
         var sources: [TrackKey: TrackMeasurements] = [:]
         for key in Set(measurements?.sendings.compactMap(\.track) ?? []).prefix(Self.trackLimit) {
@@ -45,9 +49,11 @@ extension Node {
             .whole(measurements, log: live.sessions.histories.log(of: id), sources: sources, local: local)
     }
 
-    /// Records the headers of a session's packets, for a while or until it ends.
-    /// - Parameter name: its id, or what the log calls it.
-    /// - Returns: a capture as Wireshark reads it (pcap).
+    /// Records the headers of a session's packets for a while, or until the session ends.
+    ///
+    /// Returns only when the capture is over.
+    /// - Parameter name: its ID, or its label in the log.
+    /// - Returns: a capture in the pcap format, which Wireshark reads.
     package func capture(_ name: String, for time: Duration) async throws(CaptureRefusal) -> [UInt8] {
         guard let id = live.sessions.histories.find(name), let record = live.sessions[id] else {
             throw .unknownSession
@@ -60,31 +66,33 @@ extension Node {
         switch outcome {
         case .captured(let bytes): return bytes
         case .running: throw .running
+        // The worker has no such session any more.
         case nil: throw .unknownSession
         }
     }
 
-    /// Ends a session for an operator.
-    /// - Parameter name: its id, or what the log calls it.
-    /// - Returns: false if there is none.
+    /// Ends a session at an operator's request.
+    /// - Parameter name: its ID, or its label in the log.
+    /// - Returns: false if there is no such session.
     package func endSession(named name: String) async -> Bool {
         guard let id = live.sessions.histories.find(name), live.sessions[id] != nil else { return false }
         await perform(live.end(id, because: "operator", at: now().elapsed))
         return true
     }
 
-    /// Asks a worker, and waits for its thread; nil where it does not know.
+    /// Asks a worker a question, and waits for its thread to answer.
+    /// - Returns: nil if the worker has no answer, or accepts no command.
     func ask<Answer: Sendable>(
         worker: Int, _ command: (Inquiry<Answer>) -> WorkerCommand
     ) async -> Answer? {
         await withCheckedContinuation { continuation in
-            // One that is not taken is let go of, and so answered.
+            // A command that is refused is released, and an `Inquiry` that is released unanswered answers nil.
             _ = workers[worker].post(command(Inquiry { continuation.resume(returning: $0) }))
         }
     }
 }
 
-/// Why the headers of a session's packets are not recorded.
+/// Why the headers of a session's packets cannot be recorded.
 package enum CaptureRefusal: Error, Equatable, Sendable {
     case unknownSession
     /// A worker records one session at a time.

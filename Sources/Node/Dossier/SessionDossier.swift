@@ -5,20 +5,23 @@ import Peer
 import Stage
 import Wire
 
-/// What operators read of one session.
+/// What operators see of one session: the JSON of session lists and of `GET /v1/sessions/{id}`.
+///
+/// Times of day are derived from monotonic ones, so a jump of the system clock does not reorder events.
 struct SessionDossier {
     let record: SessionRecord
-    /// Nil while it lives.
+    /// Nil while the session is open.
     let ended: SessionHistories.Ended?
+    /// The pair from which times of day are derived.
     let now: Moment
 
-    /// Of offer and answer, in bytes; longer ones are cut.
+    /// The length in bytes at which an offer or an answer is cut.
     private static let descriptionLimit = 16_384
 
-    /// When its client asked for it.
+    /// When the client's request was received, from which all `seconds` are counted.
     private var start: MonotonicTime { record.request.received ?? record.created }
 
-    /// As it stands in lists.
+    /// The entry in lists, which needs no answer from the worker.
     var outline: JSON {
         .object([
             "id": .string(record.id.label),
@@ -39,15 +42,17 @@ struct SessionDossier {
         ])
     }
 
+    /// `connecting` until DTLS is done, then `connected`; `ended` at last.
     private var state: String {
         if ended != nil { return "ended" }
         return record.connection == nil ? "connecting" : "connected"
     }
 
+    /// Everything that is known of the session.
     /// - Parameters:
-    ///   - measurements: nil where the worker does not answer.
-    ///   - sources: how the tracks come in that it carries.
-    ///   - local: the server's addresses for its media.
+    ///   - measurements: nil if the worker did not answer; the members that depend on it are missing then.
+    ///   - sources: how the tracks that it receives arrive at the server.
+    ///   - local: the server's addresses for the session's media.
     func whole(
         _ measurements: SessionMeasurements?, log: SessionLog, sources: [TrackKey: TrackMeasurements],
         local: [TransportAddress]
@@ -66,6 +71,7 @@ struct SessionDossier {
                 return event
             })
         json["eventsDropped"] = .integer(log.dropped)
+        // From here on all members come from the worker.
         guard let measurements else { return json }
         json["pairs"] = .array(measurements.pairs.map { $0.json(at: measurements.time) })
         json["publishing"] = .array(measurements.sources.map(\.json))
@@ -85,7 +91,8 @@ struct SessionDossier {
         return json
     }
 
-    /// Seconds from the client's request on; `null` for what has not come.
+    /// When each step of the connection was done, in seconds from the client's request; `null` for what has not
+    /// happened.
     private func phases(_ measurements: SessionMeasurements?) -> JSON {
         .object([
             "offer": .integer(0),
@@ -96,10 +103,11 @@ struct SessionDossier {
         ])
     }
 
-    /// How much is lost on each hop of what the session sends or gets.
+    /// The loss on each hop of what the session sends or receives; `null` for a hop that it does not have.
     private func loss(
         _ measurements: SessionMeasurements, _ sources: [TrackKey: TrackMeasurements]
     ) -> JSON {
+        // For a viewer the first hop is that of the tracks it receives.
         let incoming = measurements.sources.isEmpty ? Array(sources.values) : measurements.sources
         let layers = incoming.flatMap(\.layers)
         let sendings = measurements.sendings
@@ -123,16 +131,19 @@ struct SessionDossier {
         ])
     }
 
+    /// Seconds since the client's request.
     private func seconds(_ time: MonotonicTime?) -> JSON {
         time.map { .seconds($0 - start) } ?? .null
     }
 
+    /// The time of day of a moment.
     private func time(_ time: MonotonicTime) -> JSON {
         let milliseconds = now.elapsed.nanoseconds(since: time) / 1_000_000
         return .time(WallTime(milliseconds: now.wall.milliseconds - milliseconds))
     }
 
-    /// Without the password, by which one might take the session over, and no longer than somebody reads.
+    /// A description without the ICE password, which would allow taking over the session, and cut to
+    /// `descriptionLimit`.
     private static func shown(_ description: String) -> String {
         let text = String(decoding: description.utf8.prefix(descriptionLimit), as: UTF8.self)
         let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
@@ -142,7 +153,7 @@ struct SessionDossier {
 }
 
 extension JSON {
-    /// With microseconds.
+    /// Seconds with microsecond precision.
     fileprivate static func seconds(_ duration: Duration) -> JSON {
         .number(Double(duration.wholeNanoseconds / 1_000) / 1_000_000)
     }
@@ -153,6 +164,7 @@ extension MediaCounters.Volume {
 }
 
 extension SessionMeasurements.Pair {
+    /// `quietSeconds` is the time since something was last received from the address.
     fileprivate func json(at now: MonotonicTime) -> JSON {
         .object([
             "address": .string(remote.description),
@@ -171,6 +183,7 @@ extension SessionMeasurements.Channels {
 }
 
 extension SessionMeasurements.Sending {
+    /// - Parameter source: how the track arrives at the server; nil if it is not known.
     fileprivate func json(from source: TrackMeasurements?, at now: MonotonicTime) -> JSON {
         .object([
             "mid": .string(mid), "kind": .string(kind.rawValue), "attached": .bool(track != nil),
@@ -178,6 +191,7 @@ extension SessionMeasurements.Sending {
             "resendsRequested": .integer(resendsRequested), "resent": .integer(resent),
             "report": reception.map { reception in
                 .object([
+                    // A receiver report counts the fraction lost in 256ths (RFC 3550 §6.4.1).
                     "lostShare": .number(Double(reception.fractionLost) / 256),
                     "missing": .integer(reception.cumulativeLost),
                     "jitterSeconds": .seconds(reception.jitter),
@@ -244,6 +258,7 @@ extension SessionEvent {
         }
     }
 
+    /// - Parameter kind: becomes the member `event`.
     private static func json(_ kind: String, _ members: [String: JSON] = [:]) -> JSON {
         .object(members.merging(["event": .string(kind)]) { known, _ in known })
     }

@@ -3,33 +3,41 @@ import Crypto
 import Forwarding
 import Stage
 
-/// Something that happened to a session and that explains how it is.
+/// An event of a session that helps to explain its state.
 enum SessionEvent: Equatable, Sendable {
     /// The offer was answered.
     case answered
-    /// The first valid check came.
+    /// The first valid ICE check was received.
     case checked
-    /// Without a profile where the publisher comes by another protocol than WebRTC.
+    /// The handshake is done. Without a profile for a publisher by RTMP or SRT.
     case connected(TransportAddress?, SRTPProfile?)
-    /// Its first media came.
+    /// Its first media was received.
     case mediaStarted
-    /// It is what viewers of its stream get.
+    /// It became the source of its stream's programme.
     case becameSource
+    /// Media on an m-line began to arrive, or stopped.
     case sourceChanged(mid: String, isActive: Bool)
+    /// Its client was told which simulcast layers are in use.
     case layersWanted(mid: String, rids: [String])
+    /// Much of what it sends is lost, or its client sends less than it would.
     case weakUplink
     case controlOpened
-    /// A stream began in a pair of its slots.
+    /// The pictures of a stream began in a pair of its slots.
     case began(StreamID, pair: Int)
+    /// What it is sent has changed: the cause, the path's capacity in bits per second, and the height of each
+    /// picture.
     case quality(DeliveryQuality.Cause?, estimate: Int?, heights: [Int?])
+    /// Its path began or ceased to need a rendition of a track.
     case rendition(isWanted: Bool)
-    /// Its client wants other pictures.
+    /// Its client has changed its preferences for pictures.
     case preferred(DeliveryPreferences)
     case restartedICE
+    /// It has ended, for this reason.
     case ended(String)
 
-    /// What a worker tells, if that is of one session and says something; voices, messages and key-frame requests, of
-    /// which the dossier has the count, are too many.
+    /// The event that a worker reports, if it concerns one session and explains something.
+    ///
+    /// Voices, messages and key-frame requests are too frequent to be logged; the dossier has their counts.
     init?(_ event: WorkerEvent) {
         switch event {
         case .checked: self = .checked
@@ -53,7 +61,7 @@ enum SessionEvent: Equatable, Sendable {
 }
 
 extension WorkerEvent {
-    /// The session that it is about; nil for what is about none.
+    /// The session that the event concerns; nil for an event that concerns none.
     var session: SessionID? {
         switch self {
         case .checked(let id), .connected(let id, _, _), .mediaStarted(let id), .closed(let id, _),
@@ -67,33 +75,35 @@ extension WorkerEvent {
     }
 }
 
-/// The latest events of one session, in order.
+/// The latest events of one session, in order, in a ring that drops the oldest.
 struct SessionLog: Sendable {
     struct Entry: Equatable, Sendable {
         let time: MonotonicTime
         let event: SessionEvent
     }
 
-    /// Of one session, while there is room for as many.
+    /// Events per session, while there is room for that many.
     static let limit = 200
-    /// Of one session, when all together have `totalLimit`.
+    /// Events per session, once all sessions together have `totalLimit`.
     static let shortLimit = 10
-    /// Of all sessions together, more or less: some 20 MB.
+    /// Events of all sessions together, approximately; some 20 MB.
     static let totalLimit = 200_000
 
+    /// Grows up to the limit; then each new entry replaces the oldest.
     private var ring: [Entry] = []
-    /// Where the oldest one is.
+    /// The index of the oldest entry.
     private var first = 0
-    /// How many were dropped.
+    /// How many entries were replaced.
     private(set) var dropped = 0
 
     var count: Int { ring.count }
     var entries: [Entry] { Array(ring[first...] + ring[..<first]) }
 
-    /// - Parameter limit: beyond so many the oldest one goes; those that are more already stay as many.
+    /// - Parameter limit: a full log drops its oldest entry; a log that is longer than this stays as long as it is.
     mutating func append(_ event: SessionEvent, at time: MonotonicTime, limit: Int = Self.limit) {
         let entry = Entry(time: time, event: event)
         guard ring.count >= limit, !ring.isEmpty else {
+            // The limit was raised since, so the ring is put in order before it grows.
             if first > 0 { (ring, first) = (entries, 0) }
             return ring.append(entry)
         }

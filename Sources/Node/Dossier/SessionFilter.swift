@@ -1,7 +1,7 @@
 import Base
 import Stage
 
-/// Which sessions an operator looks for; what is nil fits all.
+/// Which sessions an operator looks for; a criterion that is nil matches all sessions, and all others must match.
 package struct SessionFilter: Sendable {
     /// A part of the stream's name.
     package var stream: String?
@@ -11,17 +11,18 @@ package struct SessionFilter: Sendable {
     package var id: String?
     /// The beginning of the address of the client's request or of its media.
     package var address: String?
-    /// Any of the four.
+    /// Text that must match any of the four criteria above.
     package var search: String?
-    /// Those that ended lately, in place of those that live.
+    /// Whether to list sessions that ended lately, instead of those that are open.
     package var isEnded = false
-    /// Only what was made before, by `order`.
+    /// Only sessions with a lower `order` than this: the place where the previous page ended.
     package var before: UInt64?
-    /// At most so many.
+    /// The largest number of sessions on a page.
     package var limit = 50
 
     package init() {}
 
+    /// Whether a session meets all criteria; `isEnded` and `limit` are up to the caller.
     func matches(_ record: SessionRecord) -> Bool {
         if let before, record.order >= before { return false }
         if let stream, !isStream(stream, of: record) { return false }
@@ -53,6 +54,6 @@ package struct SessionFilter: Sendable {
 }
 
 extension String {
-    /// Whatever the case of letters.
+    /// Whether it contains a text, regardless of case.
     fileprivate func holds(_ text: String) -> Bool { lowercased().contains(text.lowercased()) }
 }

@@ -3,24 +3,26 @@ import Forwarding
 import Stage
 import StoryFeed
 
-/// The feed, everybody who watches it, and who may see what.
+/// The feed's list, all who watch the feed, and which streams each of them may see.
 ///
-/// What changes comes in here first, and what follows from it goes out as directives, to be carried out in order.
+/// Every change comes in here first. What follows from it goes out as directives, to be performed in order.
 struct FeedDesk {
     typealias Directive = FeedAudience.Directive
 
     private(set) var feed: StoryFeed
     private(set) var audience: FeedAudience
-    /// Feed sessions.
+    /// Every feed session.
     private(set) var places: [SessionID: FeedPlace] = [:]
-    /// The same by viewer.
+    /// The same by viewer; sessions of one viewer may have different tokens, and so different rights.
     private var readers: [FeedViewer: [SessionID: FeedReader]] = [:]
-    /// Live streams, also those beyond what the list holds, with whom each had banned as of its latest news.
+    /// The bans of each live stream as of its latest news, including live streams that the full list leaves out.
     private var bans: [StreamID: [ParticipantID: WallTime]] = [:]
     let directory: StreamDirectory
     private(set) var counters = FeedCounters()
 
-    /// - Parameter tag: random; tells this process's cursors from others'.
+    /// - Parameters:
+    ///   - sessionLimit: of feed sessions and players together.
+    ///   - tag: a random number by which cursors of this process differ from those of others.
     init(
         directory: StreamDirectory, sessionLimit: Int, weights: FeedWeights = FeedWeights(), tag: UInt32
     ) {
@@ -33,12 +35,12 @@ struct FeedDesk {
         audience = FeedAudience(configuration)
     }
 
-    /// Who is in stays.
+    /// Applies to sessions that begin from now on; present sessions stay.
     mutating func setSessionLimit(_ limit: Int) { audience.setSessionLimit(limit) }
 
     // MARK: Looking
 
-    /// A part of the list.
+    /// A page of the list, without streams that the reader may not see.
     mutating func page(
         limit: Int, after cursor: FeedCursor?, for reader: FeedReader, at now: MonotonicTime
     ) throws(CursorRefusal) -> FeedPage {
@@ -46,6 +48,9 @@ struct FeedDesk {
         return try feed.page(limit: limit, after: cursor, at: now) { reader.maySee($0, by: directory) }
     }
 
+    /// What the feed's state machines decide by: the list, the time, and the viewers' rights.
+    ///
+    /// A viewer may see what any of their sessions may see.
     private func scene(at now: MonotonicTime) -> FeedScene {
         let (readers, directory) = (readers, directory)
         return FeedScene(
@@ -60,6 +65,8 @@ struct FeedDesk {
 
     // MARK: Sessions
 
+    /// Admits a feed session and chooses the stream it begins with.
+    /// - Parameter wish: the stream to begin with; nil for the first one.
     mutating func enter(
         _ id: SessionID, _ place: FeedPlace, preload: FeedPreload, on wish: StreamID?, at now: MonotonicTime
     ) throws(FeedRefusal) -> [Directive] {
@@ -69,16 +76,18 @@ struct FeedDesk {
             return try audience.begin(
                 id, viewer: place.viewer, preload: preload, on: wish, in: scene(at: now))
         } catch {
+            // Nothing may remain of a session that was refused.
             forget(id)
             throw error
         }
     }
 
-    /// Counts a player outside the feed.
+    /// Counts a player outside the feed toward the limits of sessions.
     mutating func enterPlayer(_ id: SessionID, of viewer: FeedViewer) throws(FeedRefusal) -> [Directive] {
         try audience.beginPlayer(id, viewer: viewer)
     }
 
+    /// Ends a session's place; its rights still count for the directives that this returns.
     mutating func leave(_ id: SessionID) -> [Directive] {
         defer { forget(id) }
         return audience.end(id)
@@ -90,7 +99,7 @@ struct FeedDesk {
         if readers[place.viewer]?.isEmpty == true { readers[place.viewer] = nil }
     }
 
-    /// Feed sessions of a viewer, until the last of them has gone.
+    /// The feed sessions of a viewer, including one that is about to end.
     func sessions(of viewer: FeedViewer) -> [SessionID] {
         readers[viewer].map { Array($0.keys) } ?? []
     }
@@ -101,6 +110,8 @@ struct FeedDesk {
 
     // MARK: Messages
 
+    /// Applies a message that came over HTTP.
+    /// - Throws: why the message is refused, for the answer.
     mutating func perform(
         _ message: FeedMessage, request: UInt32?, for id: SessionID, at now: MonotonicTime
     ) throws(FeedRefusal) -> [Directive] {
@@ -113,6 +124,7 @@ struct FeedDesk {
         }
     }
 
+    /// Applies a message that came on a control channel; a refusal is one of the directives.
     mutating func receive(
         _ message: FeedMessage, request: UInt32?, from id: SessionID, at now: MonotonicTime
     ) -> [Directive] {
@@ -124,21 +136,22 @@ struct FeedDesk {
 
     // MARK: Streams
 
-    /// What follows from news of streams.
+    /// What follows from news of streams, or from the passing of time.
     struct Outcome {
         var directives: [Directive] = []
         var changes: [FeedChange] = []
-        /// Streams that have just gone live.
+        /// Streams that are live now and were not before.
         var appeared: [StreamID] = []
-        /// Streams that somebody may not see any more.
+        /// Streams with new bans, which some viewers may have to leave.
         var restricted: [StreamID] = []
     }
 
-    /// Takes in what is new about streams; nil for one that nobody knows any more.
+    /// Handles news of streams; nil for a stream that is no longer known.
     mutating func update(_ news: [StreamID: StreamSnapshot?], at now: MonotonicTime) -> Outcome {
         var outcome = Outcome()
-        // Whether there is something to see for those who wait.
+        // Whether viewers who wait for a stream may have one to see now.
         var isMore = false
+        // Sorted, so that the result does not depend on hashing.
         for (id, snapshot) in news.sorted(by: { $0.key.description < $1.key.description }) {
             guard let snapshot, snapshot.state == .live else {
                 bans[id] = nil
@@ -148,14 +161,14 @@ struct FeedDesk {
                 continue
             }
             let wasListed = feed.isLive(id)
-            // A feed that is full lists no more; the stream can be watched all the same.
+            // A full feed lists no more streams; a stream that is not listed can still be watched.
             outcome.changes += (try? feed.goLive(FeedItem(snapshot))) ?? []
             if !wasListed, feed.isLive(id) { isMore = true }
             guard let before = bans.updateValue(snapshot.banned, forKey: id) else {
                 outcome.appeared.append(id)
                 continue
             }
-            // To look at all who watch is dear, and other news come often.
+            // Checking all viewers is expensive, and most news do not concern bans.
             guard before != snapshot.banned else { continue }
             if snapshot.banned.keys.contains(where: { before[$0] == nil }) { outcome.restricted.append(id) }
             if before.keys.contains(where: { snapshot.banned[$0] == nil }) { isMore = true }
@@ -167,7 +180,7 @@ struct FeedDesk {
         return outcome
     }
 
-    /// Whether a stream is live, as of the latest news.
+    /// Whether a stream is live as of its latest news, listed or not.
     func isLive(_ stream: StreamID) -> Bool { bans[stream] != nil }
 
     mutating func setPreview(_ preview: FeedPreview, of stream: StreamID) -> [FeedChange] {
@@ -176,10 +189,12 @@ struct FeedDesk {
 
     // MARK: Time
 
+    /// When `advance` has something to do; nil if nothing is due.
     var deadline: MonotonicTime? {
         [feed.deadline, audience.deadline].compactMap(\.self).min()
     }
 
+    /// Applies what is due by now to the list and to the viewers.
     mutating func advance(to now: MonotonicTime) -> Outcome {
         var outcome = Outcome()
         outcome.changes = feed.advance(to: now)
@@ -188,21 +203,21 @@ struct FeedDesk {
     }
 }
 
-/// What feed viewers did.
+/// What feed viewers have done, and how many there are.
 package struct FeedCounters: Equatable, Sendable {
-    /// Messages, over HTTP too.
+    /// Messages since the start, including those over HTTP.
     package var peeks: UInt64 = 0
-    /// Messages, over HTTP too.
+    /// Messages since the start, including those over HTTP.
     package var focuses: UInt64 = 0
-    /// Messages, over HTTP too.
+    /// Messages since the start, including those over HTTP.
     package var releases: UInt64 = 0
-    /// Of these, those that were not followed; of too many messages only the first is counted.
+    /// How many of these were refused; of a run of too many messages only the first is counted.
     package var refused: UInt64 = 0
-    /// Sessions that live now.
+    /// Current feed sessions.
     package var sessions = 0
-    /// That follow the list now.
+    /// Current followers of the list.
     package var followers = 0
-    /// Live streams in the list.
+    /// Live streams in the list now.
     package var streams = 0
 
     mutating func note(_ message: FeedMessage) {
@@ -215,6 +230,7 @@ package struct FeedCounters: Equatable, Sendable {
 }
 
 extension FeedItem {
+    /// The list entry of a live stream.
     init(_ snapshot: StreamSnapshot) {
         self.init(id: snapshot.id, startedAt: snapshot.effectiveStart)
         title = snapshot.details.title
@@ -230,7 +246,8 @@ extension FeedItem {
 }
 
 extension FeedEffect {
-    /// What the session's worker has to do; nil for what is not its business.
+    /// The command for the session's worker; nil for effects that do not concern a worker.
+    /// - Parameter requested: when the viewer asked for it; not passed on with a preview.
     func command(to id: SessionID, requested: MonotonicTime?) -> WorkerCommand? {
         switch self {
         case .attach(let slot, let stream, let quality):

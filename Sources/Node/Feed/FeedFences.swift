@@ -1,24 +1,25 @@
 import Base
 import StoryFeed
 
-/// Directives on their way to workers, in order also where several workers are concerned.
+/// Directives on their way to workers, kept in order even across workers.
 ///
-/// Each worker does what it is told in order, but one may be faster than another: what a viewer's newer session
-/// attaches must wait until the older one, on another worker, has let go. So a fence is set on all other workers with
-/// sessions of that viewer, and whatever these are to do from then on waits until the workers have passed it. Everybody
-/// else goes on, and so does a viewer with one session.
+/// Each worker performs its commands in order, but one worker may be faster than another. What a viewer's newer
+/// session attaches must wait until the older session, on another worker, has released it. So a fence is set on all
+/// other workers that have sessions of that viewer, and further directives for these sessions wait until those
+/// workers have passed it. Other viewers do not wait, nor does a viewer with a single session.
 struct FeedFences {
+    /// What is to be done now.
     enum Step: Equatable {
         case perform(FeedAudience.Directive, requested: MonotonicTime?)
-        /// The worker is to say when it is there.
+        /// Ask a worker to report when it reaches this place in its mailbox; `pass` follows.
         case fence(UInt64, worker: Int)
     }
 
-    /// Whose session a directive is for, and where that lives.
+    /// Which viewer and worker a directive concerns.
     struct Place {
         let worker: Int
         let viewer: FeedViewer
-        /// Where other sessions of the viewer live, those included that are about to end.
+        /// The workers of the viewer's sessions, including those that are about to end.
         let others: Set<Int>
     }
 
@@ -28,24 +29,27 @@ struct FeedFences {
         let place: Place
     }
 
-    /// What one viewer's sessions are to do, in order.
+    /// The directives that wait for one viewer, in order.
     private struct Line {
         var items: [Item] = []
-        /// Not passed yet; nothing is done before they are.
+        /// Fences that are not passed yet; the directives wait for all of them.
         var fences: Set<UInt64> = []
     }
 
-    /// Of those who wait.
+    /// Only viewers who wait have an entry.
     private var lines: [FeedViewer: Line] = [:]
+    /// Whom each open fence belongs to.
     private var viewers: [UInt64: FeedViewer] = [:]
     private var nextFence: UInt64 = 1
-    /// Directives that wait.
+    /// The number of directives in all lines.
     private(set) var waiting = 0
 
-    /// Directives that wait at most; beyond it order is only kept within each worker.
+    /// The number of directives that may wait; beyond it, directives are performed immediately, without order across
+    /// workers.
     static let limit = 10_000
 
-    /// Takes directives in.
+    /// Accepts new directives.
+    /// - Parameter place: returns nil for a session that is gone, whose directives are dropped.
     /// - Returns: what is to be done now, in order.
     mutating func append(
         _ directives: [FeedAudience.Directive], requested: MonotonicTime?, place: (SessionID) -> Place?
@@ -58,7 +62,7 @@ struct FeedFences {
         return steps
     }
 
-    /// A worker has done everything before a fence.
+    /// Handles that a worker has performed everything before a fence.
     /// - Returns: what is to be done now, in order.
     mutating func pass(_ number: UInt64) -> [Step] {
         guard let viewer = viewers.removeValue(forKey: number), var line = lines[viewer] else { return [] }
@@ -71,12 +75,15 @@ struct FeedFences {
         waiting -= line.items.count
         var steps: [Step] = []
         for (index, item) in line.items.enumerated() {
-            // What it waited for is over.
+            // The first item is the one that set the fences; the others may have to set new ones.
             if index == 0 { perform(item, into: &steps) } else { take(item, into: &steps) }
         }
         return steps
     }
 
+    /// Performs a directive now, or queues it behind the viewer's fences.
+    ///
+    /// Only an attachment sets fences: it is what must not overtake a release on another worker.
     private mutating func take(_ item: Item, into steps: inout [Step]) {
         let viewer = item.place.viewer
         guard waiting < Self.limit else { return perform(item, into: &steps) }
@@ -91,6 +98,7 @@ struct FeedFences {
         waiting += 1
     }
 
+    /// - Returns: nil if there is no other worker to wait for.
     private mutating func fence(_ workers: Set<Int>, for viewer: FeedViewer, into steps: inout [Step])
         -> Line?
     {

@@ -1,24 +1,27 @@
 import Base
 import StoryFeed
 
-/// Everybody who follows the list over a WebSocket.
+/// Everyone who follows the feed's list over a WebSocket.
 ///
-/// All are told of streams that go live; of anything else, only those who know the stream. So with many streams each
-/// follower is told what it shows, and not ten thousand viewer counts. Nobody is waited for: who reads too slowly
-/// misses changes, and gets a snapshot once they have read what there was.
+/// All followers are notified of streams that go live; of other changes, only those who were sent the stream before.
+/// So with many streams each follower gets news of what it shows, and not ten thousand viewer counts. Sending never
+/// waits: a follower who reads too slowly misses changes, and gets a snapshot once its connection has drained.
 struct FeedFollowers {
+    /// One connection.
     private struct Follower {
         let end: any SyncFollower
         let reader: FeedReader
-        /// Items of a snapshot.
+        /// The number of items in a snapshot.
         let limit: Int
+        /// When the follower's token expires; nil for never.
         let expiry: WallTime?
-        /// What it is told everything of, the oldest first.
+        /// The streams whose changes it receives, the oldest first.
         var watched: [StreamID] = []
+        /// Whether its connection was full, so that it waits for a snapshot.
         var isBehind = false
     }
 
-    /// A part of a change, written once for all whom it concerns.
+    /// One part of a message; its JSON is made once for all followers who get it.
     private enum Piece {
         case added(JSON)
         case ended(StreamID)
@@ -26,22 +29,27 @@ struct FeedFollowers {
         case edited(JSON)
         case viewers(StreamID, Int)
         case preview(StreamID, JSON)
+        /// Too many streams moved to list each of them.
         case reordered
     }
 
-    /// Streams that one follower may watch; the oldest are forgotten first.
+    /// Streams that one follower may watch; beyond it, the oldest is forgotten.
     static let watchLimit = 500
-    /// Between two looks at who has caught up.
+    /// The time between two checks of which followers have caught up.
     private static let catchUpInterval = Duration.milliseconds(500)
 
     private let directory: StreamDirectory
     private var followers: [UInt64: Follower] = [:]
+    /// `Follower.watched` the other way round: the followers of each stream.
     private var watchers: [StreamID: Set<UInt64>] = [:]
+    /// The followers whose `isBehind` is set.
     private var behind: Set<UInt64> = []
     private var nextNumber: UInt64 = 1
+    /// Increases with each set of changes, including those that do not concern every follower.
     private var version: UInt64 = 1
+    /// Spreads the heartbeats of all followers over time.
     private var heartbeats = HeartbeatRound(at: .zero)
-    /// When it was looked last who has caught up.
+    /// When followers were last checked for having caught up.
     private var lastCatchUp = MonotonicTime.zero
 
     init(directory: StreamDirectory) {
@@ -52,7 +60,7 @@ struct FeedFollowers {
 
     // MARK: Followers
 
-    /// Begins with a snapshot.
+    /// Adds a follower and sends it a snapshot.
     /// - Returns: the follower's number.
     mutating func add(
         _ end: any SyncFollower, for reader: FeedReader, limit: Int, until expiry: WallTime?,
@@ -60,6 +68,7 @@ struct FeedFollowers {
     ) -> UInt64 {
         let number = nextNumber
         nextNumber += 1
+        // A round that stood still while there were no followers begins again from now.
         if followers.isEmpty { heartbeats = HeartbeatRound(at: now) }
         heartbeats.add(number)
         followers[number] = Follower(end: end, reader: reader, limit: limit, expiry: expiry)
@@ -67,6 +76,7 @@ struct FeedFollowers {
         return number
     }
 
+    /// Removes a follower; does not close its connection.
     mutating func remove(_ number: UInt64) {
         guard let follower = followers.removeValue(forKey: number) else { return }
         behind.remove(number)
@@ -74,13 +84,14 @@ struct FeedFollowers {
         for stream in follower.watched { unwatch(stream, number) }
     }
 
+    /// Closes the connections of all followers.
     mutating func closeAll(_ reason: SyncClose) {
         for follower in followers.values { follower.end.close(reason) }
         (followers, watchers, behind) = ([:], [:], [])
         heartbeats.removeAll()
     }
 
-    /// Tells a follower of these streams, too, from now on.
+    /// Makes a follower receive the changes of further streams, as far as it may see them.
     mutating func watch(_ streams: [StreamID], by number: UInt64, of feed: StoryFeed) {
         guard let reader = followers[number]?.reader else { return }
         for stream in streams.prefix(Self.watchLimit)
@@ -105,6 +116,7 @@ struct FeedFollowers {
         if watchers[stream]?.isEmpty == true { watchers[stream] = nil }
     }
 
+    /// Stops sending a stream's changes to a follower.
     private mutating func forget(_ stream: StreamID, _ number: UInt64) {
         followers[number]?.watched.removeAll { $0 == stream }
         unwatch(stream, number)
@@ -112,10 +124,11 @@ struct FeedFollowers {
 
     // MARK: Telling
 
-    /// Announces what happened to the list.
+    /// Sends changes of the list, each to the followers that it concerns.
     mutating func announce(_ changes: [FeedChange]) {
         guard !followers.isEmpty, !changes.isEmpty else { return }
         var pieces: [Piece] = []
+        // For each follower, the indices of its pieces.
         var concerned: [UInt64: [Int]] = [:]
         for change in changes {
             switch change {
@@ -152,7 +165,7 @@ struct FeedFollowers {
         send(pieces, to: concerned)
     }
 
-    /// Tells those who watch a stream and may not see it any more that it has ended for them.
+    /// Notifies followers who may no longer see a stream that it has ended for them.
     mutating func accessChanged(to stream: StreamID) {
         var concerned: [UInt64: [Int]] = [:]
         for number in watchers[stream] ?? []
@@ -163,6 +176,7 @@ struct FeedFollowers {
         send([.ended(stream)], to: concerned)
     }
 
+    /// Adds a piece for all followers of a stream; nothing if there are none.
     private func add(
         _ piece: Piece, _ stream: StreamID, _ pieces: inout [Piece], _ concerned: inout [UInt64: [Int]]
     ) {
@@ -171,10 +185,11 @@ struct FeedFollowers {
         pieces.append(piece)
     }
 
+    /// Sends each follower its pieces as one message.
     private mutating func send(_ pieces: [Piece], to concerned: [UInt64: [Int]]) {
         guard !concerned.isEmpty else { return }
         version += 1
-        // Most followers are told the same.
+        // Most followers get the same pieces, so each combination is encoded once.
         var texts: [[Int]: String] = [:]
         for (number, indices) in concerned where followers[number]?.isBehind == false {
             let text = texts[indices] ?? Self.text(indices.map { pieces[$0] }, version: version)
@@ -183,10 +198,12 @@ struct FeedFollowers {
         }
     }
 
+    /// - Parameter after: the stream before it in the list; nil for the first place.
     private static func placed(_ name: String, _ value: JSON, _ after: StreamID?) -> JSON {
         .object([name: value, "after": .text(after?.description)])
     }
 
+    /// Joins pieces of the same kind into one list or map of the message.
     private static func text(_ pieces: [Piece], version: UInt64) -> String {
         var lists: [String: [JSON]] = [:]
         var maps: [String: [String: JSON]] = [:]
@@ -208,12 +225,14 @@ struct FeedFollowers {
         return FeedSyncNotice.change.text(message)
     }
 
+    /// Sends a message, or marks the follower as behind if its connection is full.
     private mutating func send(_ text: String, to number: UInt64) {
         guard followers[number]?.end.send(text) == .full else { return }
         followers[number]?.isBehind = true
         behind.insert(number)
     }
 
+    /// Sends the beginning of the list, and makes the follower watch the streams in it.
     private mutating func sendSnapshot(of feed: StoryFeed, to number: UInt64) {
         guard let follower = followers[number] else { return }
         let (reader, directory) = (follower.reader, directory)
@@ -228,6 +247,7 @@ struct FeedFollowers {
         let text = FeedSyncNotice.snapshot.text([
             "version": .integer(version),
             "items": .array(streams.compactMap { feed.item($0)?.json(position: nil) }),
+            // The whole list's length, unless the token is for one stream.
             "count": .integer(reader.scope == .all ? feed.count : streams.count),
         ])
         send(text, to: number)
@@ -235,12 +255,13 @@ struct FeedFollowers {
 
     // MARK: Time
 
+    /// When `advance` has something to do; nil if nothing is due.
     var deadline: MonotonicTime? {
         let catchUp = behind.isEmpty ? nil : lastCatchUp + Self.catchUpInterval
         return [heartbeats.deadline, catchUp].compactMap(\.self).min()
     }
 
-    /// Snapshots for those who have caught up, heartbeats, and the end of tokens.
+    /// Sends snapshots to followers who have caught up, and heartbeats; closes connections whose token has expired.
     mutating func advance(to now: Moment, of feed: StoryFeed) {
         if lastCatchUp + Self.catchUpInterval <= now.elapsed {
             lastCatchUp = now.elapsed
@@ -250,6 +271,7 @@ struct FeedFollowers {
                 sendSnapshot(of: feed, to: number)
             }
         }
+        // Tokens are checked with the heartbeats, so a connection may outlive its token by one round.
         let due = heartbeats.due(at: now.elapsed)
         guard !due.isEmpty else { return }
         let text = FeedSyncNotice.heartbeat.text(["version": .integer(version)])

@@ -4,17 +4,17 @@ import Stage
 import StoryFeed
 import Wire
 
-/// What a feed viewer's client says on its control channel, in JSON.
+/// A message from a feed viewer's client on its control channel, parsed from JSON.
 enum FeedControl: Equatable {
-    /// As the message's `type`, beside those of `FeedMessage`.
+    /// The values of the message's `type` besides those of `FeedMessage.Kind`.
     enum Kind: String, CaseIterable {
         case ping, prefer
     }
 
     case ping
-    /// With its number, if it has one.
+    /// `request` is the client's number for the message; nil if it has none.
     case message(FeedMessage, request: UInt32?)
-    /// Other pictures than the server would choose, or none.
+    /// Changes which pictures the client prefers over the server's choice, or turns pictures off.
     case prefer(DeliveryPatch)
 
     private struct Form: Decodable {
@@ -25,7 +25,7 @@ enum FeedControl: Equatable {
         var request: UInt32?
     }
 
-    /// - Returns: nil for what is no JSON, or means nothing.
+    /// - Returns: nil if the message is not JSON, has an unknown type, or lacks a member that its type needs.
     init?(parsing message: DataChannelMessage) {
         guard let form = try? JSONDecoder().decode(Form.self, from: Data(message.bytes)) else { return nil }
         switch Kind(rawValue: form.type) {
@@ -47,7 +47,11 @@ enum FeedControl: Equatable {
 }
 
 extension FeedMessage {
-    /// - Returns: nil if a member is missing or is no name.
+    /// - Parameters:
+    ///   - stream: required for `peek` and `focus`; without it, `release` applies to the neighbour.
+    ///   - direction: with `peek` only.
+    ///   - ahead: with `focus` only: the stream that the client will show next in the same direction.
+    /// - Returns: nil if a required member is missing, or a member has an invalid value.
     package init?(_ kind: Kind, stream: String?, direction: String? = nil, ahead: String? = nil) {
         let name = stream.flatMap { StreamID($0) }
         guard name != nil || stream == nil else { return nil }
@@ -67,18 +71,18 @@ extension FeedMessage {
 }
 
 extension FeedNotice {
-    /// As the message's `type`.
+    /// The values of the message's `type`.
     enum Kind: String, CaseIterable {
         case slots, begun, moved, empty, refused, replaced
     }
 
-    /// As it stands on the control channel.
+    /// The message on the control channel.
     func json(_ place: FeedPlace) -> JSON {
         let (kind, members) = parts(place)
         return .object(members.merging(["type": .string(kind.rawValue)]) { $1 })
     }
 
-    /// As the body of an answer over HTTP, which says by its request what it is.
+    /// The body of an HTTP answer, without a `type`, because the request implies it.
     func answer(_ place: FeedPlace) -> JSON { .object(parts(place).members) }
 
     private func parts(_ place: FeedPlace) -> (kind: Kind, members: [String: JSON]) {
@@ -114,12 +118,14 @@ extension FeedNotice {
         }
     }
 
-    /// The number of a request; nothing for who gives none.
+    /// The request's number as a member; no member if the client gave none.
     private static func echo(_ request: UInt32?) -> [String: JSON] {
         request.map { ["request": JSON.integer($0)] } ?? [:]
     }
 
     /// All m-lines of a session, each with what it carries.
+    ///
+    /// A preview has no audio, so an audio m-line names its stream only at full quality.
     static func json(_ states: [SlotState], _ place: FeedPlace) -> JSON {
         var lines: [JSON] = []
         for slot in FeedSlot.allCases where place.mids.indices.contains(slot.rawValue) {
@@ -141,7 +147,8 @@ extension FeedNotice {
 }
 
 extension FeedItem {
-    /// - Parameter position: nil where the order is told in another way.
+    /// The entry in pages, snapshots and changes of the list.
+    /// - Parameter position: nil where the order is given in another way.
     package func json(position: Int?) -> JSON {
         var members: [String: JSON] = [
             "id": .string(id.description),
@@ -162,6 +169,7 @@ extension FeedItem {
 }
 
 extension FeedPreview {
+    /// The picture's address, size and time, and the BlurHash to show until it is loaded.
     package var json: JSON {
         .object([
             "url": .text(url), "width": .integer(width), "height": .integer(height),

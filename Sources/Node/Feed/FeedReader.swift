@@ -2,9 +2,9 @@ import Base
 import Stage
 import StoryFeed
 
-/// Somebody who looks at the feed: what they may see, and as whom.
+/// A person who looks at the feed: which streams they may see, and under which identity.
 package struct FeedReader: Sendable {
-    /// Which streams the reader's token is for.
+    /// A set of streams: those that a token is for.
     package enum Scope: Equatable, Sendable {
         case all
         case one(StreamID)
@@ -17,11 +17,11 @@ package struct FeedReader: Sendable {
         }
     }
 
-    /// The streams that may be seen.
+    /// The streams that they may see.
     let scope: Scope
-    /// Nil for somebody without a token.
+    /// Nil for a person without a token.
     let sender: Stage.Sender?
-    /// The streams in which the sender is known by name.
+    /// The streams in which they are known by name; elsewhere they are anonymous.
     package let standing: Scope
 
     package init(scope: Scope, sender: Stage.Sender?, standing: Scope) {
@@ -30,17 +30,17 @@ package struct FeedReader: Sendable {
         self.standing = standing
     }
 
-    /// As whom they are in a stream; nil for an anonymous viewer there.
+    /// Their identity in a stream; nil if they are an anonymous viewer there.
     func sender(in stream: StreamID) -> Stage.Sender? { standing.contains(stream) ? sender : nil }
 
-    /// Whether a stream is for them.
+    /// Whether they may begin to see a stream: neither a ban nor a revoked link stands against it.
     func maySee(_ stream: StreamID, by directory: StreamDirectory) -> Bool {
         guard scope.contains(stream) else { return false }
         guard let sender = sender(in: stream), sender.authority != .admin else { return true }
         return !directory.shutsOut(sender, from: stream)
     }
 
-    /// Whether they may go on seeing a stream: whoever came by a link that was revoked since stays.
+    /// Whether they may go on seeing a stream; a link that was revoked since does not end what it opened.
     func mayStay(in stream: StreamID, by directory: StreamDirectory) -> Bool {
         guard scope.contains(stream) else { return false }
         guard let sender = sender(in: stream), sender.authority != .admin else { return true }
@@ -48,10 +48,10 @@ package struct FeedReader: Sendable {
     }
 }
 
-/// How somebody wants to begin in the feed.
+/// How a person wants to begin in the feed.
 package struct FeedWish: Sendable {
     let reader: FeedReader
-    /// Nil for the first stream.
+    /// The stream to begin with; nil for the first one.
     let stream: StreamID?
     let preload: FeedPreload
 
@@ -62,12 +62,13 @@ package struct FeedWish: Sendable {
     }
 }
 
-/// A feed session, as far as the node has to know.
+/// A feed session, as far as the node needs to know it.
 struct FeedPlace {
     let viewer: FeedViewer
     let reader: FeedReader
-    /// Each pair of m-lines, audio and video, in the order of the offer.
+    /// The pairs of m-lines, one per seat, in the order of the offer.
     let mids: [(audio: String, video: String)]
+    /// Whether the handshake is done; only then is the viewer counted.
     var isConnected = false
     /// The stream on whose stage the viewer is counted.
     var present: StreamID?

@@ -1,17 +1,20 @@
 import Base
 
-/// Wakes whoever keeps the feed when the next thing of it is due.
+/// Wakes the feed at its next deadline.
+///
+/// Owned by the node's actor; only one task sleeps at a time.
 struct FeedTimer {
     private var task: Task<Void, Never>?
     private var deadline: MonotonicTime?
 
-    /// Waits until then, instead of for something later.
+    /// Sets the timer to a deadline, unless it is set to an earlier one.
     mutating func set(
         to new: MonotonicTime, at now: MonotonicTime, _ wake: @escaping @Sendable () async -> Void
     ) {
         if let deadline, deadline <= new { return }
         task?.cancel()
         deadline = new
+        // At least a millisecond, so that a deadline in the past cannot make a busy loop.
         let wait = max(new - now, .milliseconds(1))
         task = Task {
             do { try await Task.sleep(for: wait) } catch { return }
@@ -19,7 +22,7 @@ struct FeedTimer {
         }
     }
 
-    /// It has woken.
+    /// To be called when the timer has fired, before it is set again.
     mutating func clear() { deadline = nil }
 
     func cancel() { task?.cancel() }

@@ -4,29 +4,30 @@ import Stage
 import StoryFeed
 import Wire
 
-/// The story feed of a node: its list, all who follow it, all who watch it, and what has to be done for them.
+/// The story feed of a node: its list, its followers, its viewers, and what has to be done for them.
 ///
-/// It is told what happens, with the time, and says what is to be done, in order. Nothing in here waits, and nothing
-/// asks a clock, so that simulations drive the same.
+/// Pure: it is notified of events with their time, and returns actions, to be performed in order. It awaits nothing
+/// and reads no clock, so simulations drive it as the node does.
 struct LiveFeed {
+    /// What has to be done, in order.
     enum Action {
-        /// To a worker, for one of its sessions. What it does not take is lost.
+        /// Post a command to a session's worker; a command that the worker does not accept is lost.
         case post(WorkerCommand, worker: Int, session: SessionID)
-        /// A worker is to say when it has done everything before this; see `pass`.
+        /// Ask a worker to report when it has performed everything before this; see `pass`.
         case fence(UInt64, worker: Int)
-        /// All workers forget what was shown of a stream until now.
+        /// Make all workers forget the media of a stream that came before this.
         case flush(StreamID)
-        /// A session has no place any more.
+        /// End a session that has lost its place.
         case close(SessionID, worker: Int)
-        /// The same, once it has had time to receive what it was told.
+        /// End a session that has lost its place, after a delay in which its client can receive the reason.
         case dismiss(SessionID)
-        /// A viewer is somewhere else now.
+        /// A viewer has moved to another stream.
         case count(PresenceChange)
-        /// A viewer wants other pictures, or none.
+        /// A viewer has changed its preferences for pictures.
         case prefer(DeliveryPatch, SessionID)
     }
 
-    /// A session that counts: of the feed, or a player outside it.
+    /// A session that counts toward the limits: a feed session, or a player outside the feed.
     private struct Member {
         let viewer: FeedViewer
         let worker: Int
@@ -37,11 +38,13 @@ struct LiveFeed {
     private var followers: FeedFollowers
     private var fences = FeedFences()
     private var members: [SessionID: Member] = [:]
-    /// Where stages were told that viewers are.
+    /// The stream in which each viewer was last reported to be present.
     private var presences: [SessionID: StreamID] = [:]
     private let directory: StreamDirectory
 
-    /// - Parameter tag: random; tells this process's cursors from others'.
+    /// - Parameters:
+    ///   - weights: how much each criterion counts in the order of the list.
+    ///   - tag: a random number by which cursors of this process differ from those of others.
     init(
         directory: StreamDirectory, sessionLimit: Int, weights: FeedWeights = FeedWeights(), tag: UInt32
     ) {
@@ -50,30 +53,30 @@ struct LiveFeed {
         followers = FeedFollowers(directory: directory)
     }
 
-    /// Who is in stays.
+    /// Applies to sessions that begin from now on; present sessions stay.
     mutating func setSessionLimit(_ limit: Int) { desk.setSessionLimit(limit) }
 
-    /// Who a session's viewer is; those without a token are somebody else with each session.
+    /// The viewer of a session; without a token, each session is a viewer of its own.
     static func viewer(of id: SessionID, _ participant: ParticipantID?) -> FeedViewer {
         participant.map { .named($0) } ?? .anonymous(id)
     }
 
     // MARK: The list
 
-    /// A part of the list for somebody.
+    /// A page of the list, without streams that the reader may not see.
     mutating func page(
         limit: Int, after cursor: FeedCursor?, for reader: FeedReader, at now: MonotonicTime
     ) throws(CursorRefusal) -> FeedPage {
         try desk.page(limit: limit, after: cursor, for: reader, at: now)
     }
 
-    /// Takes in what is new about streams; nil for one that nobody knows any more.
+    /// Handles news of streams; nil for a stream that is no longer known.
     mutating func update(_ news: [StreamID: StreamSnapshot?], at now: MonotonicTime) -> [Action] {
         let outcome = desk.update(news, at: now)
         for stream in outcome.restricted { followers.accessChanged(to: stream) }
         var actions: [Action] = []
         for stream in outcome.appeared where directory[stream]?.isPublished == false {
-            // What the host did backstage is not for those who come now.
+            // What was sent backstage must not be shown to viewers. A published stream has no backstage.
             actions.append(.flush(stream))
         }
         return actions + take(outcome)
@@ -83,15 +86,18 @@ struct LiveFeed {
         followers.announce(desk.setPreview(preview, of: stream))
     }
 
-    /// Whether a stream is live, as of the latest news.
+    /// Whether a stream is live as of its latest news.
     func isLive(_ stream: StreamID) -> Bool { desk.isLive(stream) }
 
-    /// Whether somebody in the feed gets a stream.
+    /// Whether a feed session receives a stream.
     func isWatched(_ stream: StreamID) -> Bool { desk.audience.isWatched(stream) }
 
     // MARK: Who follows the list
 
-    /// Begins to tell somebody of the list, with a snapshot.
+    /// Adds a follower of the list and sends it a snapshot.
+    /// - Parameters:
+    ///   - limit: the number of streams in a snapshot.
+    ///   - expiry: when the follower's token expires; nil for never.
     /// - Returns: the follower's number.
     mutating func follow(
         _ reader: FeedReader, limit: Int, until expiry: WallTime?, _ end: any SyncFollower,
@@ -100,7 +106,7 @@ struct LiveFeed {
         followers.add(end, for: reader, limit: limit, until: expiry, of: desk.feed, at: now)
     }
 
-    /// Tells a follower of these streams, too.
+    /// Makes a follower receive the changes of further streams.
     mutating func watch(_ streams: [StreamID], by number: UInt64) {
         followers.watch(streams, by: number, of: desk.feed)
     }
@@ -111,8 +117,8 @@ struct LiveFeed {
 
     // MARK: Sessions
 
-    /// A session that its worker knows by now.
-    /// - Parameter mids: each pair of m-lines, audio and video, in the order of the offer.
+    /// Admits a feed session and chooses the stream it begins with.
+    /// - Parameter mids: the pairs of m-lines, one per seat, in the order of the offer.
     mutating func enter(
         _ id: SessionID, _ wish: FeedWish, _ mids: [(audio: String, video: String)], on worker: Int,
         at now: MonotonicTime
@@ -124,7 +130,7 @@ struct LiveFeed {
         return take(directives)
     }
 
-    /// A player outside the feed counts as well.
+    /// Counts a player outside the feed toward the limits of sessions.
     mutating func enterPlayer(
         _ id: SessionID, _ participant: ParticipantID?, on worker: Int
     ) throws(FeedRefusal) -> [Action] {
@@ -134,7 +140,7 @@ struct LiveFeed {
         return take(directives)
     }
 
-    /// A session has ended.
+    /// Handles the end of a session; without effect for one that is not a member.
     mutating func leave(_ id: SessionID) -> [Action] {
         guard members[id] != nil else { return [] }
         let actions = setPresence(of: id, in: nil) + take(desk.leave(id))
@@ -142,22 +148,22 @@ struct LiveFeed {
         return actions
     }
 
-    /// A session's handshake is done.
+    /// Handles the end of a session's handshake, from which on its viewer is counted.
     mutating func connect(_ id: SessionID) -> [Action] {
         desk.setConnected(id)
         return updatePresence(of: id)
     }
 
-    /// What each place of a session has now.
+    /// What each seat of a session has now.
     func slots(of id: SessionID) -> [FeedNotice.SlotState] { desk.audience.session(id)?.slots ?? [] }
 
-    /// The stream in view of a session; nil where nobody is live, and for other sessions than the feed's.
+    /// The stream that a session is on; nil if no stream is live, and for sessions outside the feed.
     func focus(of id: SessionID) -> StreamID? { desk.audience.session(id)?.focusedStream }
 
     // MARK: Messages
 
-    /// Does what somebody asked for over HTTP.
-    /// - Returns: what is to be done, and all slots as they will be then.
+    /// Applies a message that came over HTTP.
+    /// - Returns: the actions, and all slots as they are after them.
     mutating func perform(
         _ message: FeedMessage, request: UInt32?, in id: SessionID, at now: MonotonicTime
     ) throws(FeedRefusal) -> (actions: [Action], slots: JSON) {
@@ -168,7 +174,7 @@ struct LiveFeed {
         return (actions, notice.answer(place))
     }
 
-    /// Does what a session's client said on its control channel, or refuses it.
+    /// Applies a message from a session's control channel, or answers why it is refused.
     mutating func receive(
         _ message: DataChannelMessage, from id: SessionID, at now: MonotonicTime
     ) -> [Action] {
@@ -182,15 +188,15 @@ struct LiveFeed {
         }
     }
 
-    /// A session's control channel has opened, or works again after messages were lost: it is told where it is.
+    /// Sends a session its slots: its control channel has opened, or works again after messages were lost.
     func greet(_ id: SessionID) -> [Action] {
         guard let session = desk.audience.session(id) else { return [] }
         let notice = FeedNotice.slots(session.slots, request: session.request)
         return tell(notice, to: id) + (session.slots.isEmpty ? tell(.empty, to: id) : [])
     }
 
-    /// A stream's pictures begin in a session's pair of m-lines.
-    /// - Parameter timestamp: of the first picture's packets, as they were sent.
+    /// Notifies a client that a stream's pictures begin in one of its seats.
+    /// - Parameter timestamp: the RTP timestamp of the first picture, as it was sent.
     func began(_ stream: StreamID, timestamp: UInt32, pair: Int, of id: SessionID) -> [Action] {
         guard let slot = FeedSlot(rawValue: pair) else { return [] }
         return tell(.begun(slot, stream, timestamp: timestamp), to: id)
@@ -206,11 +212,14 @@ struct LiveFeed {
 
     // MARK: Directives
 
+    /// Announces the changes to followers, and performs the directives.
     private mutating func take(_ outcome: FeedDesk.Outcome) -> [Action] {
         followers.announce(outcome.changes)
         return take(outcome.directives)
     }
 
+    /// Turns directives into actions, behind fences where order across workers matters, and updates the presence of
+    /// each session that they concern.
     /// - Parameter requested: when a viewer asked for it; nil if none did.
     private mutating func take(
         _ directives: [FeedDesk.Directive], requested: MonotonicTime? = nil
@@ -228,7 +237,7 @@ struct LiveFeed {
         return actions
     }
 
-    /// A worker has let go of what it was told to, or takes nothing any more: what waited for that is to be done.
+    /// Releases what waited for a fence: the worker has passed it, or accepts no commands any more.
     mutating func pass(_ fence: UInt64) -> [Action] {
         fences.pass(fence).flatMap(action(of:))
     }
@@ -259,7 +268,7 @@ struct LiveFeed {
         setPresence(of: id, in: focus(of: id))
     }
 
-    /// Has a viewer counted in the stream they are on, and nowhere else.
+    /// Makes a connected viewer count in the stream it is on, and in no other.
     private mutating func setPresence(of id: SessionID, in stream: StreamID?) -> [Action] {
         guard let place = desk.places[id], place.isConnected, place.present != stream else { return [] }
         desk.setPresent(id, in: stream)
@@ -267,8 +276,8 @@ struct LiveFeed {
         return [.count(PresenceChange(session: id, place: present))]
     }
 
-    /// Stages are told of a change now.
-    /// - Returns: the stream that the viewer has left for it, if any.
+    /// Notes that stages are notified of a change now.
+    /// - Returns: the stream that the viewer has left; nil if there is none.
     mutating func tellPresence(_ change: PresenceChange) -> StreamID? {
         let new = change.place?.stream
         let old = presences[change.session]
@@ -278,6 +287,7 @@ struct LiveFeed {
 
     // MARK: Time
 
+    /// When `advance` has something to do; nil if nothing is due.
     var deadline: MonotonicTime? {
         [desk.deadline, followers.deadline].compactMap(\.self).min()
     }
@@ -290,7 +300,7 @@ struct LiveFeed {
 
     // MARK: Statistics
 
-    /// Totals since the start, and how many there are now.
+    /// Totals since the start, and current numbers.
     var counters: FeedCounters {
         var counters = desk.counters
         counters.sessions = desk.places.count

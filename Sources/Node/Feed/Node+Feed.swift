@@ -3,11 +3,11 @@ import Forwarding
 import Stage
 import StoryFeed
 
-/// The story feed: what is said of it from outside.
+/// The story feed: requests from outside, and its timer.
 extension Node {
     // MARK: The list
 
-    /// A part of the feed for somebody.
+    /// A page of the feed, without streams that the reader may not see.
     package func feedPage(
         limit: Int, after cursor: FeedCursor?, for reader: FeedReader
     ) throws(CursorRefusal) -> FeedPage {
@@ -17,25 +17,26 @@ extension Node {
         }
     }
 
-    /// Tells the feed of a new preview picture.
+    /// Sets the preview that the feed shows for a stream.
     package func setPreview(_ preview: FeedPreview, of stream: StreamID) {
         live.withFeed { $0.setPreview(preview, of: stream) }
         scheduleFeed()
     }
 
-    /// Takes in what stages told of themselves since the last time.
+    /// Handles the streams that have changed since the last call.
     func takeFeedNews() async {
         let news = directory.takeNews()
         guard !news.isEmpty else { return }
         let time = now().elapsed
         await perform(live.update(news, at: time))
-        // Whether it is live, what its card says, whose camera is off, and whether it is to be recorded.
+        // Any of these may be new: whether it is live, its title, the host's camera, and whether it is to be
+        // recorded.
         for stream in news.keys where live[stream] != nil || live.productions.pauseFile(of: stream) != nil {
             programmeChanged(in: stream)
         }
     }
 
-    /// Begins to tell somebody of the list.
+    /// Starts to send the list's changes to a follower, beginning with a snapshot.
     package func followFeed(
         _ reader: FeedReader, limit: Int, until expiry: WallTime?, _ end: any SyncFollower
     ) -> FeedFollowing {
@@ -57,9 +58,9 @@ extension Node {
 
     // MARK: Sessions
 
-    /// Does what somebody asked for over HTTP.
-    /// - Parameter request: its number, if it has one.
-    /// - Returns: all slots, as they are now.
+    /// Applies a message that came over HTTP.
+    /// - Parameter request: the client's number for it; nil if it has none.
+    /// - Returns: all slots, as they are after it.
     package func perform(
         _ message: FeedMessage, request: UInt32?, in id: SessionID
     ) async throws(FeedRefusal) -> JSON {
@@ -70,6 +71,7 @@ extension Node {
 
     // MARK: Time
 
+    /// Sets the timer to the feed's next deadline; to be called after every change of the feed.
     func scheduleFeed() {
         guard !isStopping, let deadline = live.feed.deadline else { return }
         tasks.feedTimer.set(to: deadline, at: now().elapsed) { [weak self] in await self?.advanceFeed() }
@@ -82,10 +84,10 @@ extension Node {
     }
 }
 
-/// Somebody who follows the list.
+/// A follower of the list, as its connection sees it.
 package struct FeedFollowing: Sendable {
-    /// Tells them of these streams, too.
+    /// Makes the follower receive the changes of further streams.
     package let watch: @Sendable ([StreamID]) async -> Void
-    /// Ends the following; nothing is sent after it.
+    /// Ends it; nothing is sent afterwards.
     package let stop: @Sendable () async -> Void
 }

@@ -3,12 +3,16 @@ import Forwarding
 import Stage
 import Transcoder
 
-/// What waits for the node, by whom it comes from.
+/// The queues of what waits for the node's actor, one for each kind of source.
+///
+/// Each is bounded, so a busy node neither blocks the threads that report to it nor runs out of memory.
 struct NodeInboxes: Sendable {
-    /// Several seconds of a busy server.
+    /// Enough for several seconds of a busy server.
     let workers = Inbox<WorkerEvent>(limit: 16_384)
     let stages = Inbox<StageOrder>(limit: 8_192)
-    /// Between streams: each is in one duel, and what was said before is forgotten with what is said now.
+    /// Messages between streams in a duel.
+    ///
+    /// Each stream has one duel at a time, and a later message replaces an earlier one.
     let duels = Inbox<DuelOrder>(limit: 8_192)
     let presence = Inbox<PresenceChange>(limit: 8_192)
     let compositions = Inbox<CompositionNews>(limit: 1_024)
@@ -17,10 +21,10 @@ struct NodeInboxes: Sendable {
     let ingest = Inbox<IngestNews>(limit: 1_024)
     /// For pause pictures and previews.
     let programmes = Inbox<ProgrammeChange>(limit: 8_192)
-    /// For recordings, which wait for a disk.
+    /// For recordings, in a queue of its own because they may wait for a disk.
     let recorded = Inbox<ProgrammeChange>(limit: 8_192)
 
-    /// By the names that monitoring knows.
+    /// The counters of each queue, by the name in metrics.
     var counters: [String: InboxCounters] {
         [
             "workers": workers.counters, "stages": stages.counters, "duels": duels.counters,
@@ -32,11 +36,13 @@ struct NodeInboxes: Sendable {
     }
 }
 
-/// What tells that a session begins or ends always waits: it is told once for each session, and sessions are bounded,
-/// as are their m-lines; fences and injections are the node's own. What is told anew soon, or what clients say of their
-/// own accord, is dropped first.
+/// Which events of workers may be dropped or replaced.
+///
+/// Events about the beginning and the end of a session are never dropped: each comes once per session, and sessions
+/// and their m-lines are bounded. Fences and injections are bounded because the node makes them. What a worker
+/// repeats soon, and what clients send on their own initiative, is dropped first.
 extension WorkerEvent: InboxElement {
-    /// What a later event says anew, so that the one before need not be heard.
+    /// Identifies events of which only the latest counts.
     package enum Topic: Hashable, Sendable {
         case voice(SessionID)
         case source(SessionID, mid: String)
@@ -50,6 +56,7 @@ extension WorkerEvent: InboxElement {
         case uplink(SessionID)
     }
 
+    /// Nil for an event that no later one replaces.
     package var topic: Topic? {
         switch self {
         case .voice(let id, _): .voice(id)
@@ -68,6 +75,7 @@ extension WorkerEvent: InboxElement {
         }
     }
 
+    /// False for events that are repeated soon, or that clients may send in any number.
     package var isNeeded: Bool {
         switch self {
         case .voice, .controlMessage, .begun, .keyFrameWanted, .sessionKeyFrameWanted, .keyFrameRequested,
@@ -80,15 +88,16 @@ extension WorkerEvent: InboxElement {
     }
 }
 
-/// What a stage wants done beyond it.
+/// An effect of a stage that the node has to perform.
 ///
-/// What ends something is durable by now and must be done. It is bounded because stages refuse commands while the inbox
-/// is full, and what follows from the time alone ends each stream once. All of it says what is to be so, whatever was
-/// before, so that what is wanted twice need not be done twice.
+/// An effect that ends something must not be lost: the decision is durable by now. The number of effects is bounded,
+/// because stages refuse commands while this inbox is full, and effects of time alone end each stream once. Every
+/// effect states the result, whatever was before, so performing it once is enough.
 struct StageOrder: InboxElement {
     let effect: StageEffect
     let stream: StreamID
 
+    /// Identifies effects of which only the latest counts.
     enum Topic: Hashable, Sendable {
         case muteRequest(StreamID, ParticipantID, isAudio: Bool)
         case mute(StreamID, ParticipantID)
@@ -110,12 +119,14 @@ struct StageOrder: InboxElement {
     }
 
     var isNeeded: Bool {
-        // Whoever asks for it may ask again.
+        // The participant who asked for it can ask again.
         if case .requestMute = effect { false } else { true }
     }
 }
 
-/// Where a feed viewer is now: the latest word for each session, so there are no more than sessions.
+/// The stream that a feed viewer is on now.
+///
+/// Only the latest change of each session counts, so there are no more of them than sessions.
 struct PresenceChange: InboxElement {
     struct Place: Sendable {
         let stream: StreamID
@@ -124,17 +135,17 @@ struct PresenceChange: InboxElement {
     }
 
     let session: SessionID
-    /// Nil for nowhere.
+    /// Nil if the viewer is on no stream.
     let place: Place?
 
     var topic: SessionID? { session }
     var isNeeded: Bool { true }
 }
 
-/// What the job of a stream's composition tells.
+/// An event of the job of a stream's composition.
 ///
-/// That it begins and ends is told once for each job, and jobs are the node's own. Its status comes every second, and
-/// key frames are asked for again.
+/// The beginning and the end come once per job, and the node limits its jobs. The status comes every second, and
+/// requests for key frames are repeated, so both may be dropped.
 struct CompositionNews: InboxElement {
     let stream: StreamID
     let event: CompositionEvent
@@ -163,7 +174,7 @@ struct CompositionNews: InboxElement {
     }
 }
 
-/// What viewers get of a stream may be something else now: once for each stream, so there are no more than streams.
+/// A stream whose programme may have changed; at most one element per stream.
 struct ProgrammeChange: InboxElement {
     let stream: StreamID
 
@@ -171,7 +182,7 @@ struct ProgrammeChange: InboxElement {
     var isNeeded: Bool { true }
 }
 
-/// How a job of a pause picture stands: its latest word, and jobs are the node's own.
+/// The latest state of a pause picture's job; at most one element per job, and the node limits its jobs.
 struct PauseNews: InboxElement {
     let stream: StreamID
     let event: PauseEvent
@@ -180,10 +191,10 @@ struct PauseNews: InboxElement {
     var isNeeded: Bool { true }
 }
 
-/// What a job tells that makes renditions of a track.
+/// An event of the job that makes the renditions of a track.
 ///
-/// That it ends is told once for each job, and jobs are the node's own. Its status comes every second, and key frames
-/// are asked for again.
+/// The end comes once per job, and the node limits its jobs. The status comes every second, and requests for key
+/// frames are repeated, so both may be dropped.
 struct RenditionNews: InboxElement {
     let track: TrackKey
     let run: RenditionDesk.Run

@@ -4,15 +4,17 @@ import Ingest
 import Net
 import Stage
 
-/// How publishers are taken by RTMP and by SRT.
+/// How publishers connect by RTMP and SRT, and which of them may publish.
 package struct IngestSettings: Sendable {
-    /// What a key opens: which stream, and as whom.
+    /// What a stream key permits: one stream, under one identity.
     package struct Grant: Sendable {
-        /// The only one that the key opens.
+        /// The only stream that the key is for.
         package let stream: StreamID
-        /// Who publishes.
+        /// The identity of the publisher.
         package let sender: Stage.Sender
-        /// When the key was made, in seconds since 1970, for where it was revoked since; nil for somebody's own token.
+        /// When the key was made, in seconds since 1970, to compare with the time of a revocation.
+        ///
+        /// Nil for a participant's own token, which is not revoked in this way.
         package let keyIssued: Int?
 
         package init(stream: StreamID, sender: Stage.Sender, keyIssued: Int? = nil) {
@@ -22,9 +24,9 @@ package struct IngestSettings: Sendable {
         }
     }
 
-    /// What is wrong with a key, for whoever set up the encoder.
+    /// Why a key is not valid, for the person who set up the encoder.
     package struct Refusal: Error, Equatable {
-        /// A sentence.
+        /// A whole sentence, in plain language.
         package let text: String
 
         package init(_ text: String) {
@@ -32,31 +34,36 @@ package struct IngestSettings: Sendable {
         }
     }
 
-    /// Where to listen; nil for nowhere.
+    /// Where to listen for RTMP; nil to accept none.
     package let address: TransportAddress?
-    /// Where to listen for publishers by RTMPS, and by what certificate they are answered; nil for nowhere.
+    /// Where to listen for RTMPS, and the certificate to answer with; nil to accept none.
     package let secure: (address: TransportAddress, identity: TLSIdentity)?
-    /// Where to listen for publishers by SRT, and how.
+    /// Where to listen for SRT, and with which settings.
     package struct SRT: Sendable {
-        /// In bytes.
+        /// The valid lengths of a passphrase, in bytes.
         package static let passphraseLengths = SRTServerSettings.passphraseLengths
-        /// In milliseconds.
+        /// The valid latencies, in milliseconds.
         package static let latencies = SRTServerSettings.latencies
 
         let address: TransportAddress
         let server: SRTServerSettings
 
+        /// - Parameters:
+        ///   - passphrase: nil to accept unencrypted media.
+        ///   - latency: in milliseconds.
         package init(address: TransportAddress, passphrase: Secret<String>?, latency: Int) {
             self.address = address
             server = SRTServerSettings(passphrase: passphrase, latency: latency)
         }
     }
 
-    /// Nil for nowhere.
+    /// Nil to accept no publishers by SRT.
     package let srt: SRT?
-    /// Reads a stream key.
+    /// Parses and checks a stream key.
+    ///
+    /// For SRT it is also called on the thread on which the library receives, so it must not block.
     package let authorize: @Sendable (Secret<String>) throws(Refusal) -> Grant
-    /// Of connections by RTMP and RTMPS.
+    /// For connections by RTMP and RTMPS.
     package var limits = StreamServerLimits()
 
     package init(
@@ -71,36 +78,37 @@ package struct IngestSettings: Sendable {
     }
 }
 
-/// Names a connection of an entrance; never used twice.
+/// Identifies a connection of an entrance; never used twice.
 struct IngestConnection: Hashable, Sendable {
     enum Port: String, Hashable, Sendable {
         case rtmp, rtmps, srt
     }
 
     let port: Port
-    /// Among those of its port.
+    /// Unique among the connections of its port.
     let number: ConnectionNumber
 
-    /// For logs, pages and programs; with TLS or without, RTMP is RTMP.
+    /// The name for logs, pages and programs; RTMPS counts as RTMP.
     var protocolName: String { port == .srt ? "srt" : "rtmp" }
 }
 
 /// A node's ports for publishers by RTMP, RTMPS and SRT.
 ///
-/// One thread for all of a port: what they say is read there, and media goes from there straight to workers and to the
-/// transcoder. Who may publish, and what becomes of their session, is the node's business: it hears of it by its inbox
+/// Each port has one thread, which parses what its publishers send and passes media directly to workers and to the
+/// transcoder. The node decides who may publish and what becomes of their sessions: it receives events in its inbox
 /// and answers by `tell`.
 package final class IngestEntrance: Sendable {
     private let server: StreamServer<RTMPConversation>?
     private let secureServer: StreamServer<SecuredConversation<RTMPConversation>>?
     private let srt: SRTEntrance?
-    /// For those who connect from now on.
+    /// The certificate for connections that begin from now on.
     private let identity: SharedIdentity
 
     /// Opens the ports.
     /// - Parameters:
     ///   - isDecoding: whether there is a transcoder.
-    ///   - report: called by the entrance's thread; must not wait.
+    ///   - report: called on the ports' threads; must not block.
+    /// - Throws: an error for an operator that names the option whose port could not be opened.
     init(
         _ settings: IngestSettings, isDecoding: Bool, report: @escaping @Sendable (IngestNews) -> Void
     ) throws {
@@ -147,26 +155,27 @@ package final class IngestEntrance: Sendable {
         let description: String
     }
 
-    /// Where it listens, by the real port; nil for nowhere.
+    /// Where RTMP is served, with the actual port; nil if it is not.
     var address: TransportAddress? { server?.localAddress }
-    /// The same by RTMPS.
+    /// The same for RTMPS.
     var secureAddress: TransportAddress? { secureServer?.localAddress }
 
-    /// The same by SRT.
+    /// The same for SRT.
     var srtAddress: TransportAddress? { srt?.address }
 
-    /// Since the start; nil where nobody is taken by SRT.
+    /// Totals since the start; nil if SRT is not served.
     var srtCounters: SRTServerCounters? { srt?.counters }
 
-    /// Of the ports for RTMP and RTMPS together, since the start.
+    /// Totals of RTMP and RTMPS together, since the start.
     package var counters: StreamServerCounters {
         let all = [server?.counters, secureServer?.counters].compactMap(\.self)
         return all.dropFirst().reduce(all.first ?? StreamServerCounters()) { $0 + $1 }
     }
 
-    /// Who connects by RTMPS from now on is answered by this.
+    /// Sets the certificate for RTMPS connections that begin from now on.
     func renew(_ identity: TLSIdentity) { self.identity.set(identity) }
 
+    /// Sends a decision of the node to a connection's thread; without effect if the connection is gone.
     func tell(_ command: IngestCommand, to connection: IngestConnection) {
         switch connection.port {
         case .rtmp: server?.tell(command, to: connection.number)
@@ -182,29 +191,30 @@ package final class IngestEntrance: Sendable {
     }
 }
 
-/// What the node hears of a publisher.
+/// What the entrance reports to the node about a publisher.
 enum IngestEvent: Sendable {
-    /// Somebody wants to publish.
+    /// A publisher has sent its key; the node answers with `accept` or `end`.
     case asked(key: Secret<String>, from: TransportAddress)
-    /// What comes is known.
+    /// The formats of the publisher's media are known; the node answers with `open` or `end`.
     case begun(IngestFormats)
-    /// Its pictures are to be had as they come, too, where viewers get others in their place.
+    /// The publisher's own pictures are available for HLS, besides the re-encoded ones that viewers receive.
     case originalBegun(SessionID)
+    /// Advice for the person who set up the encoder.
     case notice(IngestNotice)
-    /// How it goes; told again soon.
+    /// Measurements of the media; repeated regularly.
     case report(IngestReport)
-    /// What the link is like by which it comes; told again soon.
+    /// Measurements of the publisher's link; repeated regularly.
     case link(SRTLink)
-    /// Somebody was refused before there was a connection; the only thing that is told of it.
+    /// A publisher was refused before there was a connection; the only event of that attempt.
     case rejected(IngestEnd, from: TransportAddress)
-    /// Nothing more comes; the last that is told.
+    /// The connection has ended; its last event.
     case ended(IngestEnd, from: TransportAddress)
 }
 
 /// An event of one connection.
 ///
-/// Each is told once for each connection, and connections are bounded; of reports the latest counts, and of those who
-/// were refused before they had a connection there may be any number.
+/// Most events come once per connection, and connections are bounded. Of reports only the latest counts. Publishers
+/// who are refused before they have a connection may be any number, so these events may be dropped.
 struct IngestNews: InboxElement {
     enum Topic: Hashable {
         case report(IngestConnection)

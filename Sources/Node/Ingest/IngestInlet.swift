@@ -5,16 +5,20 @@ import Peer
 import Transcoder
 import Wire
 
-/// Where a publisher's media goes, once there is a session for it.
+/// The destination of a publisher's media, once it has a session: the session's worker and, where needed, the
+/// transcoder.
 struct IngestInlet: Sendable {
-    /// Media by the places of its sources; nil for what does not come.
+    /// The tracks of a publisher, and their numbers in the session's plan.
     struct Sources: Sendable {
+        /// The number of the source; nil if the publisher sends no audio.
         let audio: Int?
+        /// The number of the source; nil if the publisher sends no video.
         let video: Int?
+        /// The sources in the order of their numbers.
         let plans: [SourcePlan]
-        /// Of pictures that are made anew; nil where none are.
+        /// The codec of pictures that have to be re-encoded for browsers; nil if they pass unchanged.
         let converted: VideoCodec?
-        /// Whether players may take those as they come.
+        /// Whether HLS may pass the original pictures to players, in spite of the re-encoding for browsers.
         let isPassable: Bool
 
         init(_ formats: IngestFormats) {
@@ -28,16 +32,16 @@ struct IngestInlet: Sendable {
 
         /// Of the m-line with a picture.
         static let videoMid = "v"
-        /// Of HEVC: main and main 10.
+        /// Of HEVC: Main and Main 10.
         private static let passableProfiles: Set<UInt8> = [1, 2]
 
-        /// As the transcoder makes it.
+        /// As the transcoder encodes it from AAC.
         private static let audioPlan = SourcePlan(
             mid: "a", kind: .audio, formats: [MediaFormat(codec: .opus, payloadType: 111)])
         private static let convertedPlan = SourcePlan(
             mid: videoMid, kind: .video, formats: [MediaFormat(codec: .vp8, payloadType: 96)])
 
-        /// Of pictures that go on as they come; nil for those that never do.
+        /// The plan for pictures that pass unchanged; nil for a codec that is always re-encoded.
         private static func plan(of codec: VideoCodec) -> SourcePlan? {
             let codec: MediaCodec? =
                 switch codec {
@@ -51,6 +55,7 @@ struct IngestInlet: Sendable {
                 SourcePlan(
                     mid: videoMid, kind: .video,
                     formats: [MediaFormat(codec: codec, payloadType: PicturePacketizer.payloadType)],
+                    // RTMP and SRT have no message that requests a key frame.
                     answersKeyFrameRequests: false)
             }
         }
@@ -58,9 +63,9 @@ struct IngestInlet: Sendable {
 
     let session: SessionID
     let sources: Sources
-    /// Nil where nothing is decoded.
+    /// Nil if the node has no transcoder.
     let transcoder: TranscoderSupervisor?
-    /// Where HLS finds pictures as they come.
+    /// Where HLS looks for the original pictures.
     let originals: OriginalPictures
     private let worker: WorkerHandle
 
@@ -75,21 +80,21 @@ struct IngestInlet: Sendable {
         self.originals = originals
     }
 
-    /// A picture that viewers get as it is.
+    /// Sends a picture to viewers unchanged.
     func send(_ picture: IngestPicture) {
         guard let place = sources.video else { return }
         var packets = InjectedPackets()
         for packet in picture.packets {
             packets.append(packet.span, source: place, captured: picture.captured)
         }
-        // A worker that takes nothing is far behind: it drops pictures as a full socket would.
+        // A worker that accepts no command is far behind: the picture is dropped, as a full socket would drop it.
         _ = worker.post(.ingest(session, packets))
     }
 
-    /// A packet of the sound that the transcoder made.
+    /// Sends a packet of Opus from the transcoder.
     func send(sound: OutputPacket) { send(sound, to: sources.audio) }
 
-    /// A packet of the picture that the transcoder made.
+    /// Sends a packet of a re-encoded picture from the transcoder.
     func send(converted picture: OutputPacket) { send(picture, to: sources.video) }
 
     private func send(_ packet: OutputPacket, to source: Int?) {

@@ -2,33 +2,37 @@ import Base
 import Synchronization
 import Transcoder
 
-/// A job of the transcoder that makes something of what one publisher sends; begun again when it is lost.
+/// A transcoder job that converts one publisher's audio or video, and is begun again when it is lost.
 ///
-/// Used by the thread that reads what the publisher sends.
+/// Not thread-safe: it belongs to the thread that reads what the publisher sends.
 final class IngestJob {
-    /// A job of the transcoder, and the way into it.
+    /// One run of the job, and its input.
     private struct Run {
         let job: JobID
         let input: InputID
         let end: EndMark
     }
 
-    /// Whether a job is over; set by the transcoder's thread.
+    /// Whether a run is over; set on the transcoder's thread and read on the publisher's.
     private final class EndMark: Sendable {
         let isSet = Atomic(false)
+        /// Whether another run would fail too.
         let isHopeless = Atomic(false)
     }
 
     private let kind: JobKind
     private let source: SourceKey
     private let codec: InputCodec
+    /// The least time between two attempts to begin a run.
     private let retryInterval: Duration
     private let transcoder: TranscoderSupervisor
     private let send: @Sendable (OutputPacket) -> Void
     private var run: Run?
+    /// No attempt is made before this time.
     private var nextTry = MonotonicTime.zero
+    /// The sequence number of the last packet, over all runs.
     private var number: Int64 = 0
-    /// Whether what comes cannot be decoded, or kills whoever decodes it.
+    /// Whether the media cannot be decoded, or has made the transcoder crash too often.
     private(set) var isHopeless = false
 
     init(
@@ -43,13 +47,14 @@ final class IngestJob {
         self.send = send
     }
 
+    // Without a publisher the job would wait for packets forever.
     deinit {
         if let run { transcoder.end(run.job) }
     }
 
-    /// Makes sure that there is a job, if there can be one.
-    /// - Parameter body: with which one is begun.
-    /// - Returns: whether it was begun just now, and knows nothing of what came before.
+    /// Begins a run if there is none, unless the last attempt was less than `retryInterval` ago.
+    /// - Parameter body: the settings with which a run begins.
+    /// - Returns: whether a run was begun just now, which has received nothing yet.
     func prepare(_ body: [UInt8], at now: MonotonicTime) -> Bool {
         if let run, run.end.isSet.load(ordering: .acquiring) {
             isHopeless = run.end.isHopeless.load(ordering: .acquiring)
@@ -66,6 +71,7 @@ final class IngestJob {
         let job = transcoder.begin(kind, body) { [send] event in
             switch event {
             case .packet(let packet): send(packet)
+            // A job of these kinds reports only that it cannot decode its input.
             case .report:
                 end.isHopeless.store(true, ordering: .releasing)
                 end.isSet.store(true, ordering: .releasing)
@@ -75,6 +81,8 @@ final class IngestJob {
         }
         guard let job else { return false }
         guard let input = transcoder.open(for: job, from: source, codec) else {
+            // An input is refused if the queue is full, which passes, or if the source has crashed the process too
+            // often.
             isHopeless = transcoder.refuses(source)
             transcoder.end(job)
             return false
@@ -83,15 +91,16 @@ final class IngestJob {
         return true
     }
 
-    /// Says something to the job, in its own words; nothing without one.
+    /// Sends the job a command in its own format; without effect if there is no run.
     func command(_ body: [UInt8]) {
         if let run { transcoder.command(run.job, body) }
     }
 
-    /// Feeds a packet; nothing without a job.
+    /// Feeds a packet to the job; without effect if there is no run.
     /// - Parameters:
-    ///   - payload: of the packet, which is without it.
-    ///   - atOnce: as a supervisor takes it.
+    ///   - packet: gets its sequence number here.
+    ///   - payload: the packet's payload.
+    ///   - atOnce: as in `TranscoderSupervisor.feed`.
     func feed(_ packet: InputPacket, payload: Span<UInt8>, atOnce: Bool = false) {
         guard let run else { return }
         number += 1

@@ -3,30 +3,40 @@ import Ingest
 import Net
 import Transcoder
 
-/// What the node decided about a publisher.
+/// A decision of the node about a publisher.
 enum IngestCommand: Sendable {
+    /// The key is valid and the publisher may begin to send.
     case accept
+    /// The session exists, and media goes to this inlet.
     case open(IngestInlet)
-    /// Viewers cannot begin, or go on, without one; nothing where pictures go on as they come.
+    /// Viewers need a key frame to begin or to go on; without effect if pictures pass unchanged.
     case makeKeyFrame
     case end(IngestEnd)
 }
 
-/// What becomes of one publisher's media, whatever protocol brings it; used by the entrance's thread.
+/// The media of one publisher, whatever protocol brings it; belongs to the entrance's thread.
+///
+/// It turns the effects of `IngestMedia` into packets for the worker and the transcoder, and into events for the
+/// node.
 final class IngestReception {
     private let remote: TransportAddress
+    /// Must not block.
     private let tell: (IngestEvent) -> Void
     private var media: IngestMedia
+    /// Nil until there is a session.
     private var inlet: IngestInlet?
-    /// Nil without a session, and where nothing is decoded.
+    /// Nil until there is a session, and without a transcoder.
     private var sound: SoundConversion?
-    /// Nil without a session, and where pictures go on as they come.
+    /// Nil until there is a session, and if pictures pass unchanged.
     private var pictures: PictureConversion?
+    /// Whether `ended` was reported, after which no other event may be.
     private var hasEnded = false
-    /// Whether what comes is known.
+    /// Whether the formats of the media are known.
     private(set) var hasBegun = false
 
-    /// - Parameter seed: random.
+    /// - Parameters:
+    ///   - isDecoding: whether there is a transcoder.
+    ///   - seed: a random number.
     init(
         remote: TransportAddress, isDecoding: Bool, seed: UInt64, tell: @escaping (IngestEvent) -> Void
     ) {
@@ -37,11 +47,11 @@ final class IngestReception {
 
     var deadline: MonotonicTime? { media.deadline }
 
-    /// Somebody wants to publish.
+    /// Asks the node whether the publisher may send.
     func ask(_ key: Secret<String>) { tell(.asked(key: key, from: remote)) }
 
-    /// Takes in what came.
-    /// - Returns: why the publisher has to be sent away; nil where it has not.
+    /// Handles media that was received.
+    /// - Returns: why the connection has to be closed; nil if it goes on.
     func receive(
         at now: MonotonicTime, _ read: (inout IngestMedia) -> [IngestMedia.Effect]
     ) -> IngestEnd? {
@@ -50,7 +60,8 @@ final class IngestReception {
 
     func advance(to now: MonotonicTime) -> IngestEnd? { perform(media.advance(to: now), at: now) }
 
-    /// There is a session.
+    /// Begins to pass media on, now that there is a session.
+    /// - Returns: why the connection has to be closed; nil if it goes on.
     func open(_ inlet: IngestInlet, at now: MonotonicTime) -> IngestEnd? {
         self.inlet = inlet
         sound = SoundConversion(inlet)
@@ -61,12 +72,12 @@ final class IngestReception {
 
     func requestKeyFrame() { pictures?.requestKeyFrame() }
 
-    /// What the link is like by which it comes.
+    /// Reports measurements of the link.
     func note(_ link: SRTLink) {
         if !hasEnded { tell(.link(link)) }
     }
 
-    /// Nothing more comes, and nothing more is told.
+    /// Ends the jobs and reports the end; later calls have no effect.
     func finish(because reason: IngestEnd) {
         guard !hasEnded else { return }
         hasEnded = true
@@ -93,6 +104,7 @@ final class IngestReception {
         return nil
     }
 
+    /// Passes a picture to viewers unchanged, or to the conversion where there is one.
     private func take(_ picture: IngestPicture, at now: MonotonicTime) -> IngestEnd? {
         guard let pictures else {
             inlet?.send(picture)

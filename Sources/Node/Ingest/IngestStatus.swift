@@ -4,15 +4,15 @@ import Net
 import Stage
 import Wire
 
-/// What comes of a publisher by another protocol than WebRTC, for the host's page and for whoever publishes.
+/// What arrives from a publisher by RTMP or SRT, for the host's page and for the publisher.
 package struct IngestStatus: Equatable, Sendable {
     let participant: ParticipantID
-    /// Its protocol, for programs.
+    /// The protocol's name for programs, `rtmp` or `srt`.
     let name: String
     let formats: IngestFormats
-    /// As last measured.
+    /// The latest measurements of the media, and the advice that follows from them.
     var report = IngestReport()
-    /// The same; nil where its protocol has no links of its own.
+    /// The latest measurements of the link; nil for RTMP, which reports none.
     var link: SRTLink?
 
     init(_ participant: ParticipantID, by name: String, _ formats: IngestFormats) {
@@ -21,11 +21,12 @@ package struct IngestStatus: Equatable, Sendable {
         self.formats = formats
     }
 
-    /// What there is to know by now, before it is measured.
+    /// Adds advice before the next report comes.
     mutating func note(_ notice: IngestNotice) {
         if !report.notices.contains(notice) { report.notices.append(notice) }
     }
 
+    /// Bit rates are in bits per second, the key frame interval is in seconds.
     package var json: JSON {
         var video = JSON.null
         if let codec = formats.codec {
@@ -55,6 +56,7 @@ package struct IngestStatus: Equatable, Sendable {
         ])
     }
 
+    /// Round trip and latency are in milliseconds; the other members count packets.
     private static func json(_ link: SRTLink) -> JSON {
         .object([
             "roundTrip": .number((link.roundTrip * 10).rounded() / 10), "latency": .integer(link.latency),

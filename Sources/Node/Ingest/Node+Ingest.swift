@@ -4,8 +4,9 @@ import Net
 import Stage
 import Wire
 
-/// Publishers by RTMP and SRT, who follow the rules of WHIP.
+/// Publishers by RTMP and SRT, to whom the rules of WHIP apply.
 extension Node {
+    /// Handles an event of a publisher's connection.
     func take(_ news: IngestNews) async {
         let connection = news.connection
         switch news.event {
@@ -28,6 +29,7 @@ extension Node {
                 await tell(status, of: connection)
             }
         case .rejected(let reason, let remote): note(reason, of: nil, connection, from: remote)
+        // Read before the connection is removed from the register.
         case .ended(let reason, let remote):
             let publisher = ingests.publisher(of: connection)
             let session = ingests.lose(connection)
@@ -38,6 +40,9 @@ extension Node {
         }
     }
 
+    /// Checks a publisher's key, and asks the stream's stage whether they may publish.
+    ///
+    /// The answer goes to the connection as `accept` or `end`.
     private func admit(
         _ connection: IngestConnection, _ key: Secret<String>, from remote: TransportAddress
     ) async {
@@ -50,6 +55,7 @@ extension Node {
             return
         }
         do throws(SessionRefusal) {
+            // Before the stage is asked, which may make the stream.
             if let issued = grant.keyIssued {
                 try await requireStanding(of: grant.sender.id, issued: issued, in: grant.stream)
             }
@@ -63,7 +69,9 @@ extension Node {
         }
     }
 
-    /// A host revokes keys as they revoke links, and each replaces their own.
+    /// Throws if a stream key was revoked or replaced after it was made.
+    ///
+    /// A host revokes keys together with invitation links; a publisher who gets a new key replaces their own old one.
     private func requireStanding(
         of owner: ParticipantID, issued: Int, in stream: StreamID
     ) async throws(SessionRefusal) {
@@ -72,14 +80,16 @@ extension Node {
                 throw .rejected(.linkRevoked)
             }
         } catch {
-            // Of a stream that nobody made yet, nothing was revoked.
+            // Nothing was revoked of a stream that does not exist yet.
             guard error != .unknownStream else { return }
             throw .stage(error)
         }
     }
 
+    /// Creates the session of an admitted publisher, now that its formats are known, and opens its inlet.
     private func open(_ connection: IngestConnection, _ formats: IngestFormats) async {
         guard let admission = ingests.admission(of: connection) else { return }
+        // Re-encoding is expensive, so a publisher that needs it is refused when the limit is reached.
         if let conversion = formats.conversion,
             !ingests.convert(connection, limit: live.limits.conversions)
         {
@@ -91,7 +101,7 @@ extension Node {
         do throws(SessionRefusal) {
             let (session, worker) = try await openIngest(admission, sources: sources.plans)
             ingests.open(session, on: connection, formats)
-            // It may have ended while its stage was told of it.
+            // The session may have ended while its stage was being notified.
             guard live.sessions[session] != nil else { return endIngest(of: session, because: "ended") }
             log.info(
                 "\(connection.protocolName).publishing",
@@ -112,7 +122,7 @@ extension Node {
         }
     }
 
-    /// The session of a publisher has ended here: their connection has no use any more.
+    /// Closes the connection of a session that the server has ended.
     func endIngest(of session: SessionID, because reason: String) {
         guard let connection = ingests.end(session) else { return }
         let text =
@@ -121,16 +131,16 @@ extension Node {
         entrance?.tell(.end(.ended(text)), to: connection)
     }
 
-    /// Viewers of somebody who publishes by another protocol cannot begin, or go on, without a key frame.
+    /// Requests a key frame for the viewers of a publisher by RTMP or SRT; only a re-encoded picture can provide one.
     func makeKeyFrame(of session: SessionID) {
         guard let connection = ingests.connection(of: session) else { return }
         entrance?.tell(.makeKeyFrame, to: connection)
     }
 
-    /// Of how many publishers pictures are made anew.
+    /// The number of publishers whose pictures are re-encoded.
     package var conversionCount: Int { ingests.conversionCount }
 
-    /// What comes of those who publish to a stream by another protocol than WebRTC; for others than the host their own.
+    /// The status of a stream's publishers by RTMP and SRT; all of them for a host, else only the sender's own.
     package func ingestStatuses(of stream: StreamID, for sender: Stage.Sender) -> [IngestStatus] {
         let isModerator = registry[stream]?.durableRecord?.isModerator(sender) ?? false
         return ingests.statuses(in: stream).filter { isModerator || $0.participant == sender.id }
@@ -138,11 +148,13 @@ extension Node {
 
     // MARK: The host's page
 
+    /// Sends a publisher's status to the publisher and to the stream's host.
     private func tell(_ status: IngestStatus, of connection: IngestConnection) async {
         guard let publisher = ingests.publisher(of: connection) else { return }
         await registry[publisher.stream]?.tellEncoder(status.json, of: status.participant)
     }
 
+    /// Notifies both that the publisher is gone, and why.
     private func tellEnd(
         of publisher: ParticipantID, in stream: StreamID, because reason: IngestEnd
     ) async {
@@ -153,10 +165,12 @@ extension Node {
 
     // MARK: The log
 
+    /// Logs the end of a connection, at a level that depends on the reason.
     private func note(
         _ reason: IngestEnd, of stream: StreamID?, _ connection: IngestConnection,
         from remote: TransportAddress
     ) {
+        // Strangers control how often connections end, so these lines are limited.
         guard omissions.admitSessionLine(at: now().elapsed) else { return }
         let fields: KeyValuePairs<String, any CustomStringConvertible> = [
             "stream": stream?.description ?? "", "address": remote, "reason": reason.name,
@@ -165,12 +179,14 @@ extension Node {
         let name = connection.protocolName
         switch reason {
         case .byPublisher, .ended: log.info("\(name).ended", fields)
+        // Port scans end like this, so these lines are for debugging only.
         case .malformed, .timedOut, .unknownApplication: log.debug("\(name).ended", fields)
         case .stalled, .unknownStream, .badKey, .overloaded, .refused, .unsupported:
             log.warning("\(name).refused", fields)
         }
     }
 
+    /// Logs advice for an encoder's settings.
     private func note(_ notice: IngestNotice, of connection: IngestConnection) {
         let stream = ingests.publisher(of: connection)?.stream.description ?? ""
         log.warning("\(connection.protocolName).\(notice.code)", ["stream": stream, "detail": notice.text])
@@ -178,7 +194,7 @@ extension Node {
 }
 
 extension IngestEnd {
-    /// What a publisher is told of a refusal.
+    /// The reason that a publisher is given for a refusal, in words for the person who set up the encoder.
     fileprivate init(_ refusal: SessionRefusal) {
         switch refusal {
         case .stage(.rejected(.linkRevoked)):

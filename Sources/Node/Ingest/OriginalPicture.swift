@@ -5,33 +5,39 @@ import Synchronization
 import Transcoder
 import Wire
 
-/// One publisher's pictures as the encoder made them, where viewers get others in their place; for HLS that passes
-/// them on, while nothing that follows a key frame is shown before it.
+/// One publisher's pictures as the encoder made them, where viewers receive re-encoded ones.
 ///
-/// Fed by the thread that reads what the publisher sends, tapped from anywhere. While nobody taps it, it costs nothing.
+/// HLS passes them to players that support the codec. That is possible only while no picture is shown before the key
+/// frame that it follows (closed GOPs). The thread that reads what the publisher sends feeds it; any thread may tap
+/// it. Without taps it costs nothing.
 final class OriginalPicture: Sendable {
+    /// An input of the transcoder that receives the pictures.
     private struct Tap {
         let input: InputID
         let ended: @Sendable (TapID) -> Void
-        /// Packets so far.
+        /// The number of packets so far, from which sequence numbers are made; 0 for a tap that has yet to get its
+        /// first picture.
         var count: Int64 = 0
     }
 
     private struct State {
         var taps: [TapID: Tap] = [:]
+        /// Set once and never reset: nothing can be tapped any more.
         var hasEnded = false
-        /// Of the latest key frame.
+        /// The RTP timestamp of the latest key frame.
         var timestamp: UInt32?
 
-        /// Whether a picture is shown before the key frame that came earlier: who begins there cannot decode it.
+        /// Whether a picture is shown before the key frame that was received before it: a decoder that begins with
+        /// the key frame cannot decode it.
         mutating func isLeading(_ picture: IngestPicture) -> Bool {
             if picture.isKeyFrame { timestamp = picture.timestamp }
             guard let timestamp, !picture.isKeyFrame else { return false }
+            // The difference as a signed number, because timestamps wrap around.
             return Int32(bitPattern: picture.timestamp &- timestamp) <= 0
         }
     }
 
-    /// Hands a packet to an input of the transcoder.
+    /// Feeds a packet to an input of the transcoder.
     typealias Feed = @Sendable (InputID, InputPacket, Span<UInt8>) -> Void
 
     let codec: VideoCodec
@@ -46,10 +52,10 @@ final class OriginalPicture: Sendable {
     /// Whether there is nothing to pass on any more.
     var hasEnded: Bool { state.withLock { $0.hasEnded } }
 
-    /// Has all that follows fed to an input of the transcoder, from the latest key frame on.
-    /// - Parameter ended: called once, where the publisher's thread must not wait: the tap is closed, or nothing more
-    ///   comes.
-    /// - Returns: false where nothing comes any more; `ended` is not called then.
+    /// Feeds all pictures to an input of the transcoder, beginning with the latest key frame.
+    /// - Parameter ended: called once, when the tap is closed or no more pictures come; it may run on the publisher's
+    ///   thread, so it must not block.
+    /// - Returns: false if no pictures come any more; then `ended` is not called.
     func open(_ tap: TapID, into input: InputID, ended: @escaping @Sendable (TapID) -> Void) -> Bool {
         state.withLock { state in
             guard !state.hasEnded else { return false }
@@ -58,27 +64,30 @@ final class OriginalPicture: Sendable {
         }
     }
 
-    /// - Returns: false for a tap that is not open here.
+    /// Closes a tap, which calls its `ended`.
+    /// - Returns: false if the tap is not open here.
     func close(_ tap: TapID) -> Bool {
         let closed = state.withLock { $0.taps.removeValue(forKey: tap) }
         closed?.ended(tap)
         return closed != nil
     }
 
+    /// Whether a tap is open here.
     func has(_ tap: TapID) -> Bool { state.withLock { $0.taps[tap] != nil } }
 
-    /// Ends all taps; there will be no others.
+    /// Ends all taps, and refuses new ones.
     func end() {
         let taps = state.withLock { state in
             defer { state = State(hasEnded: true) }
             return state.taps
         }
+        // Called without the lock, because they may call back.
         for (name, tap) in taps { tap.ended(name) }
     }
 
-    /// Feeds each tap, or ends all where a picture is shown before the key frame that it follows.
-    /// - Parameter group: the picture that came last, behind all others since the latest key frame; empty where those
-    ///   were too much, so that who has nothing yet waits for the next one.
+    /// Feeds a picture to each tap, or ends all taps if the picture is shown before the key frame that it follows.
+    /// - Parameter group: all pictures since the latest key frame, with this one last, for taps that begin. Empty if
+    ///   they were too many bytes to be kept: new taps then wait for the next key frame.
     func take(_ picture: TimedPicture, _ group: [TimedPicture]) {
         let isFed = state.withLock { state in
             guard !state.hasEnded else { return true }
@@ -100,12 +109,13 @@ final class OriginalPicture: Sendable {
     }
 }
 
-/// A picture, and when it came.
+/// A picture and the time at which it was received.
 struct TimedPicture {
     let picture: IngestPicture
     let arrival: MonotonicTime
 
-    /// Hands out its packets as the transcoder takes them, without a number, and their payloads.
+    /// Calls `body` with each packet in the form that the transcoder expects, without a sequence number, and with its
+    /// payload.
     func forEachPacket(_ codec: InputCodec, _ body: (InputPacket, Span<UInt8>) -> Void) {
         for (index, packet) in picture.packets.enumerated() where packet.count >= RTPHeader.fixedLength {
             let input = InputPacket(
@@ -117,10 +127,11 @@ struct TimedPicture {
     }
 }
 
-/// The pictures of a node's publishers that viewers get others for, by session.
+/// The original pictures of a node's publishers, by session; used by the publishers' threads and by HLS.
 final class OriginalPictures: Sendable {
     private let pictures = Mutex<[SessionID: OriginalPicture]>([:])
 
+    /// Registers a session's original pictures, to be fed by the caller.
     func begin(
         _ session: SessionID, _ codec: VideoCodec, by transcoder: TranscoderSupervisor
     ) -> OriginalPicture {
@@ -129,11 +140,12 @@ final class OriginalPictures: Sendable {
         return picture
     }
 
+    /// Removes a session's original pictures and ends their taps.
     func end(_ session: SessionID) {
         pictures.withLock { $0.removeValue(forKey: session) }?.end()
     }
 
-    /// Nil where a session has none, or none that can be passed on.
+    /// Nil if the session has none, or if they cannot be passed on any more.
     subscript(_ session: SessionID) -> OriginalPicture? {
         let picture = pictures.withLock { $0[session] }
         return picture?.hasEnded == false ? picture : nil

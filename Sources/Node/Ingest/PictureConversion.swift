@@ -3,24 +3,26 @@ import Ingest
 import Transcoder
 import Wire
 
-/// Has the transcoder make of one publisher's pictures what browsers show.
+/// Re-encodes one publisher's pictures in a codec that browsers support, with a job of the transcoder.
 ///
-/// What came since the latest key frame is kept: an encoder cannot be asked for another one, and when the
-/// transcoder dies, the next one goes on from there. HLS may have them as they come. Used by the thread that reads what
-/// the publisher sends.
+/// The pictures since the latest key frame are kept, because an encoder by RTMP or SRT cannot be asked for another
+/// key frame: when the transcoder's process dies, the next one continues from there. HLS may receive the original
+/// pictures too. Belongs to the thread that reads what the publisher sends.
 final class PictureConversion {
-    /// Of what is kept, in bytes; of more nothing is, and a new job waits for a key frame.
+    /// The largest group of pictures that is kept, in bytes; if it is larger, nothing is kept and a new job waits for
+    /// the next key frame.
     private static let keptLimit = 8 << 20
 
     private let job: IngestJob
     private let codec: InputCodec
+    /// The pictures from the latest key frame on; empty before the first one, and beyond the limit.
     private var kept: [TimedPicture] = []
     private var keptBytes = 0
-    /// Nil where no player takes them as they come.
+    /// Nil if no player may receive the original pictures.
     private let original: OriginalPicture?
     private let endOriginal: () -> Void
 
-    /// - Returns: nil where nothing is decoded, or no picture comes that has to be.
+    /// - Returns: nil if there is no transcoder, or if the pictures need no re-encoding.
     init?(_ inlet: IngestInlet) {
         guard let transcoder = inlet.transcoder, let converted = inlet.sources.converted else { return nil }
         codec = InputCodec(converted)
@@ -36,21 +38,22 @@ final class PictureConversion {
 
     deinit { endOriginal() }
 
-    /// Whether pictures are to be had as they come, too.
+    /// Whether the original pictures are available as well.
     var hasOriginal: Bool { original != nil }
 
-    /// Whether what comes cannot be decoded.
+    /// Whether the pictures cannot be decoded.
     var isHopeless: Bool { job.isHopeless }
 
-    /// Viewers cannot begin, or go on, without a key frame.
+    /// Requests a key frame from the job: viewers need one to begin or to go on.
     func requestKeyFrame() { job.command([]) }
 
+    /// Feeds a picture to the job, or the whole group of pictures to a job that was just begun.
     func take(_ picture: IngestPicture, at now: MonotonicTime) {
         let timed = TimedPicture(picture: picture, arrival: now)
         keep(timed)
         if job.prepare([], at: now) {
             for picture in kept { feed(picture) }
-            // Without it, a job waits for the next key frame.
+            // With nothing kept, the job waits for the next key frame.
             if kept.isEmpty { feed(timed) }
         } else {
             feed(timed)
@@ -58,6 +61,7 @@ final class PictureConversion {
         original?.take(timed, kept)
     }
 
+    /// Adds a picture to its group; a key frame begins a new group.
     private func keep(_ timed: TimedPicture) {
         if timed.picture.isKeyFrame {
             kept.removeAll(keepingCapacity: true)

@@ -4,13 +4,13 @@ import Net
 
 /// A node's port for publishers by SRT.
 ///
-/// Whoever is not let in is told why by a code, before there is a connection: a key that is none by the entrance
-/// itself, anything else by the node, whose answer is waited for a moment.
+/// A refused publisher gets a reason code before there is a connection. The entrance itself refuses invalid keys; for
+/// everything else it waits a moment for the node's answer.
 final class SRTEntrance: Sendable {
     private let server: SRTServer<SRTConversation>
     private let report: @Sendable (IngestNews) -> Void
 
-    /// - Parameter report: as the entrance has it.
+    /// - Parameter report: called on the library's thread and on the port's; must not block.
     init(
         _ settings: IngestSettings, _ port: IngestSettings.SRT, isDecoding: Bool,
         report: @escaping @Sendable (IngestNews) -> Void
@@ -19,6 +19,7 @@ final class SRTEntrance: Sendable {
         server = try SRTServer(bind: port.address, name: "rostrum-srt", port.server) { call in
             Self.admit(call, settings, report)
         } lose: { call in
+            // The handshake began and was not completed; a wrong passphrase is the most likely reason for that.
             let text =
                 port.server.passphrase == nil
                 ? "The handshake was not finished."
@@ -34,11 +35,12 @@ final class SRTEntrance: Sendable {
     var address: TransportAddress { server.localAddress }
     var counters: SRTServerCounters { server.counters }
 
+    /// Performs a decision of the node, as the answer to a call that waits for it, or on the connection.
     func tell(_ command: IngestCommand, to number: ConnectionNumber) {
         switch command {
         case .accept: _ = server.answer(nil, to: number)
         case .end(let reason):
-            // Nobody is there yet who could say that it has ended.
+            // There is no conversation yet that could report the end.
             if let call = server.answer(SRTRejection(reason), to: number) {
                 return Self.tell(.ended(reason, from: call.remote), of: call, report)
             }
@@ -49,7 +51,8 @@ final class SRTEntrance: Sendable {
 
     func stop() { server.stop() }
 
-    /// - Returns: nil where the node has to decide.
+    /// Checks the key of a publisher who calls.
+    /// - Returns: why the call is rejected; nil if the node has to decide.
     private static func admit(
         _ call: SRTCall, _ settings: IngestSettings, _ report: (IngestNews) -> Void
     ) -> SRTRejection? {
@@ -61,7 +64,7 @@ final class SRTEntrance: Sendable {
             return error == .notPublishing ? .badMode : .badRequest
         }
         do throws(IngestSettings.Refusal) {
-            // Cheap, and so done here: strangers do not get as far as the node.
+            // A cheap check, made on the library's thread, so that invalid keys do not cost the node anything.
             _ = try settings.authorize(key)
         } catch {
             tell(.rejected(.badKey(error.text), from: call.remote), of: call, report)
@@ -77,7 +80,7 @@ final class SRTEntrance: Sendable {
 }
 
 extension SRTRejection {
-    /// As SRT says it.
+    /// The code by which SRT reports a reason.
     fileprivate init(_ reason: IngestEnd) {
         self =
             switch reason {

@@ -3,13 +3,16 @@ import Foundation
 import Interaction
 import Stage
 
-/// What somebody says as one of the audience, on a sync socket or on a session's control channel: the same on both.
+/// A message of a member of the audience: a comment, a reaction or a vote.
+///
+/// It has the same form on a sync socket and on a session's control channel.
 package enum AudienceMessage {
-    /// As the message's `type`.
+    /// The values of the message's `type`.
     package enum Kind: String, CaseIterable, Sendable {
         case comment, react, vote
     }
 
+    /// All members that any message may have; each kind checks for those it needs.
     private struct Form: Decodable {
         let type: String
         let id: String?
@@ -19,7 +22,7 @@ package enum AudienceMessage {
         let options: [Int]?
     }
 
-    /// - Returns: nil for what is no JSON, or means nothing.
+    /// - Returns: nil if the message is not JSON, has another type, or lacks a member that its type needs.
     package static func command(parsing bytes: [UInt8]) -> Interaction.Command? {
         guard let form = try? JSONDecoder().decode(Form.self, from: Data(bytes)) else { return nil }
         switch Kind(rawValue: form.type) {
@@ -35,9 +38,13 @@ package enum AudienceMessage {
     }
 }
 
-/// What somebody is answered who said something as one of the audience.
+/// The answer to a message of a member of the audience.
 package enum AudienceAnswer {
-    /// - Returns: nil where there is nothing to say.
+    /// Why a message was refused.
+    /// - Parameters:
+    ///   - rule: a name for programs to compare.
+    ///   - detail: a sentence for people.
+    ///   - wait: seconds until another attempt may succeed; nil if time alone does not help.
     package static func text(_ reply: Interaction.Reply, to command: Interaction.Command) -> String? {
         switch (reply, command) {
         case (.comment(let comment), _): SyncNotice.commented.text(["comment": comment.json])
@@ -62,7 +69,7 @@ package enum AudienceAnswer {
         return SyncNotice.refused.text(members)
     }
 
-    /// The same for somebody on a control channel.
+    /// Why a message on a control channel was refused.
     static func text(_ refusal: StageRefusal, to command: Interaction.Command) -> String {
         let (rule, detail, wait) = refusal.words
         return text(rule, detail, wait: wait, to: command)
@@ -70,7 +77,7 @@ package enum AudienceAnswer {
 }
 
 extension StageRefusal {
-    /// The rule, what people are told, and in how many seconds it may be tried again, as a problem document says it.
+    /// The rule, a sentence for people, and the seconds until another attempt may succeed, as in a problem document.
     fileprivate var words: (rule: String, detail: String, wait: Int?) {
         switch self {
         case .interaction(let refusal):

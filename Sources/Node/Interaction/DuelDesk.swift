@@ -1,13 +1,16 @@
 import Base
 import Interaction
 
-/// A stream's duels, in its stream's place: what is decided at once, what the opponent's stream is told of what is
-/// durable, and what followers see of it.
+/// The duels of one stream, on the stream's actor: decisions, messages to the opponent's stream, and news for
+/// followers.
+///
+/// A decision changes `side` immediately. The opponent's stream and followers learn of it from `committed`, once it
+/// is durable.
 struct DuelDesk {
-    /// Scores are told so often at most.
+    /// The least time between two messages about scores.
     private static let scoreInterval = Duration.milliseconds(500)
 
-    /// What was told last, and what a difference to it makes news.
+    /// What followers were last sent of a duel; another value is news.
     private struct Sight: Equatable {
         let id: DuelID
         let phase: Duel.Phase
@@ -16,13 +19,17 @@ struct DuelDesk {
         func isSamePhase(as other: Sight?) -> Bool { id == other?.id && phase == other?.phase }
     }
 
+    /// This stream's side, including what is not durable yet.
     private(set) var side: DuelSide
-    /// What is durable.
+    /// The duels as far as they are durable, the latest last.
     private(set) var committed: [Duel]
+    /// What all followers were last sent; nil for no duel.
     private var told: Sight?
+    /// When that was.
     private var toldAt: MonotonicTime?
-    /// What only the host was told.
+    /// What the host alone was last sent.
     private var confided: Sight?
+    /// The opponent whose host is shown now; nil for none.
     private var shown: StreamID?
 
     init(of stream: StreamID, restoring duels: [Duel]) {
@@ -32,28 +39,36 @@ struct DuelDesk {
 
     // MARK: Deciding
 
+    /// Applies a host's command.
+    /// - Returns: the duel that it concerns; the caller makes it durable.
     mutating func apply(
         _ command: DuelSide.Command, _ situation: DuelSide.Situation, at now: Moment
     ) throws(Interaction.Refusal) -> Duel {
         try side.apply(command, situation, at: now)
     }
 
+    /// Handles a message from the opponent's stream.
+    /// - Returns: the duel if it has changed, for the caller to make durable, and an answer that can be sent
+    ///   immediately.
     mutating func receive(
         _ message: DuelMessage, _ situation: DuelSide.Situation, at now: Moment
     ) -> (change: Duel?, answer: DuelMessage?) {
         side.receive(message, situation, at: now)
     }
 
+    /// Applies what is due by now.
+    /// - Parameter isLast: whether the stream ends, and its duel with it.
+    /// - Returns: the duel if it has changed, for the caller to make durable.
     mutating func advance(
         to now: Moment, _ situation: DuelSide.Situation, isLast: Bool = false
     ) -> Duel? {
         side.advance(to: now, situation, isLast: isLast)
     }
 
-    /// Notes what is durable now.
+    /// Notes what has become durable.
     mutating func conclude(_ duels: [Duel]) { committed = duels }
 
-    /// Goes back to what is durable.
+    /// Discards what could not be made durable.
     mutating func revert(to duels: [Duel]) {
         committed = duels
         side.revert(to: duels)
@@ -61,12 +76,13 @@ struct DuelDesk {
 
     // MARK: Telling
 
-    /// For the opponent's stream.
+    /// The messages that are due to the opponent's stream.
     mutating func takeMessages(_ situation: DuelSide.Situation, at now: Moment) -> [DuelMessage] {
         side.takeMessages(committed, situation, at: now)
     }
 
-    /// Whose host is to be shown beside ours from now on, where that changed; nil within for nobody.
+    /// The opponent whose host is to be shown from now on.
+    /// - Returns: nil if that has not changed; `.some(nil)` if no opponent is shown any more.
     mutating func takeOpponent(at now: WallTime) -> StreamID?? {
         let wanted = committed.last.flatMap { duel -> StreamID? in
             switch duel.phase(at: now) {
@@ -79,7 +95,8 @@ struct DuelDesk {
         return .some(wanted)
     }
 
-    /// What everybody is told, where that is news: null once nothing is to be seen any more.
+    /// What followers are to be sent; `null` in JSON once there is no duel to be seen.
+    /// - Returns: nil if there is no news, or if only scores have changed and the last message is too recent.
     mutating func takeNews(_ tally: DuelTally, at now: Moment) -> JSON? {
         let duel = publicDuel(at: now.wall)
         let sight = duel.map { self.sight(of: $0, tally, at: now.wall) }
@@ -94,7 +111,8 @@ struct DuelDesk {
         return duel.map { json($0, tally, at: now.wall) } ?? .null
     }
 
-    /// What the host alone is told: of an invitation, and that nothing came of it.
+    /// What the host alone is to be sent: that an invitation is open, or that it was called off.
+    /// - Returns: nil if there is no news of that kind.
     mutating func takeInvitation(_ tally: DuelTally, at now: WallTime) -> String? {
         guard let duel = committed.last else { return nil }
         let sight = sight(of: duel, tally, at: now)
@@ -103,14 +121,14 @@ struct DuelDesk {
         confided = sight
         switch sight.phase {
         case .invited: break
-        // After a restart nobody waits for it.
+        // After a restart the host does not wait for an invitation that was called off before.
         case .off where wasTold: break
         default: return nil
         }
         return Self.message(json(duel, tally, at: now))
     }
 
-    /// An invitation that is open, for a host who comes; nil for none.
+    /// An open invitation, for a host who connects; nil if there is none.
     func invitation(_ tally: DuelTally, at now: WallTime) -> String? {
         guard let duel = committed.last, duel.phase(at: now) == .invited else { return nil }
         return Self.message(json(duel, tally, at: now))
@@ -118,7 +136,7 @@ struct DuelDesk {
 
     private static func message(_ duel: JSON) -> String { SyncNotice.interaction.text(["duel": duel]) }
 
-    /// When there is something to decide, to tell, or to look at; nil for never.
+    /// When something is to be decided or sent; nil if nothing is due.
     func deadline(_ situation: DuelSide.Situation, at now: Moment) -> MonotonicTime? {
         var next = side.deadline(committed, situation, at: now)
         if let told, let toldAt, let duel = publicDuel(at: now.wall),
@@ -129,7 +147,7 @@ struct DuelDesk {
         return next
     }
 
-    /// What viewers see: nothing of what only hosts agree on.
+    /// The duel that viewers see; nil before both hosts have agreed, and some time after the result.
     private func publicDuel(at now: WallTime) -> Duel? {
         guard let duel = committed.last else { return nil }
         switch duel.phase(at: now) {
@@ -147,7 +165,7 @@ struct DuelDesk {
 
     // MARK: JSON
 
-    /// A duel that is known; nil for one that is not, or that is not for everybody yet.
+    /// A duel by its ID; nil if it is unknown, or not yet public and the caller is no moderator.
     func json(of id: DuelID, _ tally: DuelTally, forModerator isModerator: Bool, at now: WallTime) -> JSON? {
         guard let duel = committed.last(where: { $0.id == id }) else { return nil }
         switch duel.phase(at: now) {
@@ -157,7 +175,7 @@ struct DuelDesk {
         return json(duel, tally, at: now)
     }
 
-    /// The same from either side, but for how old the other's score is.
+    /// The representation for clients, the same from either stream except for the age of the opponent's score.
     func json(_ duel: Duel, _ tally: DuelTally, at now: WallTime) -> JSON {
         let scores = [
             duel.own.stream: duel.points(tally), duel.other.stream: side.score(against: duel),

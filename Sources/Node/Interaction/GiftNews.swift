@@ -1,13 +1,13 @@
 import Base
 import Interaction
 
-/// Which gifts followers have not heard of yet: they are told of all of them, in order, a few times a second.
+/// The gifts that followers have not been sent yet; they get all of them, in order, a few times a second.
 ///
-/// No more wait than became durable since the last message.
+/// No more gifts wait than have become durable since the last message.
 struct GiftNews {
-    /// Between two messages.
+    /// The least time between two messages.
     private static let interval = Duration.milliseconds(100)
-    /// In one message, which has to fit into what a slow reader may be sent.
+    /// Gifts in one message, which must fit into what may wait for a slow reader.
     private static let messageLimit = 100
 
     private var waiting: [Gift] = []
@@ -15,15 +15,16 @@ struct GiftNews {
 
     mutating func append(_ gift: Gift) { waiting.append(gift) }
 
-    /// When there is something to tell; nil for never.
+    /// When a message is due; nil if no gift waits.
     ///
-    /// What fills a message does not wait: several at once may be more than a follower may be sent.
+    /// A full message is due immediately: several messages at a time may be more than a follower's connection
+    /// accepts.
     var deadline: MonotonicTime? {
         guard !waiting.isEmpty else { return nil }
         return waiting.count >= Self.messageLimit ? .zero : toldAt.map { $0 + Self.interval } ?? .zero
     }
 
-    /// What to tell now: the members of one message, or of several where there are many.
+    /// The members of each message that is due: none, one, or several if many gifts wait.
     mutating func take(_ totals: GiftTotals, at now: MonotonicTime) -> [[String: JSON]] {
         guard let deadline, deadline <= now else { return [] }
         toldAt = now
@@ -36,10 +37,10 @@ struct GiftNews {
 }
 
 extension Gift {
-    /// As followers see it.
+    /// The representation for followers and clients.
     package var json: JSON { .object(members) }
 
-    /// As the shop and hosts see it.
+    /// The representation for the shop and for hosts, with the shop's own key.
     package var ledgerJSON: JSON { .object(members.merging(["key": .string(key)]) { known, _ in known }) }
 
     private var members: [String: JSON] {
@@ -52,10 +53,10 @@ extension Gift {
 }
 
 extension GiftTotals {
-    /// Gifts that those who come are told of, so that whoever was away for a moment has missed none.
+    /// Gifts in a new follower's snapshot, so that a short absence misses none.
     private static let toldLimit = 50
 
-    /// Sums of everything.
+    /// The sums over all gifts.
     var totalsJSON: JSON {
         .object([
             "gifts": .integer(count), "value": .integer(value), "currency": .text(currency),
@@ -63,7 +64,7 @@ extension GiftTotals {
         ])
     }
 
-    /// For those who come.
+    /// What a new follower is sent.
     var json: JSON {
         .object(["recent": .array(recent.suffix(Self.toldLimit).map(\.json)), "totals": totalsJSON])
     }

@@ -1,44 +1,48 @@
 import Base
 import Interaction
 
-/// What a stream's audience does, in its stream's place: what is decided at once, and what followers hear of it once it
-/// is durable.
+/// The audience of one stream, on the stream's actor: decisions, and news for followers once a decision is durable.
 struct InteractionDesk {
-    /// Comments for somebody who comes.
+    /// Comments in a new follower's snapshot.
     static let recentLimit = 100
-    /// Of their text, in bytes: what is sent to somebody who comes has to fit into one message with all else.
+    /// The size of their text in bytes; the whole snapshot has to fit into one message.
     private static let recentBytes = 48 * 1_024
-    /// To many followers, comments are told less often: a message to one of them costs some 10 µs, so that up to
-    /// 30,000 take two thirds of one processor.
+    /// The interval between messages with comments grows with the number of followers.
+    ///
+    /// A message to one follower costs some 10 µs, so up to 30,000 followers take two thirds of one processor.
     private static let intervalPerFollower = Duration.microseconds(16)
     private static let shortestInterval = Duration.milliseconds(100)
     private static let longestInterval = Duration.milliseconds(500)
 
+    /// Decides; includes what is not durable yet.
     private(set) var machine: Interaction
-    /// What is durable.
+    /// What is durable, from which followers are sent.
     private(set) var committed: InteractionRecord
+    /// Comments and the pace at which they are sent.
     private var delivery: CommentDelivery
-    /// Durable, and not told yet, beside comments and reactions.
+    /// Members of the next message, besides comments and reactions; all of it is durable.
     private var news: [String: JSON] = [:]
+    /// Numbers of comments that the next message reports as deleted.
     private var deleted: [Int] = []
-    /// Comments that only their authors are told of.
+    /// New comments that only their authors are sent.
     private var hidden: [StreamComment] = []
     private var gifts = GiftNews()
     private var ranks: RankNews
-    /// Between two looks at who takes part.
+    /// How often the desk looks who takes part.
     static let fanInterval = Duration.seconds(60)
-    /// When the minute of those who take part is over; nil while the stream is not live.
+    /// When the current minute of taking part is over; nil while the stream is not live.
     private var minuteEnd: MonotonicTime?
-    /// Votes are told so often at most.
+    /// The least time between two messages about votes.
     private static let voteInterval = Duration.milliseconds(500)
     private var hasNewVotes = false
     private var votesToldAt: MonotonicTime?
-    /// A poll that could not be closed, because nothing can be written, is tried again so late.
+    /// The time between attempts to close a poll while the store accepts no changes.
     private static let retryInterval = Duration.seconds(1)
+    /// No attempt is made before this time.
     private var pollRetry: MonotonicTime?
-    /// What all see of a duel; null for nothing.
+    /// The duel that all viewers see; null for none.
     private var duel = JSON.null
-    /// What those who come are told; nil when it has to be written anew.
+    /// The content of a new follower's snapshot; nil if it has to be encoded again.
     private var overview: String?
 
     init(restoring record: InteractionRecord, at now: Moment) {
@@ -56,33 +60,35 @@ struct InteractionDesk {
         try machine.apply(command, from: person, at: now)
     }
 
-    /// Takes in a comment that somebody is asked about.
+    /// Accepts a comment that has to be reviewed before it is shown.
     mutating func submit(
         _ key: String, _ text: String, from person: Interaction.Person, at now: Moment
     ) throws(Interaction.Refusal) -> Interaction.Submission {
         try machine.submit(key, text, from: person, at: now)
     }
 
-    /// Notes whether a comment may be shown.
-    /// - Returns: those that go on now, in order.
+    /// Notes the result of a review.
+    /// - Returns: the comments that may go on now, in order: a comment waits for the reviews of earlier ones.
     mutating func judge(_ number: Int, isShown: Bool) -> [CommentReviews.Judged] {
         machine.judge(number, isShown: isShown)
     }
 
+    /// Writes a comment that was reviewed.
     mutating func write(
         _ draft: CommentDraft, at now: Moment
     ) throws(Interaction.Refusal) -> Interaction.Outcome {
         try machine.write(draft, at: now)
     }
 
-    /// Whether it is to be looked now who takes part.
+    /// Whether `advance` needs to know who watches.
     func isMinuteOver(at now: MonotonicTime) -> Bool { minuteEnd.map { $0 <= now } ?? false }
 
-    /// Has reactions written down whose time has come, a poll closed and a minute ended whose time is over.
+    /// Applies what is due by now: saves reactions, ends a minute of taking part, and closes a poll.
     /// - Parameters:
-    ///   - isLast: whether the stream ends, and all of it with it.
-    ///   - isLive: whether a minute is worth anything.
-    ///   - watching: who is there without the host, if the minute is over.
+    ///   - isLast: whether the stream ends, and everything with it.
+    ///   - isLive: whether taking part counts.
+    ///   - watching: the participants who are there, without the host; needed only if the minute is over.
+    /// - Returns: what is to be made durable.
     mutating func advance(
         to now: Moment, isLast: Bool = false, isLive: Bool = true,
         watching: [(id: ParticipantID, name: String?)] = []
@@ -101,9 +107,9 @@ struct InteractionDesk {
         return changes.map { .interaction($0) }
     }
 
-    /// Has comments forgotten that were written before a time.
-    /// - Parameter hasOlder: whether there are others than the machine knows, which go as well.
-    /// - Returns: what is to be made durable, and how many of the machine's comments it concerns.
+    /// Forgets comments that were written before a time.
+    /// - Parameter hasOlder: whether the archive has further comments, which have to go as well.
+    /// - Returns: what is to be made durable, and how many of the comments in memory it concerns.
     mutating func forgetComments(
         before time: WallTime, hasOlder: Bool
     ) -> (changes: [StreamChange], comments: Int) {
@@ -112,12 +118,12 @@ struct InteractionDesk {
         return (changes.map { .interaction($0) }, count - machine.record.comments.count)
     }
 
-    /// The server ends, and the stream does not.
+    /// Saves reactions before the server stops; the stream does not end.
     mutating func saveReactions(at now: MonotonicTime) -> [StreamChange] {
         machine.saveReactions(at: now, isLast: true).map { .interaction($0) }
     }
 
-    /// Notes what is durable now.
+    /// Notes what has become durable, and prepares the news about it.
     mutating func conclude(_ changes: [InteractionChange], _ record: InteractionRecord) {
         committed = record
         guard !changes.isEmpty else { return }
@@ -142,6 +148,7 @@ struct InteractionDesk {
                 break
             }
         }
+        // A pinned comment also ends when it is deleted or expires.
         let isPinChange = changes.contains {
             switch $0 {
             case .pinned, .unpinned, .deleted, .expired: true
@@ -151,13 +158,13 @@ struct InteractionDesk {
         if isPinChange { news["pinned"] = Self.json(pinned: record.pinned) }
     }
 
-    /// Goes back to what is durable.
+    /// Discards what could not be made durable.
     mutating func revert(to record: InteractionRecord) {
         committed = record
         machine.revert(to: record)
     }
 
-    /// Notes what all see of a duel from now on.
+    /// Sets the duel that all viewers see.
     mutating func show(duel: JSON) {
         self.duel = duel
         news["duel"] = duel
@@ -166,7 +173,8 @@ struct InteractionDesk {
 
     // MARK: Telling
 
-    /// What followers are told now: in one message, but for a great many gifts.
+    /// What all followers are to be sent now: usually one message, several if there are very many gifts.
+    /// - Parameter followers: their number, which determines how often comments are sent.
     mutating func takeNews(for followers: Int, at moment: Moment) -> [String] {
         let now = moment.elapsed
         delivery.interval = min(
@@ -203,13 +211,13 @@ struct InteractionDesk {
         return messages.map { SyncNotice.interaction.text($0) }
     }
 
-    /// What only some are told now.
+    /// Messages for single participants: comments that only their authors see.
     mutating func takeHidden() -> [(ParticipantID, String)] {
         defer { hidden = [] }
         return hidden.map { ($0.author, Self.message([$0])) }
     }
 
-    /// Of the latest comments, those that only their author sees; nil for none.
+    /// The latest comments that only their author sees, for that author's snapshot; nil if there are none.
     func hiddenComments(of id: ParticipantID) -> String? {
         let comments = committed.page(limit: Self.recentLimit, for: id).comments.filter(\.isHidden)
         return comments.isEmpty ? nil : Self.message(comments)
@@ -219,14 +227,14 @@ struct InteractionDesk {
         SyncNotice.interaction.text(["comments": .array(comments.map(\.json))])
     }
 
-    /// Those whom pages show before others who are there.
+    /// The participants whom pages list before the others who are there.
     var leaders: [ParticipantID] { ranks.leaders }
 
-    /// What stands beside somebody's name, such as `giver-1`.
+    /// The badges beside a participant's name, such as `giver-1`.
     func badges(of id: ParticipantID) -> [String] { ranks.badges(of: id) }
 
-    /// When there is something to tell or to write; nil if never.
-    /// - Parameter isLive: whether a minute is worth anything.
+    /// When something is to be sent or saved; nil if nothing is due.
+    /// - Parameter isLive: whether taking part counts.
     func deadline(at now: Moment, isLive: Bool) -> MonotonicTime? {
         let minute = isLive ? minuteEnd ?? .zero : nil
         let votes = hasNewVotes ? votesToldAt.map { $0 + Self.voteInterval } ?? .zero : nil
@@ -237,7 +245,9 @@ struct InteractionDesk {
         ].compactMap(\.self).min()
     }
 
-    /// What those who come are told, as JSON; written once for all who come before something changes.
+    /// The content of a new follower's snapshot, as JSON.
+    ///
+    /// Encoded once for all followers who connect before something changes.
     mutating func describe(at now: MonotonicTime) -> String {
         if let overview { return overview }
         let text = JSON.object([
@@ -251,6 +261,7 @@ struct InteractionDesk {
         return text
     }
 
+    /// The latest comments that fit into `recentBytes`, in order.
     private var recent: [StreamComment] {
         var bytes = 0
         let latest = committed.page(limit: Self.recentLimit).comments.reversed().prefix { comment in
@@ -269,7 +280,7 @@ struct InteractionDesk {
             counts.mapValues { .object(["total": .integer($0.total), "rate": .integer($0.rate)]) })
     }
 
-    /// Without what viewers need not know.
+    /// The settings as viewers see them, without blocked words and silenced participants.
     private static func json(_ settings: InteractionSettings) -> JSON { .object(members(of: settings)) }
 
     private static func members(of settings: InteractionSettings) -> [String: JSON] {
@@ -283,7 +294,7 @@ struct InteractionDesk {
         ]
     }
 
-    /// The settings as a host sees them.
+    /// The settings; for moderators with blocked words and with the participants who are silenced now.
     func settings(forModerator isModerator: Bool, at now: WallTime) -> JSON {
         var members = Self.members(of: committed.settings)
         if isModerator {
@@ -302,7 +313,7 @@ struct InteractionDesk {
 }
 
 extension StreamComment {
-    /// As followers and clients see it.
+    /// The representation for followers and clients.
     package var json: JSON {
         .object([
             "number": .integer(number), "id": .string(key), "author": .string(author.description),
@@ -313,7 +324,7 @@ extension StreamComment {
 }
 
 extension AuditEntry {
-    /// As hosts see it.
+    /// The representation for hosts.
     package var json: JSON {
         .object([
             "action": .string(action.rawValue), "by": .string(by.description), "name": .text(name),
@@ -324,7 +335,7 @@ extension AuditEntry {
 }
 
 extension StreamCard {
-    /// As followers and clients see it.
+    /// The representation for followers and clients.
     package var json: JSON {
         .object([
             "title": .string(title), "link": .string(link), "picture": .text(picture), "data": data ?? .null,

@@ -2,9 +2,11 @@ import Base
 import Interaction
 import Stage
 
-/// Duels: what one stream tells another goes through here, as it would from machine to machine.
+/// Duels: messages between two streams pass through here, as they would between two machines.
 extension Node {
-    /// Does what a host wants, once that is durable in that host's stream; the other one hears of it then.
+    /// Applies a host's command, and returns once the change is durable in that host's stream.
+    ///
+    /// The opponent's stream is notified after that.
     package func perform(
         _ command: DuelSide.Command, in stream: StreamID, from sender: Stage.Sender
     ) async throws(StageRefusal) -> JSON {
@@ -14,7 +16,7 @@ extension Node {
             .perform(command, from: sender, isOpponentLive: isOpponentLive)
     }
 
-    /// Which streams a duel is between.
+    /// The two streams of a duel.
     package func sides(of duel: DuelID) async throws(StageRefusal) -> (from: StreamID, to: StreamID) {
         guard let host = try await knownHost(of: duel.inviter) else { throw .interaction(.unknownDuel) }
         return try await host.sides(of: duel)
@@ -27,6 +29,7 @@ extension Node {
         try await madeHost(of: stream).duel(duel, as: sender)
     }
 
+    /// Performs what a stream wants outside itself because of a duel.
     func take(_ order: DuelOrder) async {
         switch order {
         case .show(let opponent, let stream):
@@ -35,7 +38,7 @@ extension Node {
             do throws(StageRefusal) {
                 try await madeHost(of: message.to).receive(message)
             } catch {
-                // It is said again.
+                // Not an error: the sender repeats the message.
                 log.debug("duel.undelivered", ["duel": message.id, "to": message.to, "error": "\(error)"])
             }
         }

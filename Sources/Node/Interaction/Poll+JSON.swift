@@ -2,14 +2,15 @@ import Base
 import Interaction
 
 extension Poll {
-    /// As followers and clients see it: hidden results and what is right in a quiz only when it is over.
+    /// The representation for followers and clients; hidden results, and the right options of a quiz, only when it is
+    /// over.
     package var json: JSON { json(forHost: false) }
 
-    /// - Parameter isForHost: whether what others see when it is over is told before.
+    /// - Parameter isForHost: whether to include, while the poll is open, what others see only when it is over.
     package func json(forHost isForHost: Bool) -> JSON {
         let isOver = !isOpen
         let showsVotes = isForHost || isOver || results == .live
-        // Also where counts are live: how many are right would tell which option is.
+        // Hidden even if the votes are live: the number of right voters would reveal the right option.
         let shownQuiz = isForHost || isOver ? quiz : nil
         let choices = zip(options, counts).enumerated().map { index, choice in
             var option = ["text": JSON.string(choice.0)]

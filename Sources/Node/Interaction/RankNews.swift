@@ -1,29 +1,32 @@
 import Base
 import Interaction
 
-/// A list of those who are first in something.
+/// A list of the participants who lead in something.
 package enum RankName: String, Sendable, CaseIterable {
-    /// Who gave most.
+    /// By the value of their gifts.
     case givers
-    /// Who took part most.
+    /// By their points for taking part.
     case fans
 }
 
-/// Who is first, as followers were told it: anew when the first ten are others or have more, twice a second at most.
+/// The leaders as followers were last sent them.
+///
+/// They are sent again when the first ten or their values change, at most twice a second.
 struct RankNews {
-    /// Followers are told of so many.
+    /// Ranks that followers are sent.
     static let toldLimit = 10
-    /// Whoever asks is told of so many.
+    /// Ranks in the answer to a request.
     static let longest = 100
-    /// So many have a badge beside their names.
+    /// Ranks that have a badge beside the name.
     static let badgeLimit = 3
     private static let interval = Duration.milliseconds(500)
 
-    /// What followers are told.
+    /// The lists that followers are sent.
     struct Lists: Equatable {
         let givers: [Rank]
         let fans: [Rank]
-        /// Those of the day; nil where they are the same, because everything came today.
+        /// The lists of the current day, in the order of `RankName`; nil if they are the same because everything
+        /// happened today.
         let ofDay: [[Rank]]?
 
         init(_ record: InteractionRecord, at now: WallTime) {
@@ -54,9 +57,10 @@ struct RankNews {
     }
 
     private var told: Lists
-    /// Of the day that `told` is of.
+    /// The end of the day to which `told` belongs.
     private var midnight: WallTime
     private var toldAt: MonotonicTime?
+    /// Whether something has changed since `told` was made.
     private var mayDiffer = false
 
     init(_ record: InteractionRecord, at now: WallTime) {
@@ -64,16 +68,18 @@ struct RankNews {
         midnight = now.nextDay
     }
 
-    /// Something was given, or points were.
+    /// Notes that something was given, or that points were.
     mutating func note() { mayDiffer = true }
 
-    /// When it is looked whether there is something to tell; nil for never.
+    /// When the lists are to be compared again; nil if there is nothing to compare.
+    ///
+    /// At midnight the lists of the day change even if nothing happens.
     func deadline(at now: Moment) -> MonotonicTime? {
         if mayDiffer { return toldAt.map { $0 + Self.interval } ?? .zero }
         return told.isEmpty ? nil : now.elapsed(at: midnight)
     }
 
-    /// What to tell now; nil for nothing.
+    /// The lists, if followers are to be sent them now.
     mutating func take(_ record: InteractionRecord, at now: Moment) -> JSON? {
         guard let deadline = deadline(at: now), deadline <= now.elapsed else { return nil }
         mayDiffer = false
@@ -85,16 +91,16 @@ struct RankNews {
         return lists.json
     }
 
-    /// As it was told last.
+    /// The lists as they were last sent.
     var json: JSON { told.json }
 
-    /// Those who were told of, in the order in which pages show who is there: who gave, then who took part.
+    /// The participants whom pages list first: givers, then fans, each once.
     var leaders: [ParticipantID] {
         var seen: Set<ParticipantID> = []
         return (told.givers + told.fans).map(\.id).filter { seen.insert($0).inserted }
     }
 
-    /// What stands beside somebody's name, such as `giver-1`.
+    /// The badges beside a participant's name, such as `giver-1`.
     func badges(of id: ParticipantID) -> [String] {
         [("giver", told.givers), ("fan", told.fans)].compactMap { name, ranks in
             ranks.prefix(Self.badgeLimit).firstIndex { $0.id == id }.map { "\(name)-\($0 + 1)" }

@@ -4,19 +4,22 @@ import Recordings
 import Stage
 import Store
 
-/// Comments for those who did not hear them: the latest from memory, those before from the store's archive.
+/// Pages of comments: the latest from memory, earlier ones from the store's archive.
 extension StreamHost {
-    /// Comments in order.
+    /// A page of comments, in order.
     /// - Parameters:
-    ///   - before: only those with a lower number; nil for no bound.
-    ///   - after: only those with a higher number: the first of them are given instead of the last.
+    ///   - before: only comments with a lower number; nil for no bound.
+    ///   - after: only comments with a higher number; nil for no bound. With it, the page has the first of them,
+    ///     without it the last.
     package func comments(
         before: Int?, after: Int?, limit: Int, as sender: Stage.Sender? = nil
     ) async throws(StageRefusal) -> JSON {
         guard committed != nil else { throw .unknownStream }
         // All that is older than these is in the archive, and stays there while it is read.
         let record = interaction.committed
+        // Comments before this one are in the archive, and stay there while it is read.
         let first = record.comments.first?.number ?? record.lastNumber + 1
+        // One more than the page has, to know whether there are more.
         var query = ArchiveQuery(limit: limit + 1)
         query.before = min(before ?? .max, first)
         query.readers = .everybody(or: sender?.id.description)
@@ -42,7 +45,9 @@ extension StreamHost {
         return Self.page(found.suffix(limit).map(\.json), isMore: found.count > limit)
     }
 
-    /// Comments on what a recording shows; none where the stream is another one of that name.
+    /// A page of the comments that were written during a recording, with times in the recording.
+    ///
+    /// Empty if the recording belongs to an earlier stream of the same name.
     func comments(
         on recording: RecordingEntry, after number: Int, limit: Int
     ) async throws(StageRefusal) -> JSON {
@@ -63,6 +68,7 @@ extension StreamHost {
     }
 
     /// - Parameter first: the number of the first comment in memory.
+    /// - Returns: no comments, without reading the store, if none of the archive can match.
     private func archived(_ query: ArchiveQuery, first: Int) async throws(StageRefusal) -> [StreamComment] {
         guard first > 1, query.before > 1, query.after < first - 1 else { return [] }
         do {
@@ -72,11 +78,11 @@ extension StreamHost {
         }
     }
 
-    /// A comment that is not in memory any more; nil for one that is, or is not known at all.
+    /// A comment from the archive; nil if it is in memory, or does not exist.
     func archivedComment(_ number: Int) async throws(StageRefusal) -> StreamComment? {
         guard let first = interaction.machine.record.comments.first?.number, (1..<first).contains(number)
         else { return nil }
-        // It may be on its way there.
+        // The comment may be in a commit that is not finished.
         try await settled()
         var query = ArchiveQuery(limit: 1)
         (query.after, query.readers) = (number - 1, .all)
@@ -84,7 +90,7 @@ extension StreamHost {
         return try await archived(query, first: first).first
     }
 
-    /// Forgets comments that were written before a time.
+    /// Deletes comments that were written before a time, from memory and from the archive.
     /// - Returns: how many, once that is durable.
     func forgetComments(before time: WallTime) async throws(StageRefusal) -> Int {
         let old: Int
@@ -107,8 +113,8 @@ extension StreamHost {
 }
 
 extension StreamComment {
-    /// As those see it who play a recording.
-    /// - Parameter milliseconds: of the recording.
+    /// The representation for players of a recording.
+    /// - Parameter milliseconds: the comment's time in the recording.
     fileprivate func json(at milliseconds: Int64) -> JSON {
         .object([
             "number": .integer(number), "author": .string(author.description), "name": .text(name),

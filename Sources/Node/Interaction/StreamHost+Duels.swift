@@ -2,19 +2,20 @@ import Base
 import Interaction
 import Stage
 
-/// What leaves a stream because of a duel.
+/// What a stream wants outside itself because of a duel.
 package enum DuelOrder: InboxElement {
-    /// To the opponent's stream.
+    /// Deliver a message to the opponent's stream.
     case message(DuelMessage)
-    /// Whose host a stream shows beside its own; nil for nobody.
+    /// Show the host of an opponent in a stream, beside its own; nil for no opponent.
     case show(StreamID?, in: StreamID)
 
+    /// Identifies orders of which only the latest counts.
     package enum Topic: Hashable, Sendable {
         case message(DuelID, to: StreamID)
         case show(StreamID)
     }
 
-    /// A later message says all that an earlier one did.
+    /// A later message contains everything that an earlier one of the same duel did.
     package var topic: Topic? {
         switch self {
         case .message(let message): .message(message.id, to: message.to)
@@ -23,16 +24,17 @@ package enum DuelOrder: InboxElement {
     }
 
     package var isNeeded: Bool {
-        // What gets lost is said again.
+        // A message that is lost is repeated.
         if case .message = self { false } else { true }
     }
 }
 
 /// Duels with other streams.
 extension StreamHost {
-    /// Does what the host wants.
-    /// - Parameter isOpponentLive: of who is invited, as far as is known here.
-    /// - Returns: the duel, once what was decided is durable.
+    /// Applies a host's command.
+    /// - Parameter isOpponentLive: for an invitation, whether the opponent's stream is live as far as this server
+    ///   knows.
+    /// - Returns: the duel, once the decision is durable.
     package func perform(
         _ command: DuelSide.Command, from sender: Stage.Sender, isOpponentLive: Bool
     ) async throws(StageRefusal) -> JSON {
@@ -53,11 +55,12 @@ extension StreamHost {
         }
         if !before.contains(duel) { keep(duel, before) }
         try await settled()
+        // The duel may have changed again while the decision was made durable.
         let current = duels.committed.last { $0.id == duel.id } ?? duel
         return duels.json(current, duelSituation.tally, at: environment.now().wall)
     }
 
-    /// Which streams a duel is between.
+    /// The two streams of a duel.
     package func sides(of duel: DuelID) throws(StageRefusal) -> (from: StreamID, to: StreamID) {
         guard let duel = duels.committed.last(where: { $0.id == duel }) else {
             throw .interaction(.unknownDuel)
@@ -66,7 +69,7 @@ extension StreamHost {
         return (from.stream, to.stream)
     }
 
-    /// A duel as this stream knows it; what hosts have not agreed on is for hosts.
+    /// A duel as this stream knows it; before both hosts have agreed, only for hosts.
     package func duel(_ duel: DuelID, as sender: Stage.Sender?) throws(StageRefusal) -> JSON {
         guard let committed else { throw .unknownStream }
         if let rejection = refusal(to: sender) { throw .rejected(rejection) }
@@ -77,9 +80,9 @@ extension StreamHost {
         return json
     }
 
-    /// Takes in what the opponent's stream says.
+    /// Handles a message from the opponent's stream.
     package func receive(_ message: DuelMessage) {
-        // Where nothing more can gather it is lost, and said again.
+        // Without room for another change the message is dropped; the opponent repeats it.
         guard !isClosed, hasRoomToGather, stage != nil else { return }
         let before = duels.side.duels
         let (change, answer) = duels.receive(message, duelSituation, at: environment.now())
@@ -87,12 +90,13 @@ extension StreamHost {
         if let change {
             keep(change, before)
         } else {
+            // Without a change, the opponent's score may still be new.
             tellInteraction()
             scheduleTick()
         }
     }
 
-    /// What a duel counts, and what it depends on.
+    /// What the rules of duels depend on, and what has been counted so far.
     var duelSituation: DuelSide.Situation {
         let record = stage?.record
         return DuelSide.Situation(
@@ -105,11 +109,12 @@ extension StreamHost {
             takesInvitations: interaction.committed.settings.takesDuels)
     }
 
-    /// Has a duel remembered, and webhooks told that it began or what came of it.
+    /// Makes a duel durable, together with the webhook events that follow from the change.
     private func keep(_ duel: Duel, _ before: [Duel]) {
         enter([.duel(duel)], reporting: duelReports(duel, before))
     }
 
+    /// The webhook events for the difference between a duel before and after a change.
     private func duelReports(_ duel: Duel, _ before: [Duel]) -> [CommitBatch.DuelReport] {
         let old = before.last { $0.id == duel.id }
         var names: [String] = []
@@ -121,14 +126,15 @@ extension StreamHost {
         }
     }
 
-    /// Does what time brings.
+    /// Applies what is due by now.
     func advanceDuels() {
         let before = duels.side.duels
         guard let duel = duels.advance(to: environment.now(), duelSituation) else { return }
         keep(duel, before)
     }
 
-    /// The last word of a stream that ends.
+    /// Ends the duel of a stream that ends.
+    /// - Returns: what is to be made durable together with the end of the stream.
     func endDuel() -> (changes: [StreamChange], reports: [CommitBatch.DuelReport]) {
         let before = duels.side.duels
         guard let duel = duels.advance(to: environment.now(), duelSituation, isLast: true) else {
@@ -137,7 +143,8 @@ extension StreamHost {
         return ([.duel(duel)], duelReports(duel, before))
     }
 
-    /// Tells the opponent's stream, followers and the host what is durable, and has the opponent's host shown.
+    /// Sends what is durable to the opponent's stream, to followers and to the host, and has the opponent's host
+    /// shown.
     func tellDuels() {
         let (now, situation) = (environment.now(), duelSituation)
         for message in duels.takeMessages(situation, at: now) { environment.duels(.message(message)) }
@@ -148,7 +155,7 @@ extension StreamHost {
         }
     }
 
-    /// What is told to somebody who comes, beside all that viewers see.
+    /// Sends an open invitation to a host who connects; viewers do not see invitations.
     func tellInvitation(to sender: Stage.Sender) {
         guard sender.id == committed?.host,
             let text = duels.invitation(duelSituation.tally, at: environment.now().wall)

@@ -3,14 +3,16 @@ import Interaction
 import Stage
 import Store
 
-/// What a shop says was given: each once, whatever is repeated, and whatever happens to the process.
+/// Gifts that a shop reports: each is shown once, even if the shop repeats the request or the process restarts.
 extension StreamHost {
-    /// Between what is looked for and what is decided, others may be faster; so often it is tried.
+    /// Attempts to look a key up in the ledger: while the store is read, other gifts may be decided.
     private static let lookLimit = 8
 
-    /// The gift of that key, if it is so old that only the ledger knows it.
+    /// The gift with the draft's key, if it is so old that only the ledger in the store has it.
     ///
-    /// Whoever is told nil can decide at once: of all keys that came since, the latest gifts in memory tell.
+    /// If the result is nil, the caller may decide without awaiting anything first: a gift of this key that came
+    /// since would be among the latest gifts in memory.
+    /// - Throws: `.interaction(.giftKeyReused)` if the key was used for another gift.
     func ledgerGift(_ draft: Gift.Draft, from sender: Stage.Sender) async throws(StageRefusal) -> Gift? {
         guard sender.isShop else { throw .interaction(.notShop) }
         guard committed != nil else { throw .unknownStream }
@@ -19,7 +21,7 @@ extension StreamHost {
             let durable = interaction.committed.gifts.lastNumber
             let gifts = interaction.machine.record.gifts
             guard gifts.gift(draft.key) == nil else { return nil }
-            // Those that are not durable yet have to be among the latest, or one could be taken twice.
+            // Gifts that are not durable yet must be among the latest in memory, or one could be accepted twice.
             guard gifts.lastNumber - durable < GiftTotals.recentLimit else { throw .overloaded }
             guard gifts.hasForgotten else { return nil }
             let found: Gift?
@@ -32,14 +34,15 @@ extension StreamHost {
                 guard found.isSame(as: draft) else { throw .interaction(.giftKeyReused) }
                 return found
             }
-            // The ledger does not have it, as of then; what came since must be in memory.
+            // The ledger had no such gift when it was read. All that came since must still be in memory; else look
+            // again.
             if interaction.machine.record.gifts.lastNumber - durable < GiftTotals.recentLimit { return nil }
         }
         throw .overloaded
     }
 
-    /// The ledger, in order, for those who may see it.
-    /// - Parameter number: of the gift after which it begins; 0 for the first.
+    /// A page of the ledger, in order, for hosts and the shop.
+    /// - Parameter number: of the gift after which the page begins; 0 for the first page.
     package func gifts(
         after number: Int, limit: Int, as sender: Stage.Sender
     ) async throws(StageRefusal) -> JSON {
@@ -60,7 +63,7 @@ extension StreamHost {
         ])
     }
 
-    /// Those who gave most, or took part most, the first first.
+    /// The participants who gave most, or took part most, in descending order.
     package func rank(
         _ name: RankName, of period: RankPeriod, as sender: Stage.Sender?
     ) throws(StageRefusal) -> JSON {
@@ -71,13 +74,13 @@ extension StreamHost {
         let ranks = ranking.top(RankNews.longest, of: period, at: environment.now().wall)
         return .object([
             "ranks": .array(ranks.map(\.json)), "period": .string(period.rawValue),
-            // What the values are in; points have no currency.
+            // Points of fans have no currency.
             "currency": name == .givers ? .text(record.gifts.currency) : .null,
         ])
     }
 }
 
 extension Stage.Sender {
-    /// Whether they may say that somebody gave something.
+    /// Whether the sender may report gifts.
     var isShop: Bool { mayGiveGifts || authority == .admin }
 }

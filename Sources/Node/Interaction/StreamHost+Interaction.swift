@@ -2,16 +2,18 @@ import Base
 import Interaction
 import Stage
 
-/// What the audience says and taps.
+/// Commands of the audience: comments, reactions, votes, gifts and moderation.
 extension StreamHost {
-    /// What somebody is answered; must not block.
+    /// Receives the result of a command; must not block.
     package typealias Answer = @Sendable (Result<Interaction.Reply, StageRefusal>) -> Void
 
-    /// Does what somebody of the audience wants.
-    /// - Returns: once it is durable; taps, of which only the sum is written down now and then, at once.
+    /// Applies a command of a member of the audience.
+    /// - Returns: the reply, once the change is durable. Reactions are answered immediately, because only their sums
+    ///   are saved, from time to time.
     package func perform(
         _ command: Interaction.Command, from sender: Stage.Sender
     ) async throws(StageRefusal) -> Interaction.Reply {
+        // A gift or a comment that is no longer in memory has to be read from the store before the decision.
         if case .give(let draft) = command, let known = try await ledgerGift(draft, from: sender) {
             return .gift(known)
         }
@@ -25,7 +27,10 @@ extension StreamHost {
         return try result.get()
     }
 
-    /// The same for those who cannot wait; of gifts, only for those of whom `ledgerGift` knows nothing.
+    /// Applies a command without awaiting the result.
+    ///
+    /// For a gift, `ledgerGift` must have returned nil immediately before. A deletion of an archived comment has to
+    /// come as `deleteArchived`.
     func perform(
         _ command: Interaction.Command, from sender: Stage.Sender, then answer: @escaping Answer
     ) {
@@ -40,12 +45,13 @@ extension StreamHost {
         }
     }
 
-    /// Answers once what was decided is durable.
+    /// Answers once the decision is durable.
     func reply(_ reply: Interaction.Reply, to answer: @escaping Answer) {
         if case .counted = reply { return answer(.success(reply)) }
         whenSettled { refusal in answer(refusal.map { .failure($0) } ?? .success(reply)) }
     }
 
+    /// Checks what the stage knows, such as bans and the phase of the stream, then applies the command.
     private func interact(
         _ command: Interaction.Command, from sender: Stage.Sender
     ) throws(StageRefusal) -> Interaction.Reply {
@@ -54,10 +60,11 @@ extension StreamHost {
         switch command {
         case .comment, .react, .openPoll, .vote: try requireOpen(stage)
         case .give(let draft):
-            // Who repeats it may come late.
+            // The shop may repeat a gift after the stream has ended; the answer is then the gift that is known.
             guard interaction.machine.record.gifts.gift(draft.key) == nil else { break }
             try requireOpen(stage)
         case .delete, .deleteArchived: break
+        // The host cannot be silenced; the refusal depends on whether the sender could silence anyone.
         case .silence(let id, _, _) where id == stage.record.host:
             throw .interaction(
                 stage.isModerator(sender) || sender.mayModerate ? .moderatorSpeaks : .notModerator)
@@ -75,7 +82,9 @@ extension StreamHost {
         return outcome.reply
     }
 
-    /// The stage, for somebody who may do something in its stream now.
+    /// The stage, if the sender may act in its stream now.
+    /// - Throws: `.overloaded` if no more changes can wait for the store, `.unknownStream`, or why the sender is shut
+    ///   out.
     func openStage(to sender: Stage.Sender) throws(StageRefusal) -> Stage {
         guard !isClosed, hasRoomToGather else { throw .overloaded }
         guard let stage else { throw .unknownStream }
@@ -83,12 +92,14 @@ extension StreamHost {
         return stage
     }
 
-    /// Whether the audience is there; else those who wait outside would read what is said backstage.
+    /// Throws unless the audience has been let in; otherwise people who wait outside could read what is said
+    /// backstage.
     func requireOpen(_ stage: Stage) throws(StageRefusal) {
         guard stage.record.phase != .ended else { throw .rejected(.ended) }
         guard stage.record.phase == .live || stage.areDoorsOpen else { throw .interaction(.notOpen) }
     }
 
+    /// The sender as the rules of interaction see them: role and rights, as of now.
     static func person(_ sender: Stage.Sender, on stage: Stage) -> Interaction.Person {
         Interaction.Person(
             id: sender.id, name: sender.name, role: Self.role(stage.standing(of: sender)),
@@ -104,7 +115,8 @@ extension StreamHost {
         }
     }
 
-    /// The latest poll, and what somebody chose in it.
+    /// The latest poll, and the sender's vote in it.
+    /// - Throws: `.interaction(.unknownPoll)` if `number` is not that of the latest poll.
     package func poll(_ number: Int, as sender: Stage.Sender?) throws(StageRefusal) -> JSON {
         guard let committed else { throw .unknownStream }
         if let rejection = refusal(to: sender) { throw .rejected(rejection) }
@@ -117,14 +129,14 @@ extension StreamHost {
         return json
     }
 
-    /// Who took what away or showed it, the latest last; for hosts.
+    /// The log of moderation, the latest entry last; for hosts only.
     package func audit(as sender: Stage.Sender) throws(StageRefusal) -> JSON {
         _ = try look(as: sender)
         guard let committed, committed.isModerator(sender) else { throw .rejected(.notHost) }
         return .object(["entries": .array(interaction.committed.audit.map(\.json))])
     }
 
-    /// What the audience may do; hosts see all of it.
+    /// What the audience may do; moderators see all settings.
     package func interactionSettings(as sender: Stage.Sender?) throws(StageRefusal) -> JSON {
         guard let committed else { throw .unknownStream }
         if let rejection = refusal(to: sender) { throw .rejected(rejection) }
@@ -133,29 +145,31 @@ extension StreamHost {
             at: environment.now().wall)
     }
 
-    /// Tells followers what the audience did.
+    /// Sends followers what is new of the audience, and the opponent's stream what is new of a duel.
     func tellInteraction() {
         tellDuels()
         for (id, text) in interaction.takeHidden() { sync.tell(text, to: id, of: .audience) }
         let leaders = interaction.leaders
+        // The list of those who are there begins with the leaders, so it changes with them.
         defer { if interaction.leaders != leaders { sync.isAudienceChanged = true } }
         for text in interaction.takeNews(for: sync.count, at: environment.now()) { sync.tell(text) }
     }
 
-    /// Does what the audience's time brings.
+    /// Applies what is due by now for the audience.
     func advanceInteraction() {
         let now = environment.now()
+        // Collected only once a minute: it walks over all connections.
         let watching = interaction.isMinuteOver(at: now.elapsed) ? watchers : []
         enter(interaction.advance(to: now, isLive: isLive, watching: watching))
     }
 
-    /// Whether minutes are worth something to who takes part.
+    /// Whether taking part counts for the ranks of fans.
     var isLive: Bool { stage?.record.phase == .live }
 
-    /// Who is there without the host, each once.
+    /// The participants who are connected, without the host, each once.
     private var watchers: [(id: ParticipantID, name: String?)] {
         let named = connections.values.compactMap(\.self).filter { $0.id != stage?.record.host }
-        // In an order that hashing does not decide, by name too.
+        // Sorted by name as well, so that the result does not depend on hashing if a participant has two names.
         let inOrder = named.sorted {
             ($0.id.description, $0.name ?? "") < ($1.id.description, $1.name ?? "")
         }
@@ -166,6 +180,6 @@ extension StreamHost {
         return people
     }
 
-    /// Has reactions written down before the server ends.
+    /// Saves reactions before the server stops.
     func saveReactions() { enter(interaction.saveReactions(at: environment.now().elapsed)) }
 }

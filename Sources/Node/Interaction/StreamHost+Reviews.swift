@@ -3,9 +3,11 @@ import Interaction
 import Stage
 import Store
 
-/// Somebody outside, who is asked about each comment before anybody is shown it.
+/// An external service that decides about each comment before it is shown.
 package struct CommentReviewer: Sendable {
-    /// Whether a comment of a stream may be shown; answers soon, whatever happens.
+    /// Whether a comment of a stream may be shown.
+    ///
+    /// Must return soon, even if the service does not answer.
     let ask: @Sendable (OutboxEvent, StreamID) async -> Bool
 
     package init(_ ask: @escaping @Sendable (OutboxEvent, StreamID) async -> Bool) {
@@ -13,21 +15,21 @@ package struct CommentReviewer: Sendable {
     }
 }
 
-/// A comment about which somebody is asked.
+/// A comment that is being reviewed.
 struct CommentReview {
     let sender: Stage.Sender
-    /// Asks.
+    /// Awaits the reviewer.
     let task: Task<Void, Never>
-    /// Those who wait for what comes of it: the same comment may come several times.
+    /// The requests that wait for the result: a client may send the same comment several times.
     var answers: [StreamHost.Answer]
 }
 
-/// Comments that are looked at by somebody outside before they are written.
+/// Comments that an external service reviews before they are written.
 extension StreamHost {
-    /// Those who may wait for the same comment; more are told to come back.
+    /// Requests that may wait for the same comment; further ones are refused for now.
     private static let answerLimit = 8
 
-    /// Asks about a comment, and writes it if it may be shown, after all that came before it.
+    /// Starts the review of a comment, which is written if it may be shown, after all comments that came before it.
     func review(
         _ key: String, _ text: String, from sender: Stage.Sender, by reviewer: CommentReviewer,
         then answer: @escaping Answer
@@ -42,6 +44,7 @@ extension StreamHost {
             throw .interaction(error)
         }
         switch submission {
+        // The comment was written before, and is sent again.
         case .known(let comment): reply(.comment(comment), to: answer)
         case .waiting(let number):
             guard let waiting = reviews[number]?.answers.count, waiting < Self.answerLimit else {
@@ -52,7 +55,7 @@ extension StreamHost {
             let event = StageReport.review(draft, of: stage.record, at: now.wall)
             let task = Task { [id] in
                 let isShown = await reviewer.ask(event, id)
-                // Given up meanwhile, and another one may have its number.
+                // The review was abandoned, and another one may have its number by now.
                 guard !Task.isCancelled else { return }
                 judge(number, isShown: isShown)
             }
@@ -60,6 +63,7 @@ extension StreamHost {
         }
     }
 
+    /// Applies the result of a review, and the results of later reviews that waited for it.
     private func judge(_ number: Int, isShown: Bool) {
         for judged in interaction.judge(number, isShown: isShown) {
             guard let review = reviews.removeValue(forKey: judged.number) else { continue }
@@ -73,7 +77,7 @@ extension StreamHost {
         }
     }
 
-    /// As things are now: somebody may have been banned while it waited.
+    /// Writes a comment if it is still allowed: its author may have been banned during the review.
     private func write(
         _ draft: CommentDraft, of sender: Stage.Sender
     ) throws(StageRefusal) -> Interaction.Reply {
@@ -88,7 +92,7 @@ extension StreamHost {
         return outcome.reply
     }
 
-    /// Nothing comes of what is looked at now.
+    /// Cancels all reviews, and answers that the comments were not written.
     func abandonReviews() {
         let abandoned = reviews.sorted { $0.key < $1.key }
         reviews = [:]

@@ -1,22 +1,22 @@
 import Base
 import Forwarding
 
-/// The publishers inside the server: what the transcoder makes for a stream's viewers goes out by one.
+/// The publishers inside the server: each brings to a worker what the transcoder makes for a stream's viewers.
 ///
-/// Media goes straight from whoever makes it to the worker's mailbox.
+/// This is the register only; media goes directly from the transcoder's thread to the worker's mailbox.
 struct Injections {
-    /// What media is made for.
+    /// What the media of an injection is for.
     enum Owner: Hashable {
         case composition(StreamID)
         case pausePicture(StreamID)
-        /// What a session publishes.
+        /// Smaller copies of a track that a session publishes.
         case renditions(TrackKey)
     }
 
-    /// What is known of one.
+    /// An open injection.
     struct Record {
         let owner: Owner
-        /// Which carries the tracks.
+        /// The worker that has the injection's tracks.
         let worker: Int
     }
 
@@ -26,7 +26,7 @@ struct Injections {
     /// Nil for one that is not open.
     subscript(_ id: InjectionID) -> Record? { records[id] }
 
-    /// - Returns: its name, which was never used.
+    /// - Returns: a new ID, which is never used again.
     mutating func open(for owner: Owner, on worker: Int) -> InjectionID {
         last &+= 1
         let id = InjectionID(number: last)
@@ -37,9 +37,11 @@ struct Injections {
     mutating func remove(_ id: InjectionID) -> Record? { records.removeValue(forKey: id) }
 }
 
-/// Where packets of an injection go; to be used by one thread at a time, so that they stay in order.
+/// The way into an injection.
+///
+/// Only one thread at a time may use it, so that packets stay in order.
 package struct InjectionInlet: Sendable {
-    /// What closes the injection.
+    /// The injection, by which it is closed.
     package let id: InjectionID
     private let worker: WorkerHandle
 
@@ -48,8 +50,8 @@ package struct InjectionInlet: Sendable {
         self.worker = worker
     }
 
-    /// Hands packets to the worker.
-    /// - Returns: false if it does not keep up; then they are dropped.
+    /// Posts packets to the worker.
+    /// - Returns: false if the worker does not keep up; the packets are dropped then.
     @discardableResult
     package func send(_ packets: InjectedPackets) -> Bool {
         packets.isEmpty || worker.post(.inject(id, packets))

@@ -6,31 +6,33 @@ import Peer
 import Stage
 import Transcoder
 
-/// What has to be done for streams, in the order in which it was decided.
+/// What has to be done for streams, in the order of the decisions.
 ///
-/// Nothing of it waits, but for what stages are told, which is done after everything else.
+/// None of it has to be awaited except `notify`, which is performed after everything else.
 enum LiveAction {
-    /// To a worker. That it takes no more is to be logged with the stream; nil for what is not worth a line.
+    /// Post a command to a worker. If the worker accepts no more, that is logged with the stream; nil for no log
+    /// line.
     case post(WorkerCommand, worker: Int, of: StreamID?)
-    /// To all workers; one that takes nothing any more has nothing that this would change.
+    /// Post a command to all workers; one that accepts no more has nothing that the command would change.
     case postToAll(WorkerCommand)
-    /// A worker is to say when it has done everything before this; `LiveStreams.pass` follows at once if it takes
-    /// nothing any more.
+    /// Make a worker report when it has performed everything before this.
+    ///
+    /// If the worker accepts no more, `LiveStreams.pass` follows immediately.
     case fence(UInt64, worker: Int)
-    /// Make tracks on a worker; `LiveStreams.opened` follows, whether it takes that or not.
+    /// Make tracks on a worker; `LiveStreams.opened` follows, whether the worker accepts it or not.
     case inject(InjectionOpening, worker: Int)
     case produce(Production)
-    /// What comes once everything before this is done; see `LiveStreams.resume`.
+    /// Continue after everything before this is done; see `LiveStreams.resume`.
     case resume(Step)
-    /// A viewer of the feed is somewhere else now.
+    /// A feed viewer has moved to another stream.
     case count(PresenceChange)
-    /// Everybody is to look again who shows or keeps what viewers get of a stream.
+    /// What viewers receive of a stream may have changed, for everything that shows or records it.
     case programmeChanged(StreamID)
-    /// To the stage of a stream, if there is one.
+    /// Notify the stage of a stream, if there is one.
     case notify(StageNotice, StreamID)
     case report(LiveReport)
 
-    /// What the transcoder has to do.
+    /// A task for the transcoder.
     enum Production {
         /// Begin a job that fills an injection; `LiveStreams.began` follows if there is one.
         case beginComposition(StreamID, InjectionID, worker: Int, CompositionSettings)
@@ -40,42 +42,42 @@ enum LiveAction {
         case beginRenditions(TrackKey, RenditionDesk.Run, InjectionID)
         case end(JobID)
         case command(JobID, [UInt8])
-        /// Hand a track to a job; `LiveStreams.fed` follows if that can be done.
+        /// Feed a track to a job; `LiveStreams.fed` follows if that is possible.
         case feed(ComposedProgramme.Want, JobID, Injections.Owner)
-        /// No more comes of that.
+        /// Close an input, which gets no more packets.
         case close(InputID)
-        /// What a host chose need not be kept.
+        /// Delete the picture that a host has chosen for pauses.
         case forgetPausePicture(StreamID)
     }
 
-    /// What goes on once other things are done.
+    /// A decision that is made once other actions are done.
     enum Step {
-        /// A composition's job is told who is to be seen.
+        /// Send a composition's job the current scene.
         case show(StreamID)
-        /// Viewers may have so much of a composition.
+        /// Set the tracks that viewers receive of a composition.
         case give(StreamID, [PublishedTrack])
     }
 }
 
-/// What a stage hears of sessions.
+/// What a stage is notified of about sessions.
 enum StageNotice {
     case connect(Stage.Sender?, SessionID)
     case disconnect(SessionID)
-    /// What viewers would get from now on; nil for nothing.
+    /// What viewers would receive from now on; nil for nothing.
     case setSource(Stage.Source?)
-    /// Less of what a session's client has to send comes than should.
+    /// The server receives less from a session's client than it should.
     case weakUplink(SessionID)
-    /// What a session's client wants, who is told of a refusal.
+    /// A command from a session's client, who is notified only of a refusal.
     case submit(Stage.Command, Stage.Sender, SessionID)
-    /// What a session's client says as one of the audience, who is told what comes of it.
+    /// A command from a session's client as a member of the audience, who is answered in any case.
     case interact(Interaction.Command, Stage.Sender, SessionID)
-    /// A session's client wants to hear what is new of the audience.
+    /// A session's client subscribes to news of the audience.
     case follow(Stage.Sender?, SessionID)
-    /// A session's client may have missed some of that, and reads again.
+    /// A session's client may have missed news of the audience, and can receive again.
     case refresh(SessionID)
 }
 
-/// What an operator hears of streams.
+/// What is logged for operators.
 enum LiveReport {
     case connected(SessionRecord, SRTPProfile?, TransportAddress?)
     case closed(SessionRecord, reason: String)
@@ -83,6 +85,6 @@ enum LiveReport {
     case sourceGone(StreamID, reason: String)
     case composition(CompositionDesk.Report, StreamID)
     case pauseEnded(StreamID)
-    /// Of what a session sends; no stream where that has ended.
+    /// About renditions of what a session sends; without a stream if the session has ended.
     case renditions(RenditionDesk.Report, SessionID, StreamID?)
 }

@@ -1,16 +1,16 @@
 import Base
 import StoryFeed
 
-/// What `LiveStreams` is set up with.
+/// The part of the node's configuration that `LiveStreams` needs.
 struct LiveSettings {
     var workers = 1
     var limits = NodeLimits(
         sessions: 20_000, sessionsOfAddress: 500, compositions: 4, renditions: 1, conversions: 1)
-    /// What counts how much in the feed's order.
+    /// How much each criterion counts in the feed's order.
     var feedWeights = FeedWeights()
-    /// Whether there is something that decodes and encodes.
+    /// Whether there is a transcoder.
     var isProducing = false
-    /// For how long viewers of a stream that has ended are kept.
+    /// How long viewers of an ended stream are kept.
     var returnTime = Duration.seconds(60)
 }
 

@@ -4,38 +4,37 @@ import Peer
 import Stage
 import Wire
 
-/// A stream as its sessions make it: who sends and who watches, who is in which slot of its stage, and what of all that
-/// the programme is.
+/// One stream as far as sessions concern it: publishers, viewers, the slots of its stage, and the programme's source.
 ///
 /// Pure: changes come in, and what follows from them goes out.
 struct LiveStream {
     /// The session that is the source.
     private(set) var publisher: SessionID?
-    /// Sessions that publish or have yet to begin.
+    /// Sessions that are the source or may become it, including those that have not sent media yet.
     private var publishers: Set<SessionID> = []
-    /// Sessions that watch or wait, connected or not.
+    /// Sessions of viewers, connected or not, including those that wait for a source.
     private(set) var audience: Set<SessionID> = []
-    /// Sessions on the stage that are not the source.
+    /// Sessions on the stage that are not publishers.
     private var speakers: Set<SessionID> = []
-    /// Sessions of the audience by the stage's endpoint, by whose they are, earlier ones first.
+    /// The audience's sessions by the stage's endpoint, of each participant, earlier ones first.
     private var own: [ParticipantID: [SessionID]] = [:]
-    /// When the last source was gone.
+    /// When the last source was lost; nil while there is one, or if there never was.
     private(set) var emptySince: MonotonicTime?
-    /// Nil while nobody is on its stage.
+    /// Nil if the stage has no sessions.
     private(set) var room: StageRoom?
 
-    /// Whether nothing would be lost by forgetting the stream.
+    /// Whether the stream can be forgotten without losing anything.
     var isUnused: Bool { publishers.isEmpty && audience.isEmpty && speakers.isEmpty && room == nil }
     var isLive: Bool { publisher != nil }
-    /// Whether there is a source, or a session that has yet to become it.
+    /// Whether there is a source, or a session that will become it once its media flows.
     var hasSourceOrSuccessor: Bool { publisher != nil || !publishers.isEmpty }
     var all: Set<SessionID> { publishers.union(audience).union(speakers) }
-    /// Of the audience, those with a control channel, in an order that is the same in each run.
+    /// The audience's sessions that have a control channel, in an order that is the same in each run.
     var told: [SessionID] { own.values.flatMap(\.self).sorted() }
 
     // MARK: Sessions
 
-    /// Takes a new session in, whatever it is.
+    /// Adds a new session, whatever its purpose.
     mutating func add(_ record: SessionRecord) {
         let (id, request) = (record.id, record.request)
         switch request.purpose {
@@ -54,14 +53,13 @@ struct LiveStream {
         self.room = room
     }
 
-    /// Makes a session the source, maybe in the place of another.
+    /// Makes a session the source, possibly in place of another.
     mutating func setSource(_ session: SessionID) {
         publisher = session
         emptySince = nil
     }
 
-    /// Of those on the stage who are not the source, the first who may take its place: with a host's rights, and media
-    /// that flows.
+    /// The session on the stage that may replace a lost source: the earliest with a host's rights whose media flows.
     func successor(among sessions: SessionCensus) -> SessionID? {
         let candidates = speakers.compactMap { sessions[$0] }.filter { record in
             let authority = record.request.sender?.authority
@@ -71,13 +69,13 @@ struct LiveStream {
         return candidates.min { $0.order < $1.order }?.id
     }
 
-    /// Makes somebody on the stage one who publishes.
+    /// Makes a session on the stage a publisher.
     mutating func promote(_ session: SessionID) {
         guard speakers.remove(session) != nil else { return }
         publishers.insert(session)
     }
 
-    /// Takes a session out that has ended, whatever it was; it has left the stage already.
+    /// Removes a session that has ended; it must have left the stage before.
     /// - Returns: whether it was the source.
     mutating func remove(_ record: SessionRecord, at time: MonotonicTime) -> Bool {
         audience.remove(record.id)
@@ -93,7 +91,7 @@ struct LiveStream {
         return true
     }
 
-    /// The sessions of the same participant from before: somebody who comes back has no use for them.
+    /// Earlier sessions of the same participant, which end when a participant comes back.
     func earlierSessions(than record: SessionRecord) -> [SessionID] {
         guard let participant = record.request.participant else { return [] }
         let onStage = room?.sessions(of: participant) ?? []
@@ -105,10 +103,10 @@ struct LiveStream {
 
     // MARK: The stage
 
-    /// Changes something on the stage, if there is one.
-    /// - Returns: what is to be done; nil where nobody is on it.
+    /// Changes the stage.
+    /// - Returns: what has to be done; nil if the stage has no sessions.
     mutating func conduct(_ change: (inout StageRoom) -> [StageRoom.Effect]) -> [StageRoom.Effect]? {
-        // Taken out, so that nothing of it is copied.
+        // Taken out, because a second reference would make every change copy the room.
         guard var room = self.room.take() else { return nil }
         let effects = change(&room)
         self.room = room.isEmpty ? nil : room
@@ -117,8 +115,8 @@ struct LiveStream {
 
     // MARK: The programme
 
-    /// Where what viewers get of a kind comes from: the composition or whoever speaks, where that is the programme, or
-    /// the source.
+    /// Where viewers get their audio or video from: the composition or the active speaker if the programme has one,
+    /// else the source.
     func source(_ kind: MediaKind, among sessions: SessionCensus) -> ProgrammeSource? {
         if let track = room?.programmeTrack(kind) {
             return ProgrammeSource(
@@ -131,11 +129,11 @@ struct LiveStream {
         return ProgrammeSource(session: session.id, mid: source.mid, worker: session.worker)
     }
 
-    /// What viewers get instead of what the source sends.
-    /// - Parameter pause: the pause picture's, where one is shown.
+    /// The tracks that viewers receive instead of the source's own.
+    /// - Parameter pause: the pause picture's track, if one is shown.
     func programmeTracks(inPause pause: PublishedTrack?) -> [PublishedTrack] {
         let chosen = room?.programmeTracks ?? []
-        // A composition that has just begun.
+        // A composition that has just begun replaces a pause picture.
         if let room, room.programmeTrack(.video) != nil, room.programmeSession(.video) == nil {
             return chosen
         }
@@ -143,16 +141,18 @@ struct LiveStream {
         return chosen.filter { $0.plan.kind != .video } + [pause]
     }
 
-    /// One person's own picture.
+    /// The picture of a single participant, as opposed to a composition.
     struct OwnPicture: Equatable {
-        /// Whose; nil for the source's.
+        /// Nil for the source's picture.
         let participant: ParticipantID?
-        /// Whether nothing of it comes.
+        /// Whether no packets of it arrive.
         let isLost: Bool
     }
 
-    /// The picture that viewers get, where that is somebody's own: a shared screen goes on without its owner's camera,
-    /// and a composition has cards of its own.
+    /// The picture that viewers receive, if it is a single participant's.
+    ///
+    /// Nil for a shared screen, which goes on without its owner's camera, and for a composition, which shows cards of
+    /// its own.
     func ownPicture(among sessions: SessionCensus) -> OwnPicture? {
         guard let publisher, let record = sessions[publisher] else { return nil }
         if let room, room.programmeTrack(.video) != nil {
@@ -169,23 +169,23 @@ struct LiveStream {
 
     // MARK: What clients are told
 
-    /// Tells a session on the stage what its slots carry.
+    /// Sends a session on the stage what its slots carry.
     func announceSlots(to record: SessionRecord, among sessions: SessionCensus) -> [LiveAction] {
         let slots = stageSlots(of: record, among: sessions)
         return slots.map { [record.tell(ControlReply(type: .slots, slots: $0))] } ?? []
     }
 
-    /// Tells the audience whose picture and sound it gets.
+    /// Sends all of the audience with a control channel whose picture and sound they receive.
     func announceProgramme(among sessions: SessionCensus) -> [LiveAction] {
         told.compactMap { sessions[$0] }.map { announceProgramme(to: $0, among: sessions) }
     }
 
-    /// Tells one of the audience.
+    /// Sends that to one session of the audience.
     func announceProgramme(to record: SessionRecord, among sessions: SessionCensus) -> LiveAction {
         record.tell(ControlReply(type: .slots, slots: programmeSlots(of: record, among: sessions)))
     }
 
-    /// Sends a request to mute on a participant's control channels.
+    /// Sends a request to mute to all sessions that a participant has on the stage.
     func deliverMute(
         _ kind: String, to participant: ParticipantID, by sender: ParticipantID,
         among sessions: SessionCensus
@@ -195,12 +195,12 @@ struct LiveStream {
         return (room?.sessions(of: participant) ?? []).compactMap { sessions[$0]?.tell(reply) }
     }
 
-    /// What the slots of a session on the stage carry; nil for one that is not there.
+    /// What the slots of a session on the stage carry; nil if the stage has no sessions.
     func stageSlots(of record: SessionRecord, among sessions: SessionCensus) -> [ControlReply.Slot]? {
         guard let room else { return nil }
         return room.layout.slots(of: record.id).map { slot in
             let source = slot.source.flatMap { sessions[$0.session] }
-            // Another stream's host has another name on this stage.
+            // In a duel, the other stream's host has another identity on this stage.
             let shown = slot.source.flatMap { room.layout.participant(of: $0.session) }
             let mute = shown.map { room.mute(of: $0) } ?? StageRoom.Mute()
             return ControlReply.Slot(
@@ -211,7 +211,7 @@ struct LiveStream {
         }
     }
 
-    /// What the slots of a session of the audience carry: the first one of each kind has the programme, the others stay
+    /// What the slots of a session of the audience carry: the first of each kind has the programme, the others are
     /// empty.
     func programmeSlots(of record: SessionRecord, among sessions: SessionCensus) -> [ControlReply.Slot] {
         var filled: Set<MediaKind> = []
@@ -232,7 +232,7 @@ struct LiveStream {
         }
     }
 
-    /// Whose media of a kind viewers get now.
+    /// The session whose audio or video viewers receive now.
     private func shown(_ kind: MediaKind, among sessions: SessionCensus) -> SessionRecord? {
         if let chosen = room?.programmeSession(kind) { return sessions[chosen] }
         guard let record = publisher.flatMap({ sessions[$0] }) else { return nil }
@@ -241,7 +241,7 @@ struct LiveStream {
 }
 
 extension ControlReply.Slot {
-    /// One picture, or one mix, of several people: no single one's.
+    /// A slot with a composition's picture or mix, which belongs to no single participant.
     fileprivate init(_ composed: [ParticipantID], in plan: SlotPlan, of stream: StreamID) {
         self.init(
             mid: plan.mid, kind: plan.kind.rawValue, stream: stream.description, muted: false, screen: false,

@@ -3,23 +3,23 @@ import Base
 /// The streams that have sessions, by name, and which of them have a stage.
 struct LiveStreamTable {
     private var streams: [StreamID: LiveStream] = [:]
-    /// Those with a stage, and those whose last session has left it since, in the order in which they came to have one.
+    /// The streams with a stage, in the order in which they got one; may contain some whose stage is empty by now.
     private var stages: [StreamID] = []
 
-    /// Nil for a stream that nobody has a session in.
+    /// Nil for a stream without sessions.
     subscript(_ id: StreamID) -> LiveStream? {
         get { streams[id] }
-        // In place, so that nothing of a stream is copied.
+        // In place: reading and writing back would copy the stream's sets.
         _modify { yield &streams[id] }
     }
 
-    /// Those that nobody needs, or that have lost their source, in an order that is the same in each run.
+    /// The streams that are unused or have lost their source, in an order that is the same in each run.
     var idle: [StreamID] {
         streams.compactMap { $0.value.isUnused || $0.value.emptySince != nil ? $0.key : nil }
             .sorted { $0.description < $1.description }
     }
 
-    /// Takes a session in, whatever it is.
+    /// Adds a session to its stream, whatever its purpose.
     mutating func add(_ record: SessionRecord) {
         let hadStage = streams[record.stream]?.room != nil
         streams[record.stream, default: LiveStream()].add(record)
@@ -32,7 +32,7 @@ struct LiveStreamTable {
         streams[stream, default: LiveStream()].setSource(session)
     }
 
-    /// - Returns: those with a stage, in the order in which they came to have one; forgets the others among them.
+    /// The streams with a stage, in the order in which they got one.
     mutating func staged() -> [StreamID] {
         stages.removeAll { streams[$0]?.room == nil }
         return stages

@@ -3,9 +3,9 @@ import Forwarding
 import Stage
 import StoryFeed
 
-/// What happens in the feed, and to its list.
+/// The feed: news of streams, and requests of feed viewers.
 extension LiveStreams {
-    /// Takes in what is new about streams; nil for one that nobody knows any more.
+    /// Handles news of streams; nil for a stream that is no longer known.
     mutating func update(_ news: [StreamID: StreamSnapshot?], at now: MonotonicTime) -> [LiveAction] {
         let streams = news.keys.sorted { $0.description < $1.description }
         return inFeed(at: now) { $0.update(news, at: now) }
@@ -13,7 +13,7 @@ extension LiveStreams {
             + streams.compactMap { updateDataAccess(of: $0, news[$0] ?? nil) }
     }
 
-    /// Has workers hear what the audience of a stream has of data tracks, where that is new.
+    /// Notifies workers if the audience's access to a stream's data tracks has changed.
     private mutating func updateDataAccess(of stream: StreamID, _ snapshot: StreamSnapshot?) -> LiveAction? {
         let wanted = snapshot.flatMap { $0.state == .ended ? nil : $0.details.audienceData } ?? .nothing
         guard wanted != dataAccess[stream] ?? .nothing else { return nil }
@@ -21,14 +21,14 @@ extension LiveStreams {
         return .postToAll(.setDataAccess(stream, DataAccess(wanted)))
     }
 
-    /// Does something in the feed.
+    /// Changes the feed and performs what follows.
     mutating func inFeed<Refusal: Error>(
         at now: MonotonicTime, _ body: (inout LiveFeed) throws(Refusal) -> [LiveFeed.Action]
     ) throws(Refusal) -> [LiveAction] {
         take(try body(&feed), at: now)
     }
 
-    /// A viewer of the feed is somewhere else: stages hear who came and who went.
+    /// Notifies the stage that a feed viewer has left and the one that the viewer has come to.
     mutating func take(_ change: PresenceChange) -> [LiveAction] {
         let left = feed.tellPresence(change)
         let (came, id) = (change.place, change.session)
@@ -38,8 +38,8 @@ extension LiveStreams {
         ].compactMap(\.self)
     }
 
-    /// Does what somebody in the feed asked for over HTTP.
-    /// - Returns: what follows, and all slots as they will be then.
+    /// Applies a message that came over HTTP.
+    /// - Returns: what follows, and all slots as they are after it.
     mutating func perform(
         _ message: FeedMessage, request: UInt32?, in id: SessionID, at now: MonotonicTime
     ) throws(FeedRefusal) -> (actions: [LiveAction], slots: JSON) {
@@ -47,7 +47,7 @@ extension LiveStreams {
         return (take(actions, at: now), slots)
     }
 
-    /// Does something in the feed that nothing follows from.
+    /// Changes the feed where no action follows.
     mutating func withFeed<Result, Refusal: Error>(
         _ body: (inout LiveFeed) throws(Refusal) -> Result
     ) throws(Refusal) -> Result {

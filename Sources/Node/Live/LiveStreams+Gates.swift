@@ -1,18 +1,19 @@
 import Base
 import Stage
 
-/// Gates of streams, before those who watch.
+/// The gates of streams, as far as viewers' sessions concern them.
 extension LiveStreams {
-    /// Whether somebody who lacks a stream's tier may still watch some of it.
+    /// Throws if a viewer lacks the stream's tier and has used up the free time.
     ///
-    /// A feed session belongs to no stream: it may be there, and is given nothing of the streams that are shut to it.
+    /// A feed session is always admitted, because it belongs to no stream; it receives nothing of streams that are
+    /// shut to it.
     func checkGate(of request: SessionRequest, at now: MonotonicTime) throws(SessionRefusal) {
         guard request.isWatching, request.purpose != .feed, let gate = gates.refusal(of: request, at: now)
         else { return }
         throw .gated(gate)
     }
 
-    /// Puts whoever watches one stream on it, as its worker has done.
+    /// Registers a viewer of one stream on its seat, which the worker has filled when it opened the session.
     mutating func seatViewer(
         _ id: SessionID, _ request: SessionRequest, at now: MonotonicTime
     ) -> [LiveAction] {
@@ -22,12 +23,13 @@ extension LiveStreams {
             isLive: self[request.stream]?.isLive == true, isTaken: true, at: now)
     }
 
-    /// A feed session's control channel has opened, or works again after messages were lost.
+    /// Sends a feed session its slots and gates: its control channel has opened, or works again after messages were
+    /// lost.
     mutating func greet(_ id: SessionID, at now: MonotonicTime) -> [LiveAction] {
         take(feed.greet(id), at: now) + gates.greet(id, at: now)
     }
 
-    /// Somebody shows another token for a session that they have.
+    /// Adds a token that a client shows for a session it already has.
     mutating func present(
         _ pass: ViewerGates.Pass, by id: SessionID, at now: MonotonicTime
     ) -> [LiveAction] {

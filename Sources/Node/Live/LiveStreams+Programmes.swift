@@ -6,24 +6,24 @@ import Stage
 import Transcoder
 import Wire
 
-/// What viewers get of each stream, for those who show or keep it.
+/// What viewers receive of each stream, for everything that shows or records it.
 extension LiveStreams {
-    /// Gives viewers what the stage chose, with the pause picture in the place of its video.
+    /// Sets what viewers receive: the stage's choice, with a pause picture in place of its video if one is shown.
     func giveProgramme(of stream: StreamID) -> [LiveAction] {
         [.postToAll(.setProgramme(stream, programmeTracks(of: stream))), .programmeChanged(stream)]
     }
 
-    /// Whose picture and sound the programme is made of changed, or whether there is any.
+    /// Notifies the audience that the programme is made of other participants' media, or of none.
     func announceProgramme(of stream: StreamID) -> [LiveAction] {
         self[stream]?.announceProgramme(among: sessions) ?? []
     }
 
-    /// What viewers get instead of what the source sends.
+    /// The tracks that viewers receive instead of the source's own.
     func programmeTracks(of stream: StreamID) -> [PublishedTrack] {
         (self[stream] ?? LiveStream()).programmeTracks(inPause: productions.pauseTrack(of: stream))
     }
 
-    /// What a stream's composition depends on besides who is on its stage.
+    /// What a stream's composition depends on, besides the speakers on its stage.
     func situation(of stream: StreamID) -> CompositionDesk.Situation {
         let about = directory[stream]
         return CompositionDesk.Situation(
@@ -33,16 +33,16 @@ extension LiveStreams {
             settings: about?.details.composition?.settings ?? CompositionSettings())
     }
 
-    /// What viewers see of a stream: everybody, or whoever speaks, where that is the programme, or its source.
+    /// Where the picture of a live stream comes from: the composition, the active speaker, or the source.
     ///
-    /// Nothing of a backstage: a stream counts from the moment at which the workers were told to let go of what they
-    /// have of it.
+    /// Nil for a stream that is backstage. A stream counts as live once workers were told to discard what they have
+    /// of its backstage.
     func pictureSource(of stream: StreamID) -> ProgrammeSource? {
         guard let live = self[stream], live.isLive, feed.isLive(stream) else { return nil }
         return live.source(.video, among: sessions)
     }
 
-    /// What stands in the place of a picture, where a live stream sends none.
+    /// The card that stands for the picture of a live stream without video; nil if there is a picture.
     func card(of stream: StreamID) -> CardRequest? {
         guard let live = self[stream], live.isLive, feed.isLive(stream),
             let source = live.publisher.flatMap({ sessions[$0] }),
@@ -55,19 +55,19 @@ extension LiveStreams {
             host: about?.hostName ?? source.request.name ?? "")
     }
 
-    /// The picture that viewers get, where that is somebody's own.
+    /// The picture that viewers receive, if it is a single participant's.
     func ownPicture(of stream: StreamID) -> LiveStream.OwnPicture? {
         self[stream]?.ownPicture(among: sessions)
     }
 
-    /// What a recording is made of; nil while there is no source.
+    /// The sources of a recording; nil while the stream has no source.
     func recordedProgramme(of stream: StreamID) -> RecordingDesk.Programme? {
         guard let live = self[stream], live.isLive else { return nil }
         return RecordingDesk.Programme(
             video: recordedPicture(of: stream, live), audio: live.source(.audio, among: sessions))
     }
 
-    /// What whoever sends a live stream's picture offered first; nil while there is none.
+    /// The preferred codec of the session that sends a live stream's picture; nil if there is no picture.
     func pictureCodec(of stream: StreamID) -> VideoCodec? {
         guard let live = self[stream], live.isLive, let own = live.source(.video, among: sessions) else {
             return nil
@@ -75,12 +75,13 @@ extension LiveStreams {
         return formats(of: own)?.first?.codec.video
     }
 
+    /// The formats of a source, the preferred one first.
     private func formats(of source: ProgrammeSource) -> [MediaFormat]? {
         source.track?.plan.formats
             ?? source.session.flatMap { sessions[$0] }?.plan.sources.first { $0.mid == source.mid }?.formats
     }
 
-    /// The pause picture too, while viewers get it, where it fits into the file.
+    /// The picture for a recording: the pause picture while viewers receive it, if its codec fits into the file.
     private func recordedPicture(of stream: StreamID, _ live: LiveStream) -> ProgrammeSource? {
         let own = live.source(.video, among: sessions)
         guard let own, let track = productions.pauseTrack(of: stream),
@@ -88,7 +89,7 @@ extension LiveStreams {
         else {
             return own
         }
-        // Another codec would begin another file: the last picture stays, then.
+        // Another codec would need another file, so the recording keeps the last picture instead.
         guard formats(of: own)?.first?.codec == track.plan.formats.first?.codec else { return own }
         return ProgrammeSource(session: nil, track: track, mid: track.plan.mid, worker: track.key.worker)
     }

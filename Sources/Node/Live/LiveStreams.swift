@@ -6,34 +6,36 @@ import StoryFeed
 import Transcoder
 import Wire
 
-/// All streams that have sessions: who is in them, who is in which slot, what viewers get, and what is made for that.
+/// All streams that have sessions: their sessions, slots and programmes, and what the transcoder makes for them.
 ///
-/// Pure: what workers, stages, clients, jobs and the clock say comes in, and what has to be done comes out, to be done
-/// in order, so that simulations drive what the node drives. Names of jobs and whether a worker takes a command follow
-/// the actions that ask for it: see `LiveAction`.
+/// Pure: reports from workers, stages, clients, jobs and the clock come in, and actions go out, to be performed in
+/// order, so simulations drive it as the node does. The IDs of jobs, and whether a worker accepted a command, are
+/// returned after the actions that ask for them: see `LiveAction`.
 struct LiveStreams {
     private(set) var sessions: SessionCensus
     var feed: LiveFeed
-    /// Stands between what viewers are to get and the workers.
+    /// Stands between what viewers should receive and the workers.
     var gates: ViewerGates
     private(set) var productions: Productions
     private var streams = LiveStreamTable()
-    /// Streams in a duel, with the one whose host they show too.
+    /// Streams in a duel, each with the stream whose host it also shows.
     var opponents: [StreamID: StreamID] = [:]
-    /// What the audience of streams has of data tracks, as workers were told; nothing of those that are missing.
+    /// The audience's access to data tracks as workers know it; streams without an entry grant none.
     var dataAccess: [StreamID: StageDetails.AudienceData] = [:]
     let directory: StreamDirectory
     private var settings: LiveSettings
-    /// Whether nothing begins any more.
+    /// Whether nothing new may begin.
     private(set) var isStopping = false
 
-    /// Between the end of a session's place in the feed and of its connection: its client, which would come back and
-    /// take the place again, hears why even if SCTP has to send that twice more (RFC 9260 §6.3.1).
+    /// How long the connection of a feed session stays open after the session has lost its place.
+    ///
+    /// The client receives the reason even if SCTP has to send it two more times (RFC 9260 §6.3.1); without it, it
+    /// would reconnect.
     private static let farewellTime = Duration.seconds(5)
 
     /// - Parameters:
-    ///   - directory: what is known of streams, by those who decide that.
-    ///   - feedTag: random; tells this process's cursors from others'.
+    ///   - directory: snapshots of all streams, which their stages update.
+    ///   - feedTag: a random number by which cursors of this process differ from those of others.
     init(directory: StreamDirectory, settings: LiveSettings, feedTag: UInt32) {
         self.directory = directory
         self.settings = settings
@@ -46,13 +48,13 @@ struct LiveStreams {
             compositionLimit: settings.limits.compositions, renditionLimit: settings.limits.renditions)
     }
 
-    /// Nil for a stream that nobody has a session in.
+    /// Nil for a stream without sessions.
     subscript(_ stream: StreamID) -> LiveStream? { streams[stream] }
 
-    /// How much may begin.
+    /// The limits for what begins.
     var limits: NodeLimits { settings.limits }
 
-    /// For what begins from now on.
+    /// Applies to what begins from now on.
     mutating func setLimits(_ limits: NodeLimits) {
         settings.limits = limits
         sessions.setLimits(SessionCensus.Limits(limits))
@@ -60,10 +62,10 @@ struct LiveStreams {
         productions.setLimits(compositions: limits.compositions, renditions: limits.renditions)
     }
 
-    /// Takes in nobody any more, and begins nothing.
+    /// Admits no more sessions and begins no more jobs.
     mutating func stop() { isStopping = true }
 
-    /// Forgets all sessions, which the workers have ended, and sends away who follows the feed.
+    /// Forgets all sessions, which the workers have ended, and closes the connections of the feed's followers.
     mutating func clear() {
         sessions.removeAll()
         gates = ViewerGates(directory: directory)
@@ -72,7 +74,7 @@ struct LiveStreams {
 
     // MARK: Sessions that begin
 
-    /// Whether there is a place, in the server and on the stage.
+    /// Throws if there is no place for the session, on the server or on the stage.
     func checkPlace(for request: SessionRequest) throws(SessionRefusal) {
         guard !isStopping else { throw .stopping }
         try sessions.checkPlace(for: request)
@@ -82,14 +84,14 @@ struct LiveStreams {
         }
     }
 
-    /// Whether there is something to see for those who do not wait.
+    /// Throws if a player that does not wait would find no source.
     func checkSource(of request: SessionRequest) throws(SessionRefusal) {
         guard request.purpose == .play, request.patience == nil else { return }
         guard streams[request.stream]?.isLive == true else { throw .noPublisher }
     }
 
-    /// Takes a session in, or refuses it: as things are now, whatever was known while its offer was read.
-    /// - Returns: what the worker has to be told before anything else, and what follows.
+    /// Admits a session or refuses it, as things are now, whatever was true before its offer was parsed.
+    /// - Returns: what the worker must receive before anything else, and what follows.
     mutating func admit(
         _ candidate: SessionCandidate, at now: MonotonicTime
     ) throws(SessionRefusal) -> (opening: SessionOpening, actions: [LiveAction]) {
@@ -115,32 +117,32 @@ struct LiveStreams {
 
     // MARK: Sessions that change
 
-    /// Notes who somebody is that was a stranger.
+    /// Notes the participant of a session that was anonymous.
     mutating func adopt(_ id: SessionID, as sender: Stage.Sender) {
         sessions.update(id) { $0.request.sender = sender }
     }
 
-    /// A session's client connected by one of the node's TURN ports; nil for the direct way.
+    /// Notes that a session's client connects by one of the node's TURN ports; nil for a direct connection.
     mutating func noteRelay(_ client: RelayedClient?, of id: SessionID) {
         sessions.update(id) { $0.relayed = client }
     }
 
-    /// A session has other ICE credentials.
-    /// - Parameter entityTag: names ours.
+    /// Notes the new ICE credentials of a session.
+    /// - Parameter entityTag: names the server's credentials.
     mutating func restartICE(
         of id: SessionID, entityTag: String, remote: ICECredentials, at now: MonotonicTime
     ) {
         sessions.restartICE(of: id, entityTag: entityTag, remote: remote, at: now)
     }
 
-    /// A viewer wants other pictures, or none; nil if there is no such viewer any more.
+    /// Changes a client's preferences for pictures; nil if there is no such session.
     mutating func prefer(_ patch: DeliveryPatch, by id: SessionID, at now: MonotonicTime) -> LiveAction? {
         sessions.prefer(patch, by: id, at: now)
     }
 
     // MARK: Sessions that end
 
-    /// A session's client knows that it has ended.
+    /// Notes that a session's client knows of the session's end.
     mutating func acknowledgeEnd(of id: SessionID) -> Bool { sessions.acknowledgeEnd(of: id) }
 
     /// Ends a session, if there is one.
@@ -149,7 +151,7 @@ struct LiveStreams {
         return [.post(.close(id), worker: record.worker, of: nil)] + forget(id, because: reason, at: now)
     }
 
-    /// Ends those of a stream's sessions that are meant.
+    /// Ends the sessions of a stream that match.
     private mutating func end(
         of stream: StreamID, because reason: String, at now: MonotonicTime,
         where isMeant: (SessionRecord) -> Bool
@@ -176,16 +178,16 @@ struct LiveStreams {
             actions += announceProgramme(of: stream) + [.programmeChanged(stream)]
         }
         actions.append(.notify(.disconnect(id), stream))
-        // Whoever takes over is the source as soon as their media flows; until then nothing has ended.
+        // A session that takes over becomes the source once its media flows; until then the stream goes on.
         guard record.request.isSource, streams[stream]?.hasSourceOrSuccessor != true else { return actions }
         return actions + (succeed(in: stream, at: now) ?? [.notify(.setSource(nil), stream)])
     }
 
-    /// Lets a published stream go on that has lost its source, with somebody on its stage who came to host it, too: the
-    /// same person from another device, or one of two hosts.
-    /// - Returns: nil where there is nobody.
+    /// Continues a published stream that has lost its source with another host on its stage: the same person on
+    /// another device, or a second host.
+    /// - Returns: nil if there is no other host.
     private mutating func succeed(in stream: StreamID, at now: MonotonicTime) -> [LiveAction]? {
-        // A stream that was made belongs to its host, who may come back.
+        // A stream that was created by a command belongs to its host, who may come back.
         guard let snapshot = directory[stream], snapshot.isPublished, snapshot.state == .live,
             let id = streams[stream]?.successor(among: sessions), let worker = sessions[id]?.worker
         else { return nil }
@@ -204,7 +206,7 @@ struct LiveStreams {
         sessions.receive(event, at: now) + follow(event, at: now)
     }
 
-    /// - Returns: what follows for others than the session that an event is about.
+    /// - Returns: what follows beyond the session that an event concerns.
     private mutating func follow(_ event: WorkerEvent, at now: MonotonicTime) -> [LiveAction] {
         switch event {
         case .checked(let id):
@@ -222,10 +224,10 @@ struct LiveStreams {
         case .injected(let id, let tracks): take(productions.made(tracks, of: id), at: now)
         case .keyFrameWanted(let id, _, let layer):
             take(productions.keyFrameWanted(of: id, layer: layer), at: now)
-        // The node's own affair: nothing here depends on it.
+        // The node handles these itself; nothing here depends on them.
         case .sessionKeyFrameWanted, .keyFrameRequested: []
         case .renditionWanted(let id, let track, let isWanted):
-            // Where nothing is decoded, and once all ends, none begins.
+            // Without a transcoder, and while the node stops, no rendition begins.
             settings.isProducing && !isStopping || !isWanted
                 ? take(productions.want(renditionsOf: track, of: id, isWanted: isWanted), at: now) : []
         case .uplinkWeak, .layersWanted, .qualityChanged: []
@@ -256,13 +258,13 @@ struct LiveStreams {
             + gates.begin(stream, at: now)
     }
 
-    /// Something of a session on a stage, or of a viewer by the stage's endpoint.
+    /// Handles an event of a session on a stage, or of a viewer who uses the stage's endpoint.
     private mutating func receive(
         _ event: WorkerEvent, of id: SessionID, at now: MonotonicTime
     ) -> [LiveAction] {
         guard let record = sessions[id] else { return [] }
         var refresh: [LiveAction] = []
-        // The channel is there, or it is read again after something did not fit.
+        // The channel has opened, or its client receives again after a message did not fit.
         if case .controlOpened = event { refresh = [.notify(.refresh(id), record.stream)] }
         if record.request.isAudience {
             let stream = streams[record.stream] ?? LiveStream()
@@ -272,19 +274,19 @@ struct LiveStreams {
         let actions =
             conduct(record.stream, at: now) { $0.receive(event) }
             + tellVoice(event, of: record.stream, at: now) + refresh
-        // A camera may have come or gone.
+        // A camera may have been switched on or off.
         guard case .sourceChanged = event else { return actions }
         return actions + [.programmeChanged(record.stream)]
     }
 
-    /// A worker has done everything before a fence, or takes nothing any more.
+    /// Handles that a worker has performed everything before a fence, or accepts no more.
     mutating func pass(_ fence: UInt64, at now: MonotonicTime) -> [LiveAction] {
         take(feed.pass(fence), at: now)
     }
 
     // MARK: What clients say
 
-    /// A message came on a session's control channel.
+    /// Handles a message from a session's control channel.
     mutating func receive(
         _ message: DataChannelMessage, from id: SessionID, at now: MonotonicTime
     ) -> [LiveAction] {
@@ -299,14 +301,14 @@ struct LiveStreams {
 
     // MARK: The stage
 
-    /// Changes something on a stream's stage, if it has one.
+    /// Changes a stream's stage, if it has one, and what other streams show of it.
     mutating func conduct(
         _ stream: StreamID, at now: MonotonicTime, _ change: (inout StageRoom) -> [StageRoom.Effect]
     ) -> [LiveAction] {
         alter(stream, at: now, change) + refreshGuests(outOf: stream, at: now)
     }
 
-    /// The same, with nothing that follows from it for other streams.
+    /// Changes a stream's stage without what follows for other streams.
     mutating func alter(
         _ stream: StreamID, at now: MonotonicTime, _ change: (inout StageRoom) -> [StageRoom.Effect]
     ) -> [LiveAction] {
@@ -331,7 +333,7 @@ struct LiveStreams {
         }
     }
 
-    /// Does what a stage decided, once that is durable.
+    /// Performs an effect of a stage; the change that caused it is durable by now.
     mutating func perform(
         _ effect: StageEffect, in stream: StreamID, at now: MonotonicTime
     ) -> [LiveAction] {
@@ -355,7 +357,7 @@ struct LiveStreams {
             }
         case .close:
             opponents[stream] = nil
-            // A published stream's viewers are kept for a while, in case it begins anew.
+            // The viewers of a published stream are kept for a while, in case it begins again.
             let isPublished = directory[stream]?.isPublished == true
             return end(of: stream, because: "ended", at: now) { record in
                 !isPublished || !record.request.isWatching
@@ -363,11 +365,11 @@ struct LiveStreams {
         }
     }
 
-    /// Chooses whose picture the viewers of a stream get, for as long as somebody is on its stage.
+    /// Chooses what the viewers of a stream receive, for as long as its stage has sessions.
     private mutating func setProgramme(
         _ programme: StageDetails.Programme, of stream: StreamID, at now: MonotonicTime
     ) -> [LiveAction] {
-        // Where there is no composer, whoever speaks stands for all.
+        // Without a transcoder, the active speaker stands in for a composition.
         let programme: StageRoom.Programme =
             switch programme {
             case .host: .host
@@ -402,12 +404,12 @@ struct LiveStreams {
 
     // MARK: What is made for viewers
 
-    /// Notes the picture that a host chose for pauses; nil for none.
+    /// Sets the picture that a host has chosen for pauses; nil for none.
     mutating func setPauseFile(_ file: [UInt8]?, of stream: StreamID) {
         productions.setPauseFile(file, of: stream)
     }
 
-    /// Changes something of what is made.
+    /// Changes what the transcoder makes, and returns what follows.
     mutating func produce(
         at now: MonotonicTime, _ body: (inout Productions) -> [Productions.Effect]
     ) -> [LiveAction] {
@@ -425,8 +427,8 @@ struct LiveStreams {
         }
     }
 
-    /// A worker has been asked for the tracks of an injection.
-    /// - Parameter isTaken: false if it takes no more.
+    /// Handles that a worker was asked to make the tracks of an injection.
+    /// - Parameter isTaken: false if the worker accepts no more.
     mutating func opened(_ id: InjectionID, isTaken: Bool, at now: MonotonicTime) -> [LiveAction] {
         var situation = CompositionDesk.Situation()
         if case .composition(let stream) = productions.owner(of: id) {
@@ -441,7 +443,7 @@ struct LiveStreams {
         take(productions.receive(event, of: stream, situation(of: stream)), at: now)
     }
 
-    /// Goes on with what had to wait for other actions.
+    /// Continues with a step that had to wait for other actions.
     mutating func resume(_ step: LiveAction.Step, at now: MonotonicTime) -> [LiveAction] {
         switch step {
         case .show(let stream):
@@ -462,7 +464,7 @@ struct LiveStreams {
 
     // MARK: Time
 
-    /// Looks who speaks, and at what is made for viewers; every `StageRoom.interval`.
+    /// Updates active speakers and what is made for viewers; called every `StageRoom.interval`.
     mutating func advanceStages(to now: MonotonicTime) -> [LiveAction] {
         let composed = productions.composedStreams
         let situations = Dictionary(composed.map { ($0, situation(of: $0)) }) { $1 }
@@ -474,7 +476,7 @@ struct LiveStreams {
         return actions
     }
 
-    /// Ends viewers that waited long enough, and forgets streams that nobody needs; once a second.
+    /// Ends viewers whose waiting time is over, and forgets unused streams; called once a second.
     mutating func advanceSessions(to now: MonotonicTime) -> [LiveAction] {
         var actions: [LiveAction] = []
         for (id, reason) in sessions.due(at: now) { actions += end(id, because: reason, at: now) }

@@ -3,21 +3,22 @@ import Forwarding
 import Peer
 import Transcoder
 
-/// What the server itself makes for the viewers of streams: compositions, pause pictures and renditions, and the
-/// injections by which these reach workers.
+/// What the server makes for viewers: compositions, pause pictures and renditions, and the injections that bring them
+/// to workers.
 ///
-/// Pure, like the desks in it: it finds out whom an injection's events concern, and turns what desks want into actions.
+/// Pure, like the desks in it. It finds out which desk an injection's events concern, and turns the desks' effects
+/// into actions.
 struct Productions {
     typealias Situation = CompositionDesk.Situation
 
-    /// What follows.
+    /// What follows from a change.
     enum Effect {
         case act(LiveAction)
-        /// Tracks are needed on some worker: see `inject`.
+        /// Tracks are needed on some worker; the caller chooses one and calls `inject`.
         case open(Injections.Owner)
-        /// Viewers get another pause picture, or none.
+        /// A pause picture begins or ends, so viewers receive other tracks.
         case giveProgramme(StreamID)
-        /// An operator hears of renditions of what a session sends.
+        /// A report for operators about the renditions of what a session sends.
         case report(RenditionDesk.Report, SessionID)
     }
 
@@ -27,14 +28,14 @@ struct Productions {
     private var injections = Injections()
 
     /// - Parameters:
-    ///   - compositionLimit: of compositions at the same time.
-    ///   - renditionLimit: of tracks that renditions are made of at the same time.
+    ///   - compositionLimit: compositions at the same time.
+    ///   - renditionLimit: tracks of which renditions are made at the same time.
     init(compositionLimit: Int, renditionLimit: Int) {
         compositions = CompositionDesk(limit: compositionLimit)
         renditions = RenditionDesk(limit: renditionLimit)
     }
 
-    /// For what begins from now on.
+    /// Applies to what begins from now on.
     mutating func setLimits(compositions: Int, renditions: Int) {
         self.compositions.limit = compositions
         self.renditions.limit = renditions
@@ -42,35 +43,35 @@ struct Productions {
 
     // MARK: Compositions
 
-    /// How compositions do that go on now, how many wait for room, how many for somebody who watches, and how many were
-    /// lost with the process so far.
+    /// The status of each running composition, how many wait for room, how many rest because they have no viewers,
+    /// and how many were lost with the transcoder's process since the start.
     var compositionCounters: (statuses: [CompositionStatus], waiting: Int, resting: Int, lost: UInt64) {
         compositions.counters
     }
 
-    /// Streams of which the situation matters to `advance`.
+    /// The streams whose situation `advance` needs.
     var composedStreams: [StreamID] { compositions.streams }
 
-    /// What a stream's job is to show, and which job that is; nil where there is none.
+    /// The scene of a stream's composition, and the job that should show it; nil if there is no job.
     func scene(
         of stream: StreamID, name: (ComposedSpeaker) -> String
     ) -> (job: JobID, scene: CompositionScene)? {
         compositions.scene(of: stream, name: name)
     }
 
-    /// Takes in who is to be composed in a stream; nobody for no composition.
+    /// Sets the speakers to be composed in a stream; none to end its composition.
     mutating func compose(
         _ speakers: [ComposedSpeaker], in stream: StreamID, _ situation: Situation, at now: MonotonicTime
     ) -> [Effect] {
         take(compositions.compose(speakers, in: stream, situation, at: now))
     }
 
-    /// Takes in that a stream's settings may have changed.
+    /// Applies a stream's settings to its composition, if they have changed.
     mutating func update(_ settings: CompositionSettings, of stream: StreamID) -> [Effect] {
         take(compositions.update(settings, of: stream))
     }
 
-    /// The publisher of a track that is composed is to make a key frame.
+    /// Requests a key frame from the publisher of a track that is composed.
     mutating func refresh(_ track: PublishedTrack, in stream: StreamID) -> [Effect] {
         take(compositions.refresh(track, in: stream))
     }
@@ -81,7 +82,7 @@ struct Productions {
         take(compositions.receive(event, of: stream, situation))
     }
 
-    /// Ends compositions that nobody needed for a while, and begins again what could not begin.
+    /// Ends what has been unused for long enough, and retries what could not begin.
     mutating func advance(to now: MonotonicTime, _ situations: [StreamID: Situation]) -> [Effect] {
         take(compositions.advance(to: now) { situations[$0] ?? Situation(hasStage: false) })
             + take(renditions.advance(to: now))
@@ -97,12 +98,12 @@ struct Productions {
         switch owner {
         case .composition(let stream): take(compositions.fed(feed, to: job, of: stream))
         case .renditions(let key): take(renditions.fed(feed, to: job, of: key))
-        // It has no inputs.
+        // The job of a pause picture has no inputs.
         case .pausePicture: []
         }
     }
 
-    /// A track cannot be handed to a job; a composition goes on without it.
+    /// Handles that a track cannot be fed to a job; a composition goes on without that track.
     mutating func refused(by job: JobID, of owner: Injections.Owner, at now: MonotonicTime) -> [Effect] {
         guard case .renditions(let key) = owner else { return [] }
         return take(renditions.refused(by: job, of: key, at: now))
@@ -110,10 +111,12 @@ struct Productions {
 
     // MARK: Renditions
 
-    /// How renditions do that are made now, of how many tracks they wait for room, and how many were lost so far.
+    /// The status of each running rendition, how many tracks wait for room, and how many renditions were lost since
+    /// the start.
     var renditionCounters: (statuses: [RenditionStatus], waiting: Int, lost: UInt64) { renditions.counters }
 
-    /// Viewers need renditions of what a session publishes, or do so no longer.
+    /// Notes whether viewers need renditions of a track.
+    /// - Parameter session: the track's publisher.
     mutating func want(
         renditionsOf track: PublishedTrack, of session: SessionID, isWanted: Bool
     ) -> [Effect] {
@@ -130,39 +133,39 @@ struct Productions {
 
     // MARK: Pause pictures
 
-    /// Programmes whose picture is a pause picture now.
+    /// The number of programmes that show a pause picture now.
     var pausedCount: Int { pauses.playableCount }
 
-    /// What viewers get in the place of the programme's picture; nil for nothing.
+    /// The track that replaces the programme's picture; nil if no pause picture is shown.
     func pauseTrack(of stream: StreamID) -> PublishedTrack? { pauses.track(of: stream) }
 
-    /// The picture that a stream's host chose; nil for none.
+    /// The picture that a stream's host has chosen; nil for none.
     func pauseFile(of stream: StreamID) -> [UInt8]? { pauses.file(of: stream) }
 
-    /// Whether what all hosts chose would not be too much with it.
+    /// Whether the memory for all hosts' pictures has room for this one.
     func hasRoom(forPauseFile file: [UInt8]?, of stream: StreamID) -> Bool {
         pauses.hasRoom(for: file, of: stream)
     }
 
     mutating func setPauseFile(_ file: [UInt8]?, of stream: StreamID) { pauses.setFile(file, of: stream) }
 
-    /// Forgets what the host of a stream chose, which has ended.
+    /// Deletes the picture that the host of an ended stream has chosen.
     mutating func forgetPauseFile(of stream: StreamID) -> [Effect] { take(pauses.forgetFile(of: stream)) }
 
-    /// Has a pause picture that viewers see made anew.
+    /// Makes a pause picture that viewers see again, because the host has chosen another one or none.
     mutating func renewPause(of stream: StreamID, at now: MonotonicTime) -> [Effect] {
         take(pauses.renew(stream, at: now))
     }
 
-    /// Takes in whether a stream's viewers are to see a pause picture.
-    /// - Parameter lastFrame: the last preview, for where the host chose nothing; nil if there is none.
+    /// Notes whether a stream's viewers should see a pause picture.
+    /// - Parameter lastFrame: the last preview, used if the host has chosen no picture; nil if there is none.
     mutating func updatePause(
         of stream: StreamID, isWanted: Bool, lastFrame: [UInt8]?, at now: MonotonicTime
     ) -> [Effect] {
         take(pauses.update(stream, isWanted: isWanted, lastFrame: lastFrame, at: now))
     }
 
-    /// Streams whose pause pictures are due to be looked at, though nothing was heard of them.
+    /// The streams whose pause pictures have to be checked now, even though nothing was reported about them.
     func pausesDue(at now: MonotonicTime) -> [StreamID] { pauses.due(at: now) }
 
     mutating func began(_ job: JobID, _ run: PauseDesk.Run, pauseOf stream: StreamID) -> [Effect] {
@@ -175,14 +178,15 @@ struct Productions {
 
     // MARK: Injections
 
-    /// Names the tracks that something needs on a worker.
+    /// Opens an injection with the tracks that its owner needs.
+    /// - Parameter worker: ignored for renditions, which are layers of a track and so have to be on the track's
+    ///   worker.
     mutating func inject(for owner: Injections.Owner, on worker: Int) -> LiveAction {
         let sources: [SourcePlan]
         switch owner {
         case .composition: sources = [ComposedProgramme.audio, ComposedProgramme.video]
         case .pausePicture: sources = [PauseDesk.plan]
         case .renditions(let key):
-            // Layers of a track are where it is.
             let id = injections.open(for: owner, on: key.worker)
             return .inject(InjectionOpening(id: id, renditionsOf: key.track), worker: key.worker)
         }
@@ -190,13 +194,13 @@ struct Productions {
         return .inject(InjectionOpening(id: id, sources: sources), worker: worker)
     }
 
-    /// What an injection is for; nil for one that is not open.
+    /// What an injection is for; nil if it is not open.
     func owner(of id: InjectionID) -> Injections.Owner? { injections[id]?.owner }
 
-    /// A worker has been asked for tracks.
+    /// Handles that a worker was asked to make tracks.
     /// - Parameters:
-    ///   - isTaken: false if it takes no more.
-    ///   - situation: of a composition's stream.
+    ///   - isTaken: false if the worker accepts no more; the injection is removed then.
+    ///   - situation: of the stream, for a composition.
     mutating func opened(
         _ id: InjectionID, isTaken: Bool, _ situation: Situation, at now: MonotonicTime
     ) -> [Effect] {
@@ -209,18 +213,18 @@ struct Productions {
         }
     }
 
-    /// The tracks are there: programmes and slots can be given them.
+    /// Handles that a worker has made an injection's tracks: programmes can use them now.
     mutating func made(_ tracks: [PublishedTrack], of id: InjectionID) -> [Effect] {
         switch injections[id]?.owner {
         case .composition(let stream): take(compositions.made(tracks, of: stream))
         case .pausePicture(let stream): take(pauses.made(tracks.first, of: stream))
-        // They are layers of a track that is there.
+        // Renditions are layers of a track that exists already.
         case .renditions, nil: []
         }
     }
 
-    /// Somebody waits for a key frame.
-    /// - Parameter layer: which of the injection's; the jobs of others make one for all.
+    /// Requests a key frame from the job that fills an injection.
+    /// - Parameter layer: used for renditions only; the other jobs make a key frame in all layers.
     mutating func keyFrameWanted(of id: InjectionID, layer: Int) -> [Effect] {
         switch injections[id]?.owner {
         case .composition(let stream): take(compositions.keyFrameWanted(of: stream))
@@ -230,7 +234,7 @@ struct Productions {
         }
     }
 
-    /// Ends an injection; nothing more is told of it.
+    /// Closes an injection, of which later events are ignored.
     private mutating func close(_ id: InjectionID) -> [Effect] {
         injections.remove(id).map { [.act(.post(.closeInjection(id), worker: $0.worker, of: nil))] } ?? []
     }
@@ -303,14 +307,14 @@ struct Productions {
 }
 
 extension Productions.Effect {
-    /// Something of a tap, to the worker that has the track.
+    /// A command about a tap, for the worker that has the tapped track.
     fileprivate static func tap(_ feed: ComposedProgramme.Feed, _ command: WorkerCommand) -> Self {
         .act(.post(command, worker: feed.track.key.worker, of: nil))
     }
 }
 
 extension [Productions.Effect] {
-    /// A job is fed no more.
+    /// Closes both ends of a feed: the tap on the worker and the input of the job.
     fileprivate static func stop(_ feed: ComposedProgramme.Feed) -> Self {
         [.tap(feed, .closeTap(feed.tap)), .act(.produce(.close(feed.input)))]
     }

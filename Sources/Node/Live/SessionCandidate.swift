@@ -5,45 +5,47 @@ import Stage
 import StoryFeed
 import Wire
 
-/// A session that is about to be: all of it that had to be waited for.
+/// A session that is about to be made, with everything that had to be awaited for it.
 struct SessionCandidate {
-    /// What a stream's stage has said of whoever asks.
+    /// The stage's decision about the client.
     struct Clearance {
-        /// What is durable of the stream now, however long ago the stage was asked; nil where nobody made it.
+        /// The durable record of the stream as of now, however long ago the stage decided; nil for a stream that does
+        /// not exist.
         var record: StageRecord?
-        /// Whether they were there already when it was asked.
+        /// Whether the participant was present when the stage decided.
         var wasPresent = false
     }
 
     let id: SessionID
     let request: SessionRequest
-    /// What was agreed.
+    /// What offer and answer have agreed on.
     let plan: SessionPlan
-    /// Our end's, on that worker.
+    /// The worker that will carry the session.
     let worker: Int
+    /// The server's ICE credentials, whose ufrag names the worker.
     let credentials: ICECredentials
-    /// Nil for a session of the feed, which belongs to no stream, and for a stream that nobody knows.
+    /// Nil for a feed session, which belongs to no stream, and for a stream that does not exist.
     let clearance: Clearance?
-    /// The SDP that its client will have.
+    /// The SDP answer; empty for a publisher by RTMP or SRT.
     var answer = ""
-    /// Where the worker will leave what is sent.
+    /// Where the worker will leave measurements of what it sends.
     let gauge = QualityGauge()
 
-    /// Whether somebody who was let in a moment ago still would be: they may have been banned, or moved off the stage,
-    /// before there was a session to be ended.
+    /// Throws if the participant would no longer be admitted: they may have been banned or moved off the stage while
+    /// there was no session to be ended.
     ///
-    /// What is durable before the session is there is found here; what becomes durable after that ends the session.
+    /// Changes that are durable by now are found here; later ones end the session.
     func checkClearance() throws(SessionRefusal) {
         guard let clearance, let record = clearance.record, let sender = request.sender else { return }
         if let rejection = record.shutsOut(sender, isPresent: clearance.wasPresent) {
             throw .stage(.rejected(rejection))
         }
-        // On a published stream the latest source takes the host's place, and ends the earlier one by itself.
+        // On a published stream the latest source takes the host's place, and the earlier source is ended for that.
         guard request.isOnStage, record.origin == .made, record.phase != .ended else { return }
         if record.standing(of: sender) == .viewer { throw .stage(.rejected(.notOnStage)) }
     }
 
-    /// Counts whoever watches, and shows them the first stream of the feed.
+    /// Counts a viewer toward the limits, and chooses the stream that a feed session begins with.
     func enter(_ feed: inout LiveFeed, at now: MonotonicTime) throws(SessionRefusal) -> [LiveFeed.Action] {
         guard request.isWatching else { return [] }
         do throws(FeedRefusal) {
@@ -56,10 +58,10 @@ struct SessionCandidate {
         }
     }
 
-    /// What is remembered of it.
+    /// The record of the new session.
     /// - Parameters:
-    ///   - order: the session's place among all.
-    ///   - isLive: whether its stream has a source, so that it need not wait for one.
+    ///   - order: the session's place in the order in which sessions are made.
+    ///   - isLive: whether its stream has a source, so that a viewer need not wait for one.
     func record(order: UInt64, isLive: Bool, at now: MonotonicTime) -> SessionRecord {
         SessionRecord(
             id: id, request: request, isStrangers: request.sender == nil, plan: plan, worker: worker,
@@ -68,8 +70,8 @@ struct SessionCandidate {
             answer: answer)
     }
 
-    /// What the worker is told.
-    /// - Parameter order: the session's place among all.
+    /// The command with which the worker opens the session.
+    /// - Parameter order: the session's place in the order in which sessions are made.
     func opening(order: UInt64) -> SessionOpening {
         SessionOpening(
             id: id, plan: plan, localCredentials: credentials,
@@ -82,7 +84,7 @@ struct SessionCandidate {
 }
 
 extension SessionPlan {
-    /// The m-lines of each place in the feed; empty unless there are two of each kind.
+    /// The m-lines of each seat of the feed; empty unless the plan has two receiving m-lines of each kind.
     var feedPairs: [(audio: String, video: String)] {
         let audio = slots.filter { $0.kind == .audio }.map(\.mid)
         let video = slots.filter { $0.kind == .video }.map(\.mid)

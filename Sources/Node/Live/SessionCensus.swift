@@ -4,27 +4,28 @@ import Peer
 import Stage
 import Wire
 
-/// Everybody's sessions: whose they are, which worker carries them, what happened to each, and whether there is a place
-/// for another.
+/// All sessions of the node: their records, their workers, their histories, and the limits for new ones.
 struct SessionCensus {
-    /// How many there may be.
+    /// The number of sessions that may be open.
     struct Limits {
         let ofAll: Int
-        /// Of one address, for those without a token.
+        /// Sessions without a token from one address.
         let ofStrangersAddress: Int
     }
 
     private var limits: Limits
     private var records: [SessionID: SessionRecord] = [:]
-    /// What happened to each of them, and to those that ended lately.
+    /// The events of open sessions, and of those that ended lately.
     private(set) var histories = SessionHistories()
-    /// How many sessions each worker has.
+    /// The number of sessions of each worker.
     private var loads: [Int]
+    /// The sessions that are not connected yet.
     private var halfOpen = HalfOpenSessions()
-    /// What a late `DELETE` may still mean.
+    /// Sessions for which a `DELETE` may still come.
     private(set) var ended = EndedSessions()
+    /// The sessions without a token, by address.
     private var strangers: StrangersSessions
-    /// The place of the next session in the order in which they are made.
+    /// The place of the next session in the order in which sessions are made.
     private(set) var nextOrder: UInt64 = 1
 
     init(workers: Int, limits: Limits) {
@@ -33,14 +34,14 @@ struct SessionCensus {
         strangers = StrangersSessions(limit: limits.ofStrangersAddress)
     }
 
-    /// Who is in stays.
+    /// Applies to sessions that begin from now on; open sessions stay.
     mutating func setLimits(_ limits: Limits) {
         self.limits = limits
         strangers.limit = limits.ofStrangersAddress
     }
 
     var count: Int { records.count }
-    /// By what they are for.
+    /// The number of open sessions, by purpose.
     var counts: SessionCounts {
         var counts = SessionCounts()
         for record in records.values {
@@ -54,10 +55,10 @@ struct SessionCensus {
         }
         return counts
     }
-    /// In no order.
+    /// In no particular order.
     var all: [SessionRecord] { Array(records.values) }
 
-    /// Sessions that are to end by now, and why.
+    /// The sessions that have to end by now, and why, in the order of their IDs.
     func due(at now: MonotonicTime) -> [(id: SessionID, reason: String)] {
         let due = records.values.compactMap { record -> (id: SessionID, reason: String)? in
             if let end = record.closesAt, now >= end { return (record.id, "replaced") }
@@ -69,11 +70,13 @@ struct SessionCensus {
 
     subscript(_ id: SessionID) -> SessionRecord? { records[id] }
 
-    /// The worker with the fewest sessions, the first of several.
+    /// The worker with the fewest sessions; the first one if several have equally few.
     var leastLoadedWorker: Int { loads.indices.min { loads[$0] < loads[$1] } ?? 0 }
 
-    /// Whether there is a place: not all are for everybody, so that strangers cannot keep those out who have a part,
-    /// nor one of them all others.
+    /// Throws if there is no place for another session.
+    ///
+    /// A tenth of all places is reserved for publishers and a tenth for clients with a token, so that anonymous
+    /// viewers cannot shut them out. The limit per address keeps one anonymous client from shutting out the others.
     func checkPlace(for request: SessionRequest) throws(SessionRefusal) {
         let kept = limits.ofAll / 10
         var places = limits.ofAll
@@ -85,14 +88,14 @@ struct SessionCensus {
         }
     }
 
-    /// - Returns: a place after all sessions that there are.
+    /// - Returns: a place after those of all sessions so far.
     mutating func takeOrder() -> UInt64 {
         defer { nextOrder += 1 }
         return nextOrder
     }
 
-    /// Takes a new session in, whether there is a place or not.
-    /// - Returns: one that has to end, because too many have asked and not come.
+    /// Adds a new session, without checking the limits.
+    /// - Returns: a session that has to end, because too many sessions wait for their first check.
     mutating func add(_ record: SessionRecord, at now: MonotonicTime) -> SessionID? {
         guard records.updateValue(record, forKey: record.id) == nil else { return nil }
         nextOrder += 1
@@ -102,18 +105,18 @@ struct SessionCensus {
         return halfOpen.add(record.id, of: record.request.clientAddress)
     }
 
-    /// Changes what is known of a session, if it is still there.
+    /// Changes the record of a session, if it is still open.
     mutating func update(_ id: SessionID, _ change: (inout SessionRecord) -> Void) {
         guard var record = records[id] else { return }
         change(&record)
         records[id] = record
     }
 
-    /// A session's first ICE check came.
-    /// - Returns: one that has to end, because too many have come and not shaken hands.
+    /// Notes a session's first ICE check.
+    /// - Returns: a session that has to end, because too many sessions wait for the end of their handshake.
     mutating func noteCheck(of id: SessionID) -> SessionID? { halfOpen.noteCheck(of: id) }
 
-    /// A worker says something of a session.
+    /// Notes a worker's event in the session's history.
     /// - Returns: what follows for that session alone.
     mutating func receive(_ event: WorkerEvent, at now: MonotonicTime) -> [LiveAction] {
         guard let id = event.session else { return [] }
@@ -122,16 +125,16 @@ struct SessionCensus {
         return records[id]?.receive(event) ?? []
     }
 
-    /// A session's client asks for something on its control channel.
-    /// - Returns: nil for what the stage of its stream has to arrange.
+    /// Handles a request from a session's control channel.
+    /// - Returns: nil if the stage has to handle it.
     mutating func receive(_ wish: ControlRequest, from id: SessionID, at now: MonotonicTime) -> [LiveAction]?
     {
         if case .prefer(let patch) = wish { return [prefer(patch, by: id, at: now)].compactMap(\.self) }
         return records[id]?.receive(wish)
     }
 
-    /// A session's client wants other pictures, or none.
-    /// - Returns: nil if there is no such session any more.
+    /// Changes a client's preferences for pictures.
+    /// - Returns: nil if there is no such session.
     mutating func prefer(_ patch: DeliveryPatch, by id: SessionID, at now: MonotonicTime) -> LiveAction? {
         guard let action = records[id]?.prefer(patch), let wanted = records[id]?.preferences else {
             return nil
@@ -140,13 +143,13 @@ struct SessionCensus {
         return action
     }
 
-    /// A session is the source of its stream: who waited for one waits no longer.
+    /// Notes that a session has become the source of its stream; viewers who waited for a source stop waiting.
     mutating func noteSource(_ id: SessionID, watchedBy audience: Set<SessionID>, at now: MonotonicTime) {
         histories.note(.becameSource, of: id, at: now)
         for viewer in audience { records[viewer]?.waitsUntil = nil }
     }
 
-    /// A session has other ICE credentials.
+    /// Notes a session's new ICE credentials.
     mutating func restartICE(
         of id: SessionID, entityTag: String, remote: ICECredentials, at now: MonotonicTime
     ) {
@@ -155,11 +158,11 @@ struct SessionCensus {
         histories.note(.restartedICE, of: id, at: now)
     }
 
-    /// Forgets what happened to sessions that ended long ago.
+    /// Forgets the histories of sessions that ended long ago.
     mutating func advance(to now: MonotonicTime) { histories.advance(to: now) }
 
-    /// A session has ended.
-    /// - Returns: what was known of it; nil for one that was not there.
+    /// Removes a session that has ended.
+    /// - Returns: its record; nil if it was not open.
     mutating func remove(
         _ id: SessionID, because reason: String, at now: MonotonicTime
     ) -> SessionRecord? {
@@ -172,10 +175,10 @@ struct SessionCensus {
         return record
     }
 
-    /// The client of a session that has ended knows it.
+    /// Notes that the client of an ended session knows of the end.
     /// - Returns: whether there was such a session lately.
     mutating func acknowledgeEnd(of id: SessionID) -> Bool { ended.acknowledge(id) }
 
-    /// Forgets all of them.
+    /// Forgets all sessions and their histories.
     mutating func removeAll() { self = SessionCensus(workers: loads.count, limits: limits) }
 }

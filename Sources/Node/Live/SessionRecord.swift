@@ -6,44 +6,46 @@ import Peer
 import Stage
 import Wire
 
-/// What the node remembers of a session, and what follows for it alone from what its worker and its client say.
+/// What the node knows of a session, and what follows for this session alone from its worker's events and its
+/// client's requests.
 struct SessionRecord {
     let id: SessionID
     var request: SessionRequest
-    /// Whether it was made without a token, and counts for its address as long as it lasts.
+    /// Whether it was made without a token; it counts for its address for as long as it lasts.
     let isStrangers: Bool
-    /// What was agreed; its remote credentials change with an ICE restart.
+    /// What offer and answer have agreed on; the remote credentials change with an ICE restart.
     var plan: SessionPlan
     let worker: Int
     /// Names the ICE credentials in force.
     var entityTag: String
-    /// What its client wants of the pictures.
+    /// What its client prefers of the pictures.
     var preferences = DeliveryPreferences()
-    /// Where its worker leaves what it is sent.
+    /// Where its worker leaves measurements of what it sends.
     var gauge = QualityGauge()
-    /// When a viewer without a publisher gives up; nil once there is one.
+    /// When a viewer stops waiting for a source; nil once there is one.
     var waitsUntil: MonotonicTime?
-    /// When it ends, having lost its place.
+    /// When it ends after losing its place in the feed; nil while it has one.
     var closesAt: MonotonicTime?
-    /// Whether it took the place of a source that was lost.
+    /// Whether it replaced a source that was lost.
     var isSuccessor = false
     /// Its place in the order in which sessions are made.
     var order: UInt64 = 0
-    /// When it was made, and what its client was answered.
+    /// When it was made.
     var created = MonotonicTime.zero
+    /// The SDP answer that its client was sent.
     var answer = ""
-    /// Where its client was when it connected, and how its media is encrypted.
+    /// How its media is encrypted, and its client's address at the end of the handshake; nil before that.
     var connection: (profile: SRTPProfile?, address: TransportAddress?)?
-    /// Who is behind that address, where it belongs to one of the node's TURN ports.
+    /// The TURN client behind that address, if the address belongs to one of the node's TURN ports.
     var relayed: RelayedClient?
 
-    /// Where its client itself was when it connected.
+    /// The client's own address at the end of the handshake, even if its media is relayed.
     var clientMediaAddress: TransportAddress? { relayed?.address ?? connection?.address }
 
     var purpose: SessionRequest.Purpose { request.purpose }
     var stream: StreamID { request.stream }
 
-    /// What viewers get of it.
+    /// The session as a source of the stage's programme.
     var source: Stage.Source {
         Stage.Source(
             owner: request.participant, name: request.name,
@@ -53,7 +55,7 @@ struct SessionRecord {
 
     // MARK: What its worker says
 
-    /// Notes what its worker says, and passes on what its client or its stage has to know of that.
+    /// Notes an event of its worker, and passes on what its client or its stage has to know.
     mutating func receive(_ event: WorkerEvent) -> [LiveAction] {
         switch event {
         case .connected(_, let profile, let address):
@@ -62,7 +64,7 @@ struct SessionRecord {
         case .layersWanted(_, let mid, let rids):
             return [tell(ControlReply(type: .wanted, mid: mid, rids: rids))]
         case .qualityChanged(_, let quality):
-            // That it lost its place is the last that a client is told.
+            // The loss of its place is the last message that a client is sent.
             return closesAt == nil ? [tell(quality)] : []
         case .uplinkWeak: return noteWeakUplink()
         case .checked, .mediaStarted, .closed, .published, .sourceChanged, .voice, .controlOpened,
@@ -72,24 +74,24 @@ struct SessionRecord {
         }
     }
 
-    /// Much of what somebody on the stage sends gets lost, or their client sends less than it would: all there see it
-    /// for a while.
+    /// Notifies the stage that much of what a participant sends is lost, or that their client sends less than it
+    /// would: everyone there sees that for a while.
     private func noteWeakUplink() -> [LiveAction] {
         request.isOnStage ? [.notify(.weakUplink(id), stream)] : []
     }
 
     // MARK: What its client says
 
-    /// Does what its client asks for on its control channel.
-    /// - Returns: nil for what the stage of its stream has to arrange.
+    /// Handles a request from its control channel.
+    /// - Returns: nil if the stage has to handle it.
     mutating func receive(_ wish: ControlRequest) -> [LiveAction]? {
         switch (wish, request.isAudience) {
         case (.ping, _): [tell(ControlReply(type: .pong))]
         case (.mute(let participant, let kind), _): mute(participant, kind)
         case (.prefer(let patch), _): [prefer(patch)]
-        // What a viewer may ask of the programme is its size.
+        // The size is all that a viewer may choose of the programme.
         case (.slot(let mid, let height), true): [limit(mid, to: height)]
-        // There is always one who looks: what nobody sees is not worth more than the smallest layer.
+        // A hidden picture is not stopped but limited to one pixel, which leaves the smallest layer.
         case (.visible(let isVisible, let mid), true): [limit(mid, to: isVisible ? nil : 1)]
         case (.interact(let command), _): interact(command)
         case (.follow, _): [.notify(.follow(request.sender, id), stream)]
@@ -99,7 +101,7 @@ struct SessionRecord {
         }
     }
 
-    /// Its client wants other pictures, or none.
+    /// Changes its client's preferences for pictures.
     mutating func prefer(_ patch: DeliveryPatch) -> LiveAction {
         preferences = patch.applied(to: preferences)
         return .post(.prefer(id, preferences), worker: worker, of: nil)
@@ -109,28 +111,28 @@ struct SessionRecord {
         .post(.limit(id, mid: mid, maximumHeight: height), worker: worker, of: nil)
     }
 
-    /// It asks another to mute: the stage decides, and delivers it by an effect.
+    /// Asks another participant to mute: the stage decides, and has the request delivered by an effect.
     private func mute(_ participant: ParticipantID, _ kind: String) -> [LiveAction] {
         guard let sender = request.sender else { return [] }
         let command = Stage.Command.requestMute(participant, kind == "video" ? .video : .audio)
         return [.notify(.submit(command, sender, id), stream)]
     }
 
-    /// It says something as one of the audience, by the rules of sync sockets.
+    /// Passes on a command of a member of the audience, to which the same rules apply as on sync sockets.
     private func interact(_ command: Interaction.Command) -> [LiveAction] {
-        // Who has a control channel by the stage's endpoint has a token.
+        // A client with a control channel on the stage's endpoint always has a token.
         guard let sender = request.sender else { return [] }
         return [.notify(.interact(command, sender, id), stream)]
     }
 
     // MARK: What its client is told
 
-    /// On its control channel.
+    /// Sends a message on its control channel.
     func tell(_ reply: ControlReply) -> LiveAction {
         .post(.sendControl(id, .string(reply.bytes)), worker: worker, of: nil)
     }
 
-    /// What it is sent now, and why.
+    /// Sends its client what it is sent now, and why.
     private func tell(_ quality: DeliveryQuality) -> LiveAction {
         var json = DeliveryQuality.json(quality, preferences)
         json["type"] = .string(ControlReply.Kind.quality.rawValue)

@@ -3,52 +3,57 @@ import Forwarding
 import Stage
 import Wire
 
-/// Who of those who watch is behind their stream's gate: what their seats are given for that, and what they are told.
+/// Which viewers are behind their stream's gate, what their seats receive because of that, and what they are notified
+/// of.
 ///
-/// Stands between what viewers are to get and what workers are told: a seat that is shut stays the viewer's and is
-/// given nothing, so that it is filled again at once when they show a token that opens the gate.
+/// Stands between what viewers should receive and what workers are commanded. A seat that is shut remains the
+/// viewer's and receives nothing, so that it is filled again immediately when the viewer shows a token that opens the
+/// gate.
 ///
 /// Pure, like `LiveStreams`, which owns it.
 struct ViewerGates {
-    /// A token that somebody has shown: who they are by it, and where.
+    /// A token that a viewer has shown: the identity in it, and where it counts.
     struct Pass {
         let sender: Stage.Sender
-        /// The streams in which that counts.
+        /// The streams for which the token counts.
         let scope: FeedReader.Scope
     }
 
+    /// How a seat stands with the gate of its stream.
     private enum State: String {
-        /// There is no gate, or it is open to them.
+        /// There is no gate, or it is open to the viewer.
         case open
-        /// They watch what everybody may.
+        /// The viewer watches the time that every viewer gets for free.
         case free
-        /// They are given nothing.
+        /// The viewer receives nothing.
         case shut
     }
 
+    /// A seat that has a stream, whether or not it receives it.
     private struct Seat {
         let stream: StreamID
-        /// A neighbour in the feed, which takes no time and, behind a gate, shows nothing.
+        /// Whether it is a neighbour in the feed, which uses no free time and shows nothing behind a gate.
         let isPreview: Bool
         var state: State
-        /// Whether the stream has a source, so that there is something to be watched.
+        /// Whether the stream has a source, so that there is something to watch.
         var isLive: Bool
-        /// Whether the viewer's time runs.
+        /// Whether the viewer's free time is running.
         var isCounting = false
     }
 
+    /// A session that watches.
     private struct Member {
         let worker: Int
         let viewer: FreeViewing.Viewer
-        /// Whether there is a channel on which its client is told.
+        /// Whether its client can be notified on a control channel; players by WHEP have none.
         let hasControl: Bool
-        /// The first is what the session was made with; of the others the latest.
+        /// The token that the session was made with comes first, then the latest of the others.
         var passes: [Pass]
         var isConnected = false
         var seats: [Int: Seat] = [:]
     }
 
-    /// All that decides to whom a stream's gate is open.
+    /// Everything that decides to whom a stream's gate is open.
     private struct Terms: Equatable {
         let gate: StageDetails.Gate
         let host: ParticipantID?
@@ -57,17 +62,18 @@ struct ViewerGates {
 
     private let directory: StreamDirectory
     private var members: [SessionID: Member] = [:]
-    /// Those that have a seat on a stream.
+    /// The sessions that have a seat on each stream.
     private var watchers: [StreamID: Set<SessionID>] = [:]
-    /// Of gated streams, as they were looked at last.
+    /// The terms of gated streams as they were last applied.
     private var terms: [StreamID: Terms] = [:]
+    /// The free time that viewers of each stream have used.
     private var viewings: [StreamID: FreeViewing] = [:]
-    /// Those whose time runs.
+    /// The sessions whose free time is running.
     private var counting: [StreamID: Set<SessionID>] = [:]
-    /// When the first of those may have used up theirs; nil while nobody's time runs.
+    /// The earliest time at which one of those may have used up its free time; nil if none is running.
     private var deadline: MonotonicTime?
 
-    /// Tokens beside the first that a session may have shown: the earliest is forgotten.
+    /// The number of tokens that a session may show besides its first; the earliest of them is forgotten.
     private static let passLimit = 8
 
     init(directory: StreamDirectory) {
@@ -76,14 +82,15 @@ struct ViewerGates {
 
     // MARK: Sessions
 
-    /// What keeps somebody from watching a stream at all, who has used up what everybody may; nil for nobody else.
+    /// The gate that keeps a viewer from watching at all, because the free time is used up; nil if the viewer may
+    /// watch.
     func refusal(of request: SessionRequest, at now: MonotonicTime) -> StageDetails.Gate? {
         guard let gate = directory.gate(of: request.stream, before: request.sender) else { return nil }
         let viewer = FreeViewing.Viewer(request.sender, at: request.clientAddress)
         return remaining(of: viewer, on: request.stream, behind: gate, at: now) > .zero ? nil : gate
     }
 
-    /// A session that watches is there.
+    /// Adds a new session that watches, with the token it was made with.
     mutating func enter(_ id: SessionID, _ request: SessionRequest, on worker: Int) {
         let reader = request.feed?.reader
         let first = request.sender.map {
@@ -94,21 +101,21 @@ struct ViewerGates {
             hasControl: request.purpose != .play, passes: [first].compactMap(\.self))
     }
 
-    /// A session is connected: the time of whoever watches runs.
+    /// Notes that a session is connected, from which on its viewer's free time may run.
     mutating func connect(_ id: SessionID, at now: MonotonicTime) {
         guard let member = members[id] else { return }
         members[id]?.isConnected = true
         for pair in member.seats.keys.sorted() { count(id, pair, at: now) }
     }
 
-    /// A session has ended.
+    /// Removes a session that has ended.
     mutating func leave(_ id: SessionID, at now: MonotonicTime) {
         guard let member = members[id] else { return }
         for pair in member.seats.keys { vacate(id, pair, at: now) }
         members[id] = nil
     }
 
-    /// Somebody shows another token for a session that they have.
+    /// Adds a token that a client shows for a session it already has.
     mutating func present(_ pass: Pass, by id: SessionID, at now: MonotonicTime) -> [LiveAction] {
         guard var member = members[id] else { return [] }
         let others = member.passes.dropFirst() + [pass]
@@ -119,9 +126,10 @@ struct ViewerGates {
 
     // MARK: Seats
 
-    /// Gives a session's seat a stream, as far as its gate allows, or none.
+    /// Gives a session's seat a stream, as far as the gate allows, or none.
     /// - Parameters:
-    ///   - isLive: whether there is something to be watched.
+    ///   - stream: nil to empty the seat.
+    ///   - isLive: whether there is something to watch.
     ///   - isTaken: whether the worker has put the seat on the stream already.
     mutating func seat(
         _ id: SessionID, pair: Int, on stream: StreamID?, isPreview: Bool, requested: MonotonicTime?,
@@ -153,6 +161,7 @@ struct ViewerGates {
             worker: member.worker, of: .feed)
     }
 
+    /// Takes the stream from a seat; the session still watches it if another seat has it, too.
     private mutating func vacate(_ id: SessionID, _ pair: Int, at now: MonotonicTime) {
         rest(id, pair, at: now)
         guard let seat = members[id]?.seats.removeValue(forKey: pair),
@@ -162,7 +171,7 @@ struct ViewerGates {
         if watchers[seat.stream]?.isEmpty == true { watchers[seat.stream] = nil }
     }
 
-    /// What stands between somebody and a stream, whichever of their tokens counts.
+    /// The gate between a session and a stream; nil if any of the session's tokens opens it.
     private func gate(of stream: StreamID, before member: Member) -> StageDetails.Gate? {
         guard let gate = directory.gate(of: stream, before: nil) else { return nil }
         let isOpen = member.passes.contains {
@@ -180,6 +189,7 @@ struct ViewerGates {
         return remaining(of: member.viewer, on: stream, behind: gate, at: now) > .zero ? .free : .shut
     }
 
+    /// The free time that a viewer has left; sessions of the same viewer share it.
     private func remaining(
         of viewer: FreeViewing.Viewer, on stream: StreamID, behind gate: StageDetails.Gate,
         at now: MonotonicTime
@@ -188,13 +198,13 @@ struct ViewerGates {
         return (viewings[stream] ?? FreeViewing()).remaining(of: viewer, from: gate.freeSeconds, at: now)
     }
 
-    /// Looks again whether a seat is shut.
+    /// Decides again whether a seat is shut.
     private mutating func reconsider(_ id: SessionID, _ pair: Int, at now: MonotonicTime) -> [LiveAction] {
         guard let member = members[id], let seat = member.seats[pair] else { return [] }
         let gate = gate(of: seat.stream, before: member)
         let state = state(of: member, on: seat.stream, behind: gate, isPreview: seat.isPreview, at: now)
         guard state != seat.state else {
-            // Its terms may be others.
+            // The state is the same, but the gate's terms may be different.
             return gate == nil ? [] : tell(id, pair, at: now)
         }
         if state != .free { rest(id, pair, at: now) }
@@ -208,7 +218,7 @@ struct ViewerGates {
 
     // MARK: Time
 
-    /// Lets a viewer's time run, if it should.
+    /// Starts a viewer's free time, if the viewer is connected and watches behind a gate.
     private mutating func count(_ id: SessionID, _ pair: Int, at now: MonotonicTime) {
         guard let member = members[id], let seat = member.seats[pair], member.isConnected, seat.isLive,
             seat.state == .free, !seat.isCounting,
@@ -221,6 +231,7 @@ struct ViewerGates {
         deadline = deadline.map { min($0, end) } ?? end
     }
 
+    /// Stops a viewer's free time, if it is running.
     private mutating func rest(_ id: SessionID, _ pair: Int, at now: MonotonicTime) {
         guard let member = members[id], let seat = member.seats[pair], seat.isCounting else { return }
         members[id]?.seats[pair]?.isCounting = false
@@ -229,7 +240,7 @@ struct ViewerGates {
         if counting[seat.stream]?.isEmpty == true { counting[seat.stream] = nil }
     }
 
-    /// Shuts out those whose time is up.
+    /// Shuts the seats of viewers whose free time is used up.
     mutating func advance(to now: MonotonicTime) -> [LiveAction] {
         guard let deadline, deadline <= now else { return [] }
         self.deadline = nil
@@ -240,6 +251,7 @@ struct ViewerGates {
         return actions
     }
 
+    /// Shuts a seat if its viewer has no time left, or moves the deadline if there is some.
     private mutating func expire(
         _ id: SessionID, on stream: StreamID, at now: MonotonicTime
     ) -> [LiveAction] {
@@ -254,7 +266,7 @@ struct ViewerGates {
 
     // MARK: Streams
 
-    /// A stream has a source: those who waited for it watch now.
+    /// Notes that a stream has a source, from which on viewers' free time runs.
     mutating func begin(_ stream: StreamID, at now: MonotonicTime) -> [LiveAction] {
         (watchers[stream] ?? []).sorted().flatMap { id in
             (members[id]?.seats ?? [:]).filter { $0.value.stream == stream }.keys.sorted().flatMap {
@@ -266,7 +278,7 @@ struct ViewerGates {
         }
     }
 
-    /// Looks again at a stream that may have another gate, or others on its stage.
+    /// Applies the terms of a stream that may have another gate, or other participants on its stage.
     mutating func update(_ stream: StreamID, at now: MonotonicTime) -> [LiveAction] {
         let snapshot = directory[stream]
         if snapshot == nil || snapshot?.state == .ended { forget(stream, at: now) }
@@ -277,7 +289,7 @@ struct ViewerGates {
         }
         guard terms[stream] != new else { return [] }
         terms[stream] = new
-        // Those whose time runs may have less of it than before.
+        // The new terms may allow less free time than the old ones, so the running ones are checked soon.
         if counting[stream] != nil { deadline = now }
         return (watchers[stream] ?? []).sorted().flatMap { id in
             (members[id]?.seats ?? [:]).filter { $0.value.stream == stream }.keys.sorted().flatMap {
@@ -286,7 +298,7 @@ struct ViewerGates {
         }
     }
 
-    /// A stream has ended: should it begin anew, everybody's time does.
+    /// Resets the free time of a stream that has ended: if it begins again, all viewers have the whole time.
     private mutating func forget(_ stream: StreamID, at now: MonotonicTime) {
         for id in watchers[stream] ?? [] {
             for (pair, seat) in members[id]?.seats ?? [:] where seat.stream == stream {
@@ -300,7 +312,7 @@ struct ViewerGates {
 
     // MARK: What clients are told
 
-    /// What a session's client may know of the gate of what it watches; nil if there is no such session.
+    /// The state of the gate of the stream that a session watches; nil if there is no such session.
     func json(of id: SessionID, at now: MonotonicTime) -> JSON? {
         guard let member = members[id] else { return nil }
         let pair = member.seats.filter { !$0.value.isPreview }.keys.min()
@@ -308,7 +320,7 @@ struct ViewerGates {
         return .object(terms(member, pair, at: now))
     }
 
-    /// A session's control channel has opened, or works again: it is told how it stands.
+    /// Sends a session the state of its gates: its control channel has opened, or works again.
     func greet(_ id: SessionID, at now: MonotonicTime) -> [LiveAction] {
         guard let member = members[id] else { return [] }
         return member.seats.keys.sorted().filter { member.seats[$0]?.state != .open }.flatMap {
@@ -316,6 +328,7 @@ struct ViewerGates {
         }
     }
 
+    /// Sends a session the state of a seat's gate; nothing about a preview, or without a control channel.
     private func tell(_ id: SessionID, _ pair: Int, at now: MonotonicTime) -> [LiveAction] {
         guard let member = members[id], member.hasControl, member.seats[pair]?.isPreview == false else {
             return []
@@ -325,7 +338,7 @@ struct ViewerGates {
         return [.post(.sendControl(id, .string(JSON.object(json).bytes)), worker: member.worker, of: nil)]
     }
 
-    /// How a seat stands, and on what terms.
+    /// The state of a seat and the gate's terms, with the remaining free time in seconds.
     private func terms(_ member: Member, _ pair: Int, at now: MonotonicTime) -> [String: JSON] {
         guard let seat = member.seats[pair] else { return [:] }
         let gate = gate(of: seat.stream, before: member)
@@ -336,6 +349,7 @@ struct ViewerGates {
         let left = remaining(of: member.viewer, on: seat.stream, behind: gate, at: now)
         json["tier"] = .string(gate.tier)
         json["unlock"] = .text(gate.unlock)
+        // Rounded up to a tenth of a second, so that it is 0 only when the time is used up.
         json["remaining"] = .number(
             seat.state == .free ? (Double(left.wholeNanoseconds) / 1e8).rounded(.up) / 10 : 0)
         return json

@@ -1,8 +1,10 @@
-/// What a stream's media playlists are called, relative to the one that names them.
+/// URIs of a stream's media playlists, relative to the multivariant playlist.
+///
+/// The gateway supplies them: the node knows no URLs.
 package struct HLSNames: Sendable {
-    /// The source's; the other renditions' have a query.
+    /// The media playlist of the source; other renditions have the same URI with a query.
     package let media: String
-    /// The one that begins with what is on the disk.
+    /// The media playlist of the source that also lists the segments on disk, for viewers who go back.
     package let window: String
 
     package init(media: String, window: String) {
@@ -11,9 +13,10 @@ package struct HLSNames: Sendable {
     }
 }
 
-/// A part, segment or initialization segment.
+/// The content of a part, segment or initialization segment, or where it is on disk.
 package enum HLSFile: Equatable, Sendable {
+    /// The whole file, from memory.
     case bytes([UInt8])
-    /// A file of the disk, which may go at any time.
+    /// A segment on disk. The shelf may delete it before the caller opens it.
     case stored(path: String)
 }

@@ -1,20 +1,21 @@
-/// Why there is no HLS, or not what was asked for.
+/// Why the server does not answer an HLS request with a playlist or file.
 package enum HLSRefusal: Error, Equatable, Sendable {
-    /// The server makes none.
+    /// The server makes no HLS, or is stopping.
     case unavailable
-    /// The stream's settings allow none.
+    /// The stream's settings disable HLS.
     case off
+    /// The stream is not live, and nothing of it is kept.
     case notLive
-    /// Nobody can go back in it: its settings, or the server's, keep nothing for that.
+    /// The stream has no window: its settings, or the server's, keep no segments on disk.
     case noWindow
-    /// It is made of as many streams as the server may.
+    /// The server already packages its maximum number of streams.
     case full
-    /// So many requests wait already.
+    /// Too many requests are waiting already, for this stream or in total.
     case overloaded
-    /// What was waited for did not come in time.
+    /// The requested part or segment was not made before the request timed out.
     case late
-    /// It is further ahead than anybody waits for.
+    /// The requested position is further ahead than a request may wait for.
     case tooFarAhead
-    /// It was, or will never be.
+    /// The file no longer exists, or never will.
     case unknownFile
 }

@@ -6,12 +6,15 @@ import Stage
 import Transcoder
 import Wire
 
-/// HLS of streams' programmes, for those who cannot watch by WebRTC.
+/// HLS of streams' programmes, for viewers who cannot watch by WebRTC.
+///
+/// These functions check the stream's settings and state; `PackagingDesk` does the rest.
 extension Node {
-    /// The playlist that names the others; the first request begins it, with what costs no encode where that can be.
+    /// Returns the multivariant playlist, and starts packaging if this is the first request for it.
     ///
-    /// - Parameter listsAll: also the publisher's own pictures where they are no H.264. Players that change between
-    ///   renditions by their bits alone, as GStreamer's does, break where one has another codec.
+    /// What starts needs no encode where the publisher's video can be passed on.
+    /// - Parameter listsAll: also list the publisher's own video if it is not H.264. Players that switch renditions
+    ///   by bitrate alone, as GStreamer's does, break where a rendition has another codec.
     package func hlsMultivariantPlaylist(
         of stream: StreamID, _ names: HLSNames, listsAll: Bool
     ) async throws(HLSRefusal) -> String {
@@ -26,16 +29,19 @@ extension Node {
             .multivariantPlaylist(of: stream, names)
     }
 
-    /// How a live stream's picture was encoded by whoever sends it; nil while there is none.
+    /// The codec in which the publisher sends a live stream's video; nil while there is no video.
+    ///
+    /// `desks.originals` comes first: where an encoder's video is re-encoded for viewers by WebRTC, their track has
+    /// another codec.
     private func originalCodec(of stream: StreamID) -> VideoCodec? {
         let session = live.recordedProgramme(of: stream)?.video?.session
         return session.flatMap { desks.originals[$0] }?.codec ?? live.pictureCodec(of: stream)
     }
 
-    /// The playlist of a rendition's segments and parts; the first request begins it.
+    /// Returns the media playlist of a rendition, and starts packaging it if this is the first request for it.
     /// - Parameters:
-    ///   - uri: of the source's media playlist; the other renditions' have a query.
-    ///   - reachesBack: whether it begins with what is on the disk.
+    ///   - uri: of the source's media playlist; other renditions have the same URI with a query.
+    ///   - reachesBack: whether the playlist begins with the segments on disk.
     package func hlsMediaPlaylist(
         of stream: StreamID, uri: String, _ query: PlaylistQuery, reachesBack: Bool
     ) async throws(HLSRefusal) -> String {
@@ -43,7 +49,7 @@ extension Node {
         return try await packaged(key).mediaPlaylist(of: key, uri: uri, query, reachesBack: reachesBack)
     }
 
-    /// A part, segment or initialization segment; one that comes next is waited for.
+    /// Returns a part, segment or initialization segment, and waits for one that is made next.
     package nonisolated func hlsFile(
         named name: String, of stream: StreamID
     ) async throws(HLSRefusal) -> HLSFile {
@@ -52,7 +58,10 @@ extension Node {
         return try await packagings.file(named: name, of: stream)
     }
 
-    /// The same at once, of a live stream without a gate, where it lies in memory; nil for any other.
+    /// Returns the same file without waiting if it is in memory and the stream has no gate; nil otherwise.
+    ///
+    /// Runs on the thread that read the request. Nil is not a refusal: the request then goes through `hlsFile`, which
+    /// waits for the file, finds it on disk, or throws the reason.
     package nonisolated func hlsFileAtHand(named name: String, of stream: StreamID) -> [UInt8]? {
         guard let snapshot = directory[stream], snapshot.state != .ended, snapshot.details.gate == nil,
             snapshot.details.hls != .off
@@ -60,11 +69,13 @@ extension Node {
         return packagings?.atHand.file(named: name, of: stream)
     }
 
-    /// Begins to package live streams that viewers can go back in, whether anybody asks or not, and has streams tell
-    /// whether viewers can; once a second.
+    /// Packages every live stream that has a window, requested or not, and publishes which streams can be rewound.
+    ///
+    /// Runs once a second. Segments must be written from the beginning of the stream, before the first viewer asks.
     func keepWindows() async {
         guard let packagings, packagings.longestWindow > 0, !isStopping else { return }
         for host in registry.all where dvrWindow(of: host.id) > 0 || directory[host.id]?.isKept == true {
+            // Only segments of the source are written to disk.
             let key = Packaging.Key(stream: host.id, rendition: .source)
             let isWanted = dvrWindow(of: host.id) > 0
             if isWanted, directory[host.id]?.state == .live, await !packagings.isActive(key),
@@ -78,13 +89,17 @@ extension Node {
         }
     }
 
-    /// How many seconds viewers of a stream can go back, as its host wants it.
+    /// How many seconds viewers may go back, by the host's settings; 0 while HLS is off.
+    ///
+    /// The server's own limit is not applied here: see `PackagingDesk.longestWindow`.
     nonisolated func dvrWindow(of stream: StreamID) -> Int {
         guard let details = directory[stream]?.details, details.hls != .off else { return 0 }
         return details.dvrSeconds
     }
 
-    /// The desk, with the rendition under way.
+    /// Returns the desk, after making sure that it packages the rendition.
+    ///
+    /// A stream that has ended is served for as long as the desk keeps it, but not packaged again.
     private func packaged(_ key: Packaging.Key) async throws(HLSRefusal) -> PackagingDesk {
         let stream = key.stream
         guard let packagings, packagings.makesHLS, !isStopping else { throw .unavailable }
@@ -94,9 +109,10 @@ extension Node {
             guard await packagings.isKept(key) else { throw .notLive }
             return packagings
         }
-        // A live stream whose host is about to come, or to come back, has none: whoever asks waits for it.
+        // The programme is nil while a live stream waits for its host to come or come back. Requests then wait for
+        // the first part.
         try await packagings.begin(key, live.recordedProgramme(of: stream))
-        // Whatever else was said of it meanwhile, the latest is what counts.
+        // The programme may have changed during the await; this makes the desk use the latest one.
         programmeChanged(in: stream)
         return packagings
     }

@@ -3,44 +3,49 @@ import Forwarding
 import Recordings
 import Stage
 
-/// Which streams' pictures could not be passed on as they are, in another codec than H.264.
+/// The streams whose video could not be passed on in its own codec (other than H.264).
 ///
-/// Nobody is offered them for a while, or until other pictures come.
+/// The `original` rendition of such a stream is not offered for a while, or until its video changes. Otherwise each
+/// new player would start a packaging that ends in H.264, which `source` offers already.
 struct OriginalRefusals {
-    /// Nobody is offered pictures as they are for so long after they could not be passed on.
+    /// How long the rendition is not offered after a failure.
     static let refusalTime = Duration.seconds(600)
-    /// What is packaged may still be what came before, so long after other pictures came: until their first key frame.
+    /// How long after a change of the video a failure is not counted.
+    ///
+    /// Until the first key frame of the new video, the packager may still report what came before.
     static let settlingTime = Duration.seconds(10)
 
     private struct Refusal {
         let time: MonotonicTime
-        /// What could not be passed on.
+        /// The programme whose video could not be passed on.
         let programme: RecordingDesk.Programme?
     }
 
     private var refusals: [StreamID: Refusal] = [:]
+    /// When the video of a stream last changed; kept for `settlingTime`.
     private var changes: [StreamID: MonotonicTime] = [:]
 
-    /// Whether a stream's pictures may be tried as they are.
+    /// Whether the `original` rendition of a stream may be offered.
     func mayTry(_ stream: StreamID) -> Bool { refusals[stream] == nil }
 
-    /// Takes in what viewers get of a stream, also where nobody takes it.
+    /// Clears the refusal when a stream's programme changes, also while nothing packages the stream.
     mutating func update(_ stream: StreamID, to programme: RecordingDesk.Programme?) {
         guard let refusal = refusals[stream], refusal.programme != programme else { return }
         refusals[stream] = nil
     }
 
-    /// The session whose pictures could not be passed on.
+    /// The session whose video could not be passed on; nil without a refusal.
     func publisher(of stream: StreamID) -> SessionID? { refusals[stream]?.programme?.video?.session }
 
-    /// Other pictures come from now on, which may be passed on, whatever was found out of those before.
+    /// Notes that other video comes from now on, to which an earlier refusal does not apply.
     mutating func expect(_ stream: StreamID, at now: MonotonicTime) {
         refusals[stream] = nil
         changes[stream] = now
     }
 
-    /// What is packaged of a programme was not passed on.
-    /// - Returns: false where it may be what stood in for a publisher who has just come back.
+    /// Notes that the video of a programme could not be passed on.
+    /// - Returns: false if the failure does not count, because what was packaged may be a stand-in for a publisher
+    ///   who has just come back.
     mutating func refuse(
         _ stream: StreamID, _ programme: RecordingDesk.Programme?, at now: MonotonicTime
     ) -> Bool {
@@ -49,7 +54,7 @@ struct OriginalRefusals {
         return true
     }
 
-    /// Forgets what has passed.
+    /// Forgets refusals and changes that have expired.
     mutating func advance(at now: MonotonicTime) {
         refusals = refusals.filter { now < $0.value.time + Self.refusalTime }
         changes = changes.filter { now < $0.value + Self.settlingTime }

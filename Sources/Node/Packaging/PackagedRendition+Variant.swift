@@ -2,10 +2,11 @@ import HLS
 import Transcoder
 import Wire
 
+/// Renditions as variants of a multivariant playlist, also before they are encoded.
 extension PackagedRendition {
-    /// What OpenH264 and the AAC encoder make for links that carry little.
+    /// RFC 6381 codecs of `low`: H.264 High profile level 3.0 from OpenH264, and AAC-LC.
     private static let lowCodecs = "avc1.64001E,mp4a.40.2"
-    /// What they make of the largest picture that is encoded.
+    /// RFC 6381 codecs of `source` at its largest encoded size: H.264 High profile level 3.1, and AAC-LC.
     private static let sourceCodecs = "avc1.64001F,mp4a.40.2"
 
     init(_ rendition: PlaylistQuery.Rendition) {
@@ -18,16 +19,17 @@ extension PackagedRendition {
             }
     }
 
-    /// Of this rendition's media playlist.
-    /// - Parameter source: the source's.
+    /// The URI of this rendition's media playlist.
+    /// - Parameter source: the URI of the source's media playlist.
     func uri(besides source: String) -> String {
         self == .source ? source : "\(source)?rendition=\(rawValue)"
     }
 
-    /// With room for key frames, and for what holds the samples.
+    /// The bitrates to announce, with room for key frames and for the MP4 boxes around the samples.
     /// - Parameters:
-    ///   - size: of its pictures.
-    ///   - arePassed: they are the publisher's own, who may send more.
+    ///   - size: of the encoded video.
+    ///   - arePassed: whether the video is the publisher's own. Then no average is known, because the publisher may
+    ///     send more.
     func bitrates(of size: VideoResolution, arePassed: Bool) -> LivePlaylist.Bitrates {
         let pictures = pictureBitrate(of: size)
         return LivePlaylist.Bitrates(
@@ -35,14 +37,17 @@ extension PackagedRendition {
             average: arePassed ? nil : pictures + soundBitrate + 12_000)
     }
 
-    /// The source as it will be once somebody asks for it, beside pictures that go on as they are in a codec that not
-    /// every player has; nil where there are none.
+    /// The variant that `source` will be once a player requests it, to be listed beside `original`.
+    ///
+    /// Not every player can decode `original`, so the source is always listed, but encoded only on request.
+    /// - Returns: nil where `original` has no video.
     static func expectedSource(
         beside original: MultivariantPlaylist.Variant, uri: String
     ) -> MultivariantPlaylist.Variant? {
         guard let picture = original.resolution else { return nil }
         let source = PackagedRendition.source
         let size = source.size(of: VideoResolution(width: picture.width, height: picture.height))
+        // What goes beside `original` is always encoded: the publisher does not send H.264.
         let meant = source.bitrates(of: size, arePassed: false)
         return MultivariantPlaylist.Variant(
             uri: uri, bandwidth: meant.peak, averageBandwidth: meant.average, codecs: sourceCodecs,
@@ -50,7 +55,8 @@ extension PackagedRendition {
             framesPerSecond: PackagingTiming.framesPerSecond)
     }
 
-    /// As it will be once somebody asks for it; nil where it would spare nobody anything.
+    /// The variant that this rendition will be once a player requests it.
+    /// - Returns: nil if it would not save a player enough to be worth an encode.
     func expectedVariant(
         besides source: MultivariantPlaylist.Variant, uri: String
     ) -> MultivariantPlaylist.Variant? {
@@ -67,7 +73,7 @@ extension PackagedRendition {
             framesPerSecond: isPicture ? PackagingTiming.framesPerSecond : nil)
     }
 
-    /// Whether it is worth an encode.
+    /// Whether its bitrate is at most two thirds of the source's.
     private func isLess(
         _ meant: LivePlaylist.Bitrates, than source: MultivariantPlaylist.Variant
     ) -> Bool {

@@ -1,29 +1,31 @@
 extension PackagingDesk {
-    /// What is counted.
+    /// Counts for monitoring: gauges of the present, and totals since the start.
     package struct Counters: Equatable, Sendable {
-        /// Renditions under way now.
+        /// Renditions that are packaged now.
         package var active = 0
-        /// Of them, those whose pictures are passed on as their publisher encoded them.
+        /// Those of them whose video is passed on as its publisher encoded it.
         package var passed = 0
-        /// Of them, those that are made smaller or without pictures, for links that carry no more.
+        /// Those of them that are smaller, or without video, for slow links.
         package var reduced = 0
         /// Streams that are watched by HLS.
         package var watched = 0
-        /// Requests that wait now.
+        /// Requests that wait for a part, segment or file now.
         package var waiting = 0
         /// Bytes of segments in memory.
         package var bytes = 0
+        /// Renditions of which HLS was started.
         package var started: UInt64 = 0
-        /// Those that could not begin, because there were as many as may be.
+        /// Renditions that were refused because the maximum number of streams was reached.
         package var refused: UInt64 = 0
-        /// Times that one went on in another job: its transcoder died.
+        /// Jobs that ended because the transcoder died or could not go on; each is started again.
         package var lost: UInt64 = 0
+        /// Parts that the transcoder has reported.
         package var parts: UInt64 = 0
-        /// Streams that viewers can go back in.
+        /// Renditions with a window on disk, which only sources have.
         package var kept = 0
-        /// Bytes of segments on the disk.
+        /// Bytes of segments on disk.
         package var storedBytes = 0
-        /// Segments that could not be written there.
+        /// Segments that could not be written to disk.
         package var notStored: UInt64 = 0
     }
 }

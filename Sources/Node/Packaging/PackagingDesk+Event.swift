@@ -3,14 +3,17 @@ import Forwarding
 import Transcoder
 
 extension PackagingDesk {
-    /// What is told of jobs that the desk began, by the desk's own numbers, and of taps that it opened.
+    /// What other threads report to the desk: transcoder jobs by the desk's own numbers, taps, and the shelf.
     enum Event: InboxElement {
-        /// As often as the transcoder's limits allow; each counts.
+        /// What a job has made, at the rate that the transcoder limits; no report replaces another.
         case report(Packaging.Key, UInt64, PackagingReport)
+        /// The job ended, or the transcoder died.
         case over(Packaging.Key, UInt64)
+        /// A tap is closed, or its track has ended.
         case tapEnded(Packaging.Key, TapID)
+        /// The decoder of an input cannot continue without a key frame.
         case keyFrameWanted(Packaging.Key, InputID)
-        /// A segment is on the disk, by its name.
+        /// The segment with this name is on disk.
         case stored(Packaging.Key, String)
 
         enum Topic: Hashable, Sendable {
@@ -19,6 +22,7 @@ extension PackagingDesk {
             case keyFrame(InputID)
         }
 
+        /// Reports and stored segments have no topic, because a later one does not replace an earlier one.
         var topic: Topic? {
             switch self {
             case .report, .stored: nil
@@ -28,9 +32,10 @@ extension PackagingDesk {
             }
         }
 
-        /// A part that is dropped is a gap, which the next time line makes good.
+        /// Whether the event is queued even beyond the inbox's limit.
         ///
-        /// What is written is bounded by what may wait for that.
+        /// A dropped part leaves a gap, which the next time line repairs. `stored` is needed, and is bounded by the
+        /// bytes that may wait for the disk.
         var isNeeded: Bool {
             switch self {
             case .over, .tapEnded, .stored: true

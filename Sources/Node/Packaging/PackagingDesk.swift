@@ -5,27 +5,31 @@ import Recordings
 import Transcoder
 import Wire
 
-/// Has streams encoded while somebody takes it, and makes HLS of it, of which it holds the last segments in memory.
+/// Packages streams' programmes, and serves them as HLS, of which the last segments are in memory.
 ///
-/// There is one encode of a stream's rendition, whoever takes it. The first request for its playlist begins it, or the
-/// first listener to the source's samples; it ends when nobody has asked for half a minute and nobody listens. Requests
-/// for what is about to come wait here, bounded in number and time; nothing waits for the transcoder but them.
+/// Each rendition of a stream is encoded at most once, and shared. The first request for its playlist starts it, or
+/// the first listener to the source's samples. It ends when there is no listener and no request for half a minute.
+/// Requests for the next part wait here, bounded in number and time; nothing else waits for the transcoder.
 package actor PackagingDesk {
-    /// Told of `format` and `sample`, in order; must not block.
+    /// Receives `format` and `sample` reports in order, on the desk's actor; must not block.
     typealias Listener = @Sendable (PackagingReport) -> Void
 
-    /// How long one goes on when nobody asks any more.
+    /// How long HLS of a rendition goes on without a request.
     static let idleTime = Duration.seconds(30)
-    /// Three target durations: what a request waits at most (RFC 8216bis §6.2.5.2).
+    /// The longest that a request waits: three target durations (RFC 8216bis §6.2.5.2).
     static let waitingTime = Duration.milliseconds(3 * PackagingTiming.segmentMilliseconds)
-    /// Requests that wait for one stream, of which a player has two: for the playlist, and for the part that is hinted.
+    /// Requests that may wait for one rendition.
+    ///
+    /// A player has two: for the playlist, and for the hinted part.
     private static let waiterLimit = 8_000
-    /// And for all.
+    /// Requests that may wait in total.
     private static let totalWaiterLimit = 16_000
+    /// How long after a lost or refused job the next one is requested.
     private static let pause = Duration.seconds(1)
-    /// What a time line begins with may have been captured so long before the packaging began.
+    /// Media captured up to this long before the packaging began still gets a positive media time.
     private static let past = Duration.seconds(10)
 
+    /// Streams that may be watched by HLS at the same time; 0 for no HLS.
     private let limit: Int
     let timing: PackagingTiming
     private let transcoder: TranscoderSupervisor
@@ -39,15 +43,16 @@ package actor PackagingDesk {
     private(set) var active: [Packaging.Key: Packaging] = [:]
     private var programmes: [StreamID: RecordingDesk.Programme] = [:]
     private var refusals = OriginalRefusals()
-    /// What is 0 in the media times of a stream's renditions.
+    /// The time that is 0 in the media times of all renditions of a stream.
     private var origins: [StreamID: MonotonicTime] = [:]
     private var counted = Counters()
     private var isStopped = false
+    /// The number of the job that was started last.
     private var lastNumber: UInt64 = 0
     private let inbox = Inbox<Event>(limit: 1_024)
     private var listener: Task<Void, Never>?
 
-    /// - Parameter originals: taps for what goes on as publishers send it; nil for the same as for all else.
+    /// - Parameter originals: taps on what publishers sent, for `original`; nil to use `taps` there, too.
     init(
         limit: Int, timing: PackagingTiming, dvr: DVRSettings? = nil, transcoder: TranscoderSupervisor,
         taps: any ProgrammeTaps, originals: (any ProgrammeTaps)? = nil, log: Log,
@@ -63,7 +68,7 @@ package actor PackagingDesk {
         self.now = now
     }
 
-    /// Begins to act on what the transcoder says.
+    /// Begins to process the events of the transcoder, of taps and of the shelf.
     func start() {
         guard listener == nil else { return }
         listener = Task { [inbox, weak self] in
@@ -73,7 +78,7 @@ package actor PackagingDesk {
         }
     }
 
-    /// Ends all, and lets nobody wait any longer.
+    /// Ends all packagings and resumes every waiting request.
     func stop() {
         isStopped = true
         for key in active.keys { end(key) }
@@ -81,10 +86,10 @@ package actor PackagingDesk {
         inbox.close()
     }
 
-    /// What waits for the desk.
+    /// Counts of the events that wait for the desk.
     package nonisolated var inboxCounters: InboxCounters { inbox.counters }
 
-    /// As of now.
+    /// The counts as of now.
     package var counters: Counters {
         var result = counted
         result.active = active.count
@@ -101,29 +106,30 @@ package actor PackagingDesk {
 
     // MARK: Requests
 
-    /// Whether HLS is made at all.
+    /// Whether the server makes HLS at all.
     package nonisolated var makesHLS: Bool { limit > 0 }
 
-    /// Whether HLS is made of a stream's rendition.
+    /// Whether HLS of a rendition is being made.
     func isActive(_ key: Packaging.Key) -> Bool {
         isKept(key) && active[key]?.playlist.hasEnded == false
     }
 
-    /// Whether HLS is made of a stream's rendition, or was and is still there.
+    /// Whether HLS of a rendition is being made, or is still available after the stream's end.
     func isKept(_ key: Packaging.Key) -> Bool { active[key]?.lastRequest != nil }
 
     private var totalWaiters: Int { active.values.reduce(0) { $0 + $1.waiters.count } }
     private var watched: Set<StreamID> { Set(active.keys.filter(isActive).map(\.stream)) }
 
-    /// Whether one more stream may be watched.
+    /// Whether one more stream may be watched by HLS.
     var hasRoom: Bool { watched.count < limit }
-    /// Of streams that viewers can go back in, in seconds; 0 where they cannot.
+    /// The longest window that the server allows, in seconds; 0 where viewers cannot go back.
     package nonisolated var longestWindow: Int { shelf?.settings.secondsLimit ?? 0 }
 
-    /// Begins to make HLS of a stream's rendition, where that is not under way.
+    /// Starts HLS of a rendition, unless it is under way.
+    /// - Throws: `unavailable` or `full`.
     func begin(_ key: Packaging.Key, _ programme: RecordingDesk.Programme?) throws(HLSRefusal) {
         guard !isActive(key) else { return }
-        // It has ended, and is live again.
+        // The stream ended and is live again.
         if active[key]?.playlist.hasEnded == true { end(key) }
         guard !isStopped else { throw .unavailable }
         let watched = watched
@@ -148,7 +154,7 @@ package actor PackagingDesk {
         launch(key)
     }
 
-    /// Sees to it that what is complete comes to the disk, and goes when nobody can go back to it.
+    /// Writes complete segments of the source to disk, and removes those that have left the window.
     private func shelve(_ key: Packaging.Key) {
         guard let shelf, key.rendition == .source else { return }
         active[key]?.shelve(on: shelf, key.stream, at: now().elapsed) { [inbox] name in
@@ -163,15 +169,15 @@ package actor PackagingDesk {
 
     // MARK: Samples
 
-    /// Has somebody told of what a stream's encode makes, which begins where it is not under way.
-    /// - Parameter name: of the listener, never used twice.
+    /// Adds a listener to the samples of a stream's source, and starts the encode if there is none.
+    /// - Parameter name: identifies the listener; never used twice.
     func listen(
         to stream: StreamID, _ programme: RecordingDesk.Programme?, as name: UInt64,
         _ listener: @escaping Listener
     ) {
         guard !isStopped else { return }
         let key = Packaging.Key(stream: stream, rendition: .source)
-        // What is still there of a stream that ended is not this one, which began anew under its name.
+        // What remains of an ended stream is not the one that began again under its name.
         if active[key]?.playlist.hasEnded == true { end(key) }
         if active[key] == nil { encode(key, programme) }
         let isFirst = active[key]?.listeners.isEmpty ?? false
@@ -180,7 +186,7 @@ package actor PackagingDesk {
         if isFirst { commandSamples(of: key) }
     }
 
-    /// Tells a listener nothing more; the encode ends soon where nobody takes it any longer.
+    /// Removes a listener; an encode without listeners and HLS requests ends within a second.
     func endListening(_ name: UInt64, to stream: StreamID) {
         let key = Packaging.Key(stream: stream, rendition: .source)
         guard active[key]?.listeners.removeValue(forKey: name) != nil else { return }
@@ -194,10 +200,10 @@ package actor PackagingDesk {
 
     // MARK: Playlists
 
-    /// The playlist of segments and parts.
+    /// Returns a media playlist, and waits for the requested part or segment.
     /// - Parameters:
     ///   - uri: of the source's media playlist.
-    ///   - reachesBack: whether it begins with what is on the disk.
+    ///   - reachesBack: whether the playlist begins with the segments on disk.
     func mediaPlaylist(
         of key: Packaging.Key, uri: String, _ query: PlaylistQuery, reachesBack: Bool = false
     ) async throws(HLSRefusal) -> String {
@@ -219,7 +225,7 @@ package actor PackagingDesk {
         }
     }
 
-    /// A part, segment or initialization segment; one that comes next is waited for.
+    /// Returns a part, segment or initialization segment, and waits for one that is made next.
     func file(named name: String, of stream: StreamID) async throws(HLSRefusal) -> HLSFile {
         let keys = PackagedRendition.allCases.map { Packaging.Key(stream: stream, rendition: $0) }
         guard let key = keys.first(where: { active[$0]?.playlist.names(name) == true }) else {
@@ -238,17 +244,17 @@ package actor PackagingDesk {
         }
     }
 
-    /// Whether a stream's pictures may be tried as they are, in another codec than H.264.
+    /// Whether the `original` rendition of a stream may be offered.
     func mayPassOriginal(of stream: StreamID) -> Bool { refusals.mayTry(stream) }
 
-    /// They could not be passed on: what is made in their place is no use, but to who plays it already.
+    /// Notes that `original` fell back to H.264, and ends it, unless a player already plays it.
     func refuseOriginal(_ key: Packaging.Key) {
         guard refusals.refuse(key.stream, programmes[key.stream], at: now().elapsed) else { return }
         log.info("hls.not-passed", ["stream": key.stream])
         if active[key]?.isLoaded == false { end(key) }
     }
 
-    /// The playlist once a wish is fulfilled, or was waited for long enough.
+    /// Returns the playlist once it satisfies a wish, or after `waitingTime` as it is then.
     func playlist(
         _ key: Packaging.Key, when wish: Packaging.Wish
     ) async throws(HLSRefusal) -> LivePlaylist {
@@ -256,7 +262,7 @@ package actor PackagingDesk {
         let time = now().elapsed
         active[key]?.lastRequest = time
         if let playlist = active[key]?.playlist(when: wish) { return playlist }
-        // Whoever waits must hold no copy of what there is: it would have the list of all who waited before.
+        // Hold no copy of `active[key]` across the wait: it would contain all waiters so far.
         let waiting = active[key]?.waiters.count ?? 0
         guard waiting < Self.waiterLimit, totalWaiters < Self.totalWaiterLimit else { throw .overloaded }
         let refusal: HLSRefusal? = await withCheckedContinuation { continuation in
@@ -271,7 +277,7 @@ package actor PackagingDesk {
 
     // MARK: What is made
 
-    /// Takes in what viewers get of a stream now; nil for nothing.
+    /// Takes note of a stream's current programme; nil while viewers get nothing.
     func update(_ stream: StreamID, to programme: RecordingDesk.Programme?) {
         refusals.update(stream, to: programme)
         guard origins[stream] != nil, programmes[stream] != programme else { return }
@@ -282,9 +288,9 @@ package actor PackagingDesk {
         }
     }
 
-    /// A publisher's pictures are to be had as they come from now on.
+    /// Reconnects `original`, because a session's own video can be tapped from now on.
     ///
-    /// Where they were tapped before that, HLS has what viewers get; of another publisher's pictures nothing changes.
+    /// A tap opened earlier took what viewers get instead. Other publishers' video is not concerned.
     func renewOriginal(of stream: StreamID, from session: SessionID) {
         let publisher = programmes[stream]?.video?.session ?? refusals.publisher(of: stream)
         guard publisher == session else { return }
@@ -297,8 +303,8 @@ package actor PackagingDesk {
     /// Does what is due; called every second.
     /// - Parameters:
     ///   - ended: whether a stream has ended.
-    ///   - off: whether a stream's settings allow no HLS.
-    ///   - window: how many seconds viewers of a stream can go back.
+    ///   - off: whether a stream's settings disable HLS.
+    ///   - window: a stream's window, in seconds.
     func advance(
         ended: @Sendable (StreamID) -> Bool, off: @Sendable (StreamID) -> Bool,
         window: @Sendable (StreamID) -> Int = { _ in 0 }
@@ -343,7 +349,7 @@ package actor PackagingDesk {
         }
     }
 
-    /// Of streams that have ended, as many are kept as may be live.
+    /// Ends HLS of the streams that ended first, where more than `limit` ended streams are kept.
     private func forgetOldest() {
         let ended = active.filter { $0.value.endedAt != nil && $0.key.rendition == .source }
         guard ended.count > limit else { return }
@@ -353,7 +359,7 @@ package actor PackagingDesk {
         }
     }
 
-    /// Lets nobody watch by HLS any longer; whatever else takes the encode goes on.
+    /// Ends HLS of a rendition and refuses its waiting requests; listeners keep the encode.
     private func endHLS(of key: Packaging.Key, because reason: String, refusing refusal: HLSRefusal) {
         active[key]?.lastRequest = nil
         show(key)
@@ -390,7 +396,7 @@ package actor PackagingDesk {
         connect(key)
     }
 
-    /// Sees to it that what viewers get now is what is packaged.
+    /// Connects the job to the stream's current programme.
     private func connect(_ key: Packaging.Key) {
         guard let job = active[key]?.job else { return }
         var programme = programmes[key.stream]
@@ -400,7 +406,7 @@ package actor PackagingDesk {
         }
     }
 
-    /// Acts on what the transcoder says, or a tap.
+    /// Processes an event of the transcoder, of a tap or of the shelf.
     func take(_ event: Event) {
         switch event {
         case .report(let key, let job, let report): take(report, of: job, in: key)
@@ -450,7 +456,7 @@ package actor PackagingDesk {
             ])
     }
 
-    /// The job is over: the transcoder died, or could not go on.
+    /// Handles the end of a job: the transcoder died, or could not continue.
     private func lose(_ number: UInt64, of key: Packaging.Key) {
         guard active[key]?.number == number, active[key]?.job != nil else { return }
         counted.lost &+= 1
@@ -477,12 +483,12 @@ package actor PackagingDesk {
         for waiter in waiters { waiter.continuation.resume(returning: nil) }
     }
 
-    /// Shows what there is now to those who wait for nothing.
+    /// Publishes the current playlist to the threads that answer without the desk.
     private func show(_ key: Packaging.Key) {
         atHand.set(isKept(key) ? active[key]?.playlist : nil, of: key)
     }
 
-    /// Lets those go on whose wish is fulfilled, or who waited long enough.
+    /// Resumes the requests whose wish is fulfilled or whose time is up.
     private func resume(_ key: Packaging.Key) {
         show(key)
         let time = now().elapsed

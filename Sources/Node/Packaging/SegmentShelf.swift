@@ -5,16 +5,16 @@ import Stage
 import Store
 import Synchronization
 
-/// Where segments are kept that viewers can go back to.
+/// Where segments are kept for viewers who go back, and how much of them.
 package struct DVRSettings: Sendable {
-    /// Made when it is missing; what an earlier server left in it is removed.
+    /// The folder of the segments; created if it is missing, and emptied at the start.
     package var directory: String
-    /// No stream keeps more, in seconds, whatever its host wants.
+    /// The longest window of any stream, in seconds, whatever its host wants.
     package var secondsLimit: Int
-    /// Bytes of the disk that stay free: without them nothing more is written.
+    /// Bytes that stay free on the disk; no segment is written when less is free.
     package var reserve: Int64 = RecordingSettings(directory: "").reserve
 
-    /// What a host may want, in seconds.
+    /// The windows that a host may choose, in seconds.
     package static let secondsRange = StageDetails.dvrRange
 
     package init(directory: String, secondsLimit: Int) {
@@ -23,32 +23,34 @@ package struct DVRSettings: Sendable {
     }
 }
 
-/// Segments on the disk, a folder for each stream: written and removed on a queue of their own, so that nothing waits.
+/// Segments on disk, in one folder for each stream.
 ///
-/// They need not outlive the server: nothing is made durable.
+/// All file operations run on a queue of their own, so that a slow disk delays no caller. Nothing is synced to the
+/// disk: segments need not survive the server.
 final class SegmentShelf: Sendable {
-    /// What is counted.
+    /// Counts for monitoring.
     struct Counters: Equatable, Sendable {
-        /// In files now.
+        /// Bytes of all files on disk now.
         var bytes = 0
-        /// Segments that were not written, because the disk is full, too slow, or gone.
+        /// Segments that were not written because the disk is full, too slow, or broken.
         var failed: UInt64 = 0
     }
 
     private struct State {
         var counters = Counters()
-        /// Bytes that were not written yet.
+        /// Bytes that are queued but not written yet.
         var waiting = 0
-        /// Files that no playlist names any more, and when they go; the first goes first.
+        /// Files that no playlist lists any more, with the time when each is deleted, in order of time.
         var leaving: [(path: String, time: MonotonicTime)] = []
-        /// By path.
+        /// Bytes of each file on disk, by path.
         var sizes: [String: Int] = [:]
+        /// Whether the log already reports the present failure; cleared by a successful write.
         var hasComplained = false
     }
 
-    /// A disk that is so far behind is as good as none, in bytes.
+    /// Bytes that may wait for the disk; beyond that the disk counts as too slow and segments are dropped.
     private static let waitingLimit = 32 << 20
-    /// How long a file is there yet for those whose playlist names it.
+    /// How long a file remains for players whose playlist still lists it.
     private static let leavingTime = Duration.seconds(30)
 
     let settings: DVRSettings
@@ -60,7 +62,8 @@ final class SegmentShelf: Sendable {
         self.settings = settings
         self.log = log
         queue.async { [settings] in
-            // Nobody knows any more what they belong to. The folder itself may be a link to another disk.
+            // Segments of an earlier process belong to no playlist. The folder itself stays: it may be a link to
+            // another disk.
             let left = (try? FileManager.default.contentsOfDirectory(atPath: settings.directory)) ?? []
             for name in left { try? FileManager.default.removeItem(atPath: "\(settings.directory)/\(name)") }
         }
@@ -68,11 +71,12 @@ final class SegmentShelf: Sendable {
 
     var counters: Counters { state.withLock { $0.counters } }
 
-    /// - Parameter name: of a segment, as playlists name it.
+    /// The path of a segment's file, whether it exists or not.
+    /// - Parameter name: of a segment, as playlists list it.
     func path(of name: String, in stream: StreamID) -> String { "\(settings.directory)/\(stream)/\(name)" }
 
-    /// Writes a segment.
-    /// - Parameter done: hears that it is on the disk, on some thread; of a failure, nothing.
+    /// Queues a segment to be written.
+    /// - Parameter done: called on the shelf's queue once the segment is on disk; not called after a failure.
     func write(_ name: String, _ bytes: [UInt8], of stream: StreamID, _ done: @escaping @Sendable () -> Void)
     {
         let hasRoom = state.withLock { state in
@@ -95,23 +99,27 @@ final class SegmentShelf: Sendable {
         }
     }
 
-    /// - Returns: what went wrong; nil for nothing.
+    /// Writes a segment's file, on the shelf's queue.
+    /// - Returns: the reason of a failure; nil after success.
     private func write(_ bytes: [UInt8], to path: String, in stream: StreamID) -> String? {
         do {
             try FileManager.default.createDirectory(
                 atPath: "\(settings.directory)/\(stream)", withIntermediateDirectories: true,
                 attributes: [.posixPermissions: 0o700])
+            // Where the free space cannot be read, the write itself has to show whether there is any.
             guard DiskSpace.room(at: settings.directory).map({ $0 >= settings.reserve }) ?? true else {
                 return "the disk is full but for its reserve"
             }
             try Data(bytes).write(to: URL(fileURLWithPath: path))
             return nil
         } catch {
+            // A partial file must not be served.
             try? FileManager.default.removeItem(atPath: path)
             return error.localizedDescription
         }
     }
 
+    /// Counts a failure, and logs only the first of a row.
     private func fail(_ reason: String) {
         let isFirst = state.withLock { state in
             state.counters.failed &+= 1
@@ -121,7 +129,8 @@ final class SegmentShelf: Sendable {
         if isFirst { log.warning("hls.segment-not-kept", ["reason": reason]) }
     }
 
-    /// Removes segments soon: who has an older playlist asks for them yet.
+    /// Schedules segments for deletion after `leavingTime`, because players with an older playlist still request
+    /// them.
     func remove(_ names: [String], of stream: StreamID, at now: MonotonicTime) {
         guard !names.isEmpty else { return }
         state.withLock { state in
@@ -129,7 +138,7 @@ final class SegmentShelf: Sendable {
         }
     }
 
-    /// Removes what is due; called every second.
+    /// Deletes the files that are due; called every second.
     func advance(at now: MonotonicTime) {
         let due = state.withLock { state in
             let due = state.leaving.prefix { $0.time <= now }.map(\.path)
@@ -140,14 +149,14 @@ final class SegmentShelf: Sendable {
         queue.async { [self] in
             for path in due {
                 unlink(path)
-                // Only an empty folder goes.
+                // `rmdir` fails, as it should, while the folder holds other segments.
                 rmdir((path as NSString).deletingLastPathComponent)
                 state.withLock { $0.counters.bytes -= $0.sizes.removeValue(forKey: path) ?? 0 }
             }
         }
     }
 
-    /// Returns when what was said so far is done.
+    /// Returns once all file operations that were queued so far are done.
     func settled() async {
         await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
     }

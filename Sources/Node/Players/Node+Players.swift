@@ -2,25 +2,30 @@ import Base
 import Forwarding
 import Wire
 
-/// What players by WHEP are told of, and what they choose.
+/// What WHEP players are shown of their session, and their choice of an encoding.
 extension Node {
-    /// Pictures of one session that are looked into: a player has one, and the offer is a stranger's.
+    /// Video m-lines of one session that are measured.
+    ///
+    /// A player has one; the number in an offer is up to its sender.
     private static let pictureLimit = 4
 
-    /// What a session's player may be told now; nil if there is no such session.
-    /// - Parameter hasMedia: whether its workers are asked for the pictures, too.
+    /// Returns what a session's player may be shown now; nil if there is no such session.
+    /// - Parameter hasMedia: whether to ask the workers for the encodings, too.
     package func playerView(of id: SessionID, withMedia hasMedia: Bool) async -> PlayerView? {
         guard let record = live.sessions[id] else { return nil }
         var view = PlayerView(
             isActive: live[record.stream]?.isLive ?? false, viewers: directory[record.stream]?.viewers ?? 0)
+        // Without an answer from the worker the player still gets the rest.
         guard hasMedia, let measurements = await ask(worker: record.worker, { .measure(id, $0) }) else {
             return view
         }
         for sending in measurements.sendings.filter({ $0.kind == .video }).prefix(Self.pictureLimit) {
+            // No track is attached to the slot.
             guard let key = sending.track else {
                 view.media.append(PlayerView.Media(mid: sending.mid, encodings: []))
                 continue
             }
+            // The publisher may be on another worker than the player.
             let source = await ask(worker: key.worker) { .measureTrack(key.track, $0) }
             view.media.append(
                 PlayerView.Media(sending, source: source, quality: measurements.quality))
@@ -28,10 +33,11 @@ extension Node {
         return view
     }
 
-    /// Sends a player no more than the encoding that it chose, or what the server finds best again.
+    /// Limits a player to the encoding that it chose, or removes the limit.
     ///
-    /// The choice is the upper bound of what is sent, as `maxHeight` is, because a path that does not take it would
-    /// stop otherwise. It is kept as a height: a publisher who comes back may call its encodings something else.
+    /// The choice is an upper bound, as `maxHeight` is: on a path that does not carry the encoding, an exact choice
+    /// would stop the video. It is kept as a height, because a publisher who comes back may name its encodings
+    /// differently.
     package func choose(_ choice: EncodingChoice, in id: SessionID) async throws(EncodingRefusal) {
         guard let view = await playerView(of: id, withMedia: true) else { throw .unknownSession }
         var media = view.media.first
@@ -45,6 +51,7 @@ extension Node {
             guard let encoding = encodings.first(where: { $0.id == name }) else {
                 throw .unknownEncoding(known: encodings.map(\.id))
             }
+            // The limit is a height, which is unknown before the first key frame.
             guard let extent = encoding.extent else { throw .unknownSize }
             height = extent
         }

@@ -1,20 +1,21 @@
 import Base
 import Forwarding
 
-/// What a player by WHEP may be told of what it watches, as it is at one moment.
+/// What a WHEP player may be shown of the stream that it plays, at one moment.
 package struct PlayerView: Equatable, Sendable {
-    /// One of the sizes that a publisher sends a picture in: a layer of simulcast, or the only one.
+    /// One of the encodings in which a publisher sends a track: a simulcast layer, or the only encoding.
     package struct Encoding: Equatable, Sendable {
-        /// The publisher's `rid`, or `0` where there is but one.
+        /// The publisher's `rid`, or `0` without simulcast.
         package var id: String
-        /// From the least, which is 0.
+        /// The rank by size, and for one size by bitrate; 0 for the least.
         package var order: Int
         /// In bits a second, over about the last second.
         package var bitrate: Int
-        /// In pixels; nil until a key frame has told.
+        /// In pixels; nil before the first key frame.
         package var width: Int?
+        /// In pixels; nil before the first key frame.
         package var height: Int?
-        /// Whether it can be had: it comes, or its publisher lets it rest until somebody wants it.
+        /// Whether the player can get it: the publisher sends it, or lets it rest until a viewer needs it.
         package var isAvailable: Bool
 
         package init(
@@ -28,17 +29,17 @@ package struct PlayerView: Equatable, Sendable {
             self.isAvailable = isAvailable
         }
 
-        /// Of its shorter side, in pixels: what `maxHeight` limits.
+        /// The shorter side in pixels, which `maxHeight` limits.
         var extent: Int? {
             guard let width, let height else { return nil }
             return min(width, height)
         }
     }
 
-    /// One m-line for pictures.
+    /// One video m-line.
     package struct Media: Equatable, Sendable {
         package var mid: String
-        /// The best first; none while there is nothing to be seen.
+        /// The best first; empty while there is no video.
         package var encodings: [Encoding]
 
         package init(mid: String, encodings: [Encoding]) {
@@ -47,11 +48,11 @@ package struct PlayerView: Equatable, Sendable {
         }
     }
 
-    /// Whether somebody publishes to the stream.
+    /// Whether a publisher sends media to the stream.
     package var isActive: Bool
     /// Connected viewers of the stream.
     package var viewers: Int
-    /// In the order of the m-lines; empty where nobody asked for it.
+    /// In the order of the m-lines; empty if media was not requested.
     package var media: [Media]
 
     package init(isActive: Bool, viewers: Int, media: [Media] = []) {
@@ -63,9 +64,9 @@ package struct PlayerView: Equatable, Sendable {
 
 extension PlayerView.Media {
     /// - Parameters:
-    ///   - sending: to the player.
-    ///   - source: what the publisher sends; nil for a picture that the server makes.
-    ///   - quality: what the player gets, which is all there is of such a one.
+    ///   - sending: the m-line on which the player receives.
+    ///   - source: the publisher's track; nil for video that the server makes.
+    ///   - quality: what the player gets; without a source it is all that is known of the video.
     init(
         _ sending: SessionMeasurements.Sending, source: TrackMeasurements?, quality: DeliveryQuality
     ) {
@@ -75,7 +76,7 @@ extension PlayerView.Media {
         let ascending = layers.sorted { ($0.extent, $0.bitrate) < ($1.extent, $1.bitrate) }
         let encodings = ascending.enumerated().map { order, layer in
             PlayerView.Encoding(
-                // Only a publisher without simulcast names nothing.
+                // Only a publisher without simulcast sends no `rid`.
                 id: layer.rid ?? "\(order)", order: order, bitrate: layer.bitrate, width: layer.width,
                 height: layer.height, isAvailable: layer.isAvailable)
         }
@@ -90,7 +91,7 @@ extension PlayerView.Media {
 
         init(_ layer: TrackMeasurements.Layer) {
             (rid, width, height, bitrate) = (layer.rid, layer.width, layer.height, layer.bitrate)
-            // What rests keeps the rate that it had; what its publisher switched off has none.
+            // A layer that rests keeps its last bitrate; one that the publisher switched off has 0.
             isAvailable = layer.isActive || layer.bitrate > 0
         }
 
@@ -103,11 +104,11 @@ extension PlayerView.Media {
     }
 }
 
-/// What a player by WHEP chooses: one encoding, or to have the server choose again.
+/// The choice of a WHEP player: one encoding, or to leave the choice to the server.
 package struct EncodingChoice: Equatable, Sendable {
-    /// Of the m-line; nil for the first with pictures.
+    /// The m-line; nil for the first one with video.
     package var mid: String?
-    /// As `PlayerView` names it; nil to have the server choose.
+    /// An encoding by its `id` in `PlayerView`; nil to leave the choice to the server.
     package var encoding: String?
 
     package init(mid: String? = nil, encoding: String? = nil) {
@@ -116,13 +117,13 @@ package struct EncodingChoice: Equatable, Sendable {
     }
 }
 
-/// Why a player's choice was not made.
+/// Why a player's choice was refused.
 package enum EncodingRefusal: Error, Equatable, Sendable {
     case unknownSession
-    /// With the m-lines that there are for pictures.
+    /// There is no such m-line; `known` lists the video m-lines.
     case unknownMedia(known: [String])
-    /// With what there is to choose.
+    /// There is no such encoding; `known` lists the available ones.
     case unknownEncoding(known: [String])
-    /// No key frame of it has come yet.
+    /// The encoding's size is unknown, because no key frame of it has arrived yet.
     case unknownSize
 }

@@ -5,28 +5,29 @@ import Stage
 import Transcoder
 import Wire
 
-/// Pause pictures: whether there is to be one, and what hosts chose for that.
+/// Pause pictures: which streams need one, and the pictures that hosts chose.
 extension Node {
-    /// Bytes of a picture that a host may choose.
+    /// Bytes of a pause picture, at most.
     package static let pausePictureLimit = 160 << 10
 
-    /// Takes in what hosts chose before the server was started again.
+    /// Loads the pictures that hosts chose before a restart.
     func beginPausePictures() async {
         let kept = await desks.pauseShelf?.load(limit: Self.pausePictureLimit, total: PauseDesk.memory)
         for (stream, file) in kept ?? [:] {
             live.setPauseFile(file, of: stream)
-            // It may have ended meanwhile.
+            // `followPause` forgets the picture if the stream has ended since.
             programmeChanged(in: stream)
         }
     }
 
-    /// Looks whether a stream's viewers are to see a pause picture.
+    /// Updates whether a stream's viewers see a pause picture.
     func followPause(of stream: StreamID) async {
         guard transcoder != nil, !isStopping else { return }
         if directory[stream]?.state == .ended {
             await perform(live.produce(at: now().elapsed) { $0.forgetPauseFile(of: stream) })
         }
         let isWanted = await isPictureOff(in: stream)
+        // Without a picture of the host's choice, viewers see the last preview.
         let lastFrame = isWanted ? await previews?[stream]?.jpeg : nil
         let time = now().elapsed
         await perform(
@@ -35,27 +36,29 @@ extension Node {
             })
     }
 
-    /// Whether the programme is somebody's own picture, and that is off.
+    /// Whether the programme is one participant's own video, and that video is off or lost.
     private func isPictureOff(in stream: StreamID) async -> Bool {
         guard let picture = live.ownPicture(of: stream) else { return false }
         return await registry[stream]?.isPictureOff(of: picture.participant) == true || picture.isLost
     }
 
-    /// Programmes whose picture is a pause picture now.
+    /// Programmes that show a pause picture now.
     package var pausedCount: Int { live.productions.pausedCount }
 
     // MARK: The host's choice
 
-    /// Notes the picture that a host chose; nil for none.
-    /// - Returns: false if there is no room for it, nothing is decoded here, or nothing can be written.
+    /// Sets or removes (nil) the picture that a host chose.
+    /// - Returns: false if there is no room for it, no transcoder to decode it, or it cannot be written to disk.
     package func setPausePicture(_ file: [UInt8]?, of stream: StreamID) async -> Bool {
         guard transcoder != nil else { return file == nil }
         guard live.productions.hasRoom(forPauseFile: file, of: stream) else {
             return false
         }
+        // In memory first, so that two calls cannot both take the last room; taken back if the disk fails.
         let before = live.productions.pauseFile(of: stream)
         live.setPauseFile(file, of: stream)
         if let shelf = desks.pauseShelf, await !shelf.set(file, of: stream) {
+            // Only if no other call has replaced it during the await.
             if live.productions.pauseFile(of: stream) == file { live.setPauseFile(before, of: stream) }
             return false
         }

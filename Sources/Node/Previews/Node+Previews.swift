@@ -6,25 +6,27 @@ import StoryFeed
 import Transcoder
 import Wire
 
-/// Previews: which streams have a picture, and who hears of a new one.
+/// Previews: the sources of streams' pictures, and the notification of new ones.
 extension Node {
+    /// Starts the desk for previews.
     func beginPreviews() async {
         await previews?.start { [weak self] stream, preview in await self?.tell(preview, of: stream) }
     }
 
-    /// Tells the desk what there is to be seen of a stream now.
+    /// Updates the preview desk with the current picture of a stream, or with the card of one that sends sound only.
     func followPreview(of stream: StreamID) async {
         await previews?.update(stream, live.pictureSource(of: stream), card: live.card(of: stream))
     }
 
-    /// A stream's latest preview, with its picture; nil in a backstage, which is shown to nobody.
+    /// Returns a stream's latest preview with its image files; nil for a stream that is backstage, which no viewer
+    /// may see.
     package func preview(of stream: StreamID) async -> StoredPreview? {
-        // Of a stream that is forgotten nobody knows to whom it may be shown.
+        // Without the stream's state it is not known who may see the preview.
         guard let state = directory[stream]?.state, state != .backstage else { return nil }
         return await previews?[stream]
     }
 
-    /// What was counted of the transcoder and of previews; nil where there are none.
+    /// Counts of the transcoder and of previews; nil without a transcoder.
     package var transcoderCounters: (process: TranscoderStatistics, previews: PreviewDesk.Counters)? {
         get async {
             guard let transcoder, let previews else { return nil }
@@ -32,6 +34,7 @@ extension Node {
         }
     }
 
+    /// Announces a new preview, to the feed and to the stream's followers.
     private func tell(_ preview: StreamPreview, of stream: StreamID) async {
         setPreview(
             FeedPreview(

@@ -4,67 +4,70 @@ import Peer
 import Transcoder
 import Wire
 
-/// Pause pictures: which streams' viewers see one, because whoever provides the programme has no camera on, and which
-/// pictures hosts chose for that.
+/// Decides which streams' viewers see a pause picture, and keeps the pictures that hosts chose.
 ///
-/// Pure: what is wanted, what jobs say and the time come in, and what has to be done comes out, to be carried out in
-/// order. `opened` and `began` follow the effects that ask for it, and give back what nobody needs any more by then.
+/// Pure. What is wanted, what jobs report and the time come in. Effects come out and are performed in order. After
+/// `open` and `begin` the caller reports the result by `opened` and `began`, which return effects to give back what
+/// is no longer needed by then.
 struct PauseDesk {
-    /// A picture that viewers are to see.
+    /// The picture that viewers see.
     struct Picture: Equatable {
         let file: [UInt8]
-        /// Whether it is the last preview, and not what the host chose.
+        /// Whether it is the last preview, because the host has not chosen a picture.
         let isLastFrame: Bool
     }
 
-    /// Names one job, so that what an earlier one says is known for what it is.
+    /// Identifies a job, so that events of earlier jobs are ignored.
     struct Run: Hashable, Sendable {
         let number: UInt64
     }
 
-    /// What has to be done.
+    /// What the caller has to do.
     enum Effect: Equatable {
-        /// Make a track on a worker; `opened` follows.
+        /// Make a track on a worker, then call `opened`.
         case open(StreamID)
         case close(InjectionID)
-        /// Begin the job that fills the track; `began` follows if there is one.
+        /// Start the job that fills the track, then call `began` if there is one.
         case begin(StreamID, Run, InjectionID, Picture)
         case end(JobID)
         case makeKeyFrame(JobID)
-        /// Viewers get something else than before.
+        /// Viewers get something else than before: `track(of:)` has changed.
         case give(StreamID)
-        /// What the host of a stream that has ended chose need not be kept.
+        /// Delete the picture from the disk: its stream has ended.
         case forgetFile(StreamID)
-        /// Viewers need none any longer.
+        /// The stream needs no pause picture any longer.
         case reportEnd(StreamID)
     }
 
+    /// A stream whose track is open.
     private struct Paused {
         let injection: InjectionID
         var track: PublishedTrack?
-        /// Nil between two lives of the transcoder.
+        /// Nil while no job runs, such as between two lives of the transcoder.
         var job: (id: JobID, run: Run)?
-        /// When a job is asked for once more.
+        /// When to request a job again.
         var retryAt: MonotonicTime
-        /// Whether its first key frame is on its way.
+        /// Whether the job's first key frame is on its way to viewers.
         var isPlayable = false
     }
 
+    /// The state of a stream that wants a pause picture.
     private enum Place {
-        /// Until `due` somebody may be back; after that there is no picture yet that could be shown.
+        /// Nothing is shown before `due`: the video may come back, or there is no picture to show yet.
         case wanted(due: MonotonicTime)
-        /// The track is being made.
+        /// The worker is making the track.
         case opening(Picture)
         case open(Paused)
     }
 
-    /// Whoever comes, or comes back, may send sound first and a picture a moment later.
+    /// A publisher who comes, or comes back, may send audio first and video a moment later.
     static let delay = Duration.milliseconds(500)
-    /// Until what could not be done is tried again.
+    /// The time until something that failed is tried again.
     static let retryTime = Duration.seconds(1)
-    /// Bytes of pictures that hosts chose, at most, over all streams.
+    /// Bytes of all hosts' pictures, at most.
     static let memory = 32 << 20
 
+    /// The m-line of a pause picture's track, which is VP8.
     static let plan = SourcePlan(
         mid: "v", kind: .video, formats: [MediaFormat(codec: .vp8, payloadType: 96)])
 
@@ -74,17 +77,17 @@ struct PauseDesk {
 
     // MARK: What hosts chose
 
-    /// What a host chose; nil for nothing.
+    /// The picture that a host chose; nil for none.
     func file(of stream: StreamID) -> [UInt8]? { files[stream] }
 
-    /// Whether what all hosts chose would not be too much with it.
+    /// Whether the pictures of all hosts stay within `memory` with this one.
     func hasRoom(for file: [UInt8]?, of stream: StreamID) -> Bool {
         files.reduce(file?.count ?? 0) { $0 + ($1.key == stream ? 0 : $1.value.count) } <= Self.memory
     }
 
     mutating func setFile(_ file: [UInt8]?, of stream: StreamID) { files[stream] = file }
 
-    /// Has a picture that viewers see made anew; they keep the one from before until then.
+    /// Makes the picture that viewers see again; until then they keep the previous one.
     mutating func renew(_ stream: StreamID, at now: MonotonicTime) -> [Effect] {
         guard case .open(var paused) = places[stream], let job = paused.job else { return [] }
         paused.job = nil
@@ -93,15 +96,16 @@ struct PauseDesk {
         return [.end(job.id)]
     }
 
-    /// Forgets what the host of a stream chose, which has ended.
+    /// Forgets the picture of a stream that has ended.
     mutating func forgetFile(of stream: StreamID) -> [Effect] {
         files.removeValue(forKey: stream) == nil ? [] : [.forgetFile(stream)]
     }
 
     // MARK: What is wanted
 
-    /// Takes in whether a stream's viewers are to see a picture.
-    /// - Parameter lastFrame: the last preview, for where the host chose nothing; nil if there is none.
+    /// Takes note of whether a stream's viewers are to see a pause picture.
+    /// - Parameter lastFrame: the last preview, for a stream without a picture of the host's choice; nil if there is
+    ///   none.
     mutating func update(
         _ stream: StreamID, isWanted: Bool, lastFrame: [UInt8]?, at now: MonotonicTime
     ) -> [Effect] {
@@ -128,6 +132,7 @@ struct PauseDesk {
         }
     }
 
+    /// Requests a job; at most once in `retryTime`.
     private mutating func begin(
         _ stream: StreamID, _ paused: Paused, _ picture: Picture?, at now: MonotonicTime
     ) -> [Effect] {
@@ -139,6 +144,7 @@ struct PauseDesk {
         return [.begin(stream, Run(number: lastRun), paused.injection, picture)]
     }
 
+    /// Gives viewers the video again, and only then closes the track.
     private mutating func end(_ stream: StreamID) -> [Effect] {
         guard case .open(let paused) = places.removeValue(forKey: stream) else { return [] }
         return [.give(stream)] + (paused.job.map { [.end($0.id)] } ?? [])
@@ -147,10 +153,11 @@ struct PauseDesk {
 
     // MARK: What comes of it
 
-    /// The worker has been asked for a track.
-    /// - Parameter injection: nil if it takes no more.
+    /// Takes note of the track that was requested from a worker.
+    /// - Parameter injection: nil if the worker accepts no more.
     mutating func opened(_ injection: InjectionID?, of stream: StreamID, at now: MonotonicTime) -> [Effect] {
         guard case .opening(let picture) = places[stream] else {
+            // The stream no longer wants a picture: close the track again.
             return injection.map { [.close($0)] } ?? []
         }
         guard let injection else {
@@ -160,7 +167,7 @@ struct PauseDesk {
         return begin(stream, Paused(injection: injection, retryAt: now), picture, at: now)
     }
 
-    /// The track is there.
+    /// Takes note of the track, once its worker has made it.
     mutating func made(_ track: PublishedTrack?, of stream: StreamID) -> [Effect] {
         change(stream) { paused in
             paused.track = track
@@ -168,6 +175,7 @@ struct PauseDesk {
         }
     }
 
+    /// Takes note of a job; ends it if it is no longer wanted.
     mutating func began(_ job: JobID, _ run: Run, of stream: StreamID) -> [Effect] {
         guard case .open(var paused) = places[stream], paused.job == nil else { return [.end(job)] }
         paused.job = (job, run)
@@ -175,7 +183,7 @@ struct PauseDesk {
         return []
     }
 
-    /// Takes in what a job says; of one that is over, nothing.
+    /// Processes an event of a job; ignores jobs that are over.
     mutating func receive(_ event: PauseEvent, of stream: StreamID, at now: MonotonicTime) -> [Effect] {
         change(stream) { paused in
             guard paused.job?.run == event.run else { return [] }
@@ -190,12 +198,13 @@ struct PauseDesk {
         }
     }
 
-    /// A viewer waits for a key frame.
+    /// A viewer needs a key frame.
     func keyFrameWanted(of stream: StreamID) -> [Effect] {
         guard case .open(let paused) = places[stream], let job = paused.job else { return [] }
         return [.makeKeyFrame(job.id)]
     }
 
+    /// Changes a stream's open track, if there is one.
     private mutating func change(_ stream: StreamID, _ body: (inout Paused) -> [Effect]) -> [Effect] {
         guard case .open(var paused) = places[stream] else { return [] }
         defer { places[stream] = .open(paused) }
@@ -204,24 +213,24 @@ struct PauseDesk {
 
     // MARK: Looking
 
-    /// What viewers get in the place of the programme's picture; nil for nothing.
+    /// The track that viewers get in place of the programme's video; nil for none.
     func track(of stream: StreamID) -> PublishedTrack? {
         guard case .open(let paused) = places[stream], paused.isPlayable else { return nil }
         return paused.track
     }
 
-    /// Programmes whose picture is a pause picture now.
+    /// Programmes that show a pause picture now.
     var playableCount: Int {
         places.values.count { if case .open(let paused) = $0 { paused.isPlayable } else { false } }
     }
 
-    /// Streams to `update` again, though nothing was heard of them.
+    /// The streams for which `update` is to be called because of the time, in a stable order.
     func due(at now: MonotonicTime) -> [StreamID] {
         places.filter { deadline(of: $0.value).map { $0 <= now } ?? false }.map(\.key)
             .sorted { $0.description < $1.description }
     }
 
-    /// When the first is due; nil for never.
+    /// When the first stream is due; nil for never.
     var deadline: MonotonicTime? { places.values.compactMap { deadline(of: $0) }.min() }
 
     private func deadline(of place: Place) -> MonotonicTime? {

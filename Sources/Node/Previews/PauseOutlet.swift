@@ -3,13 +3,14 @@ import Forwarding
 import Synchronization
 import Transcoder
 
-/// What a pause picture's job tells the node; media goes straight to the worker.
+/// What a pause picture's job reports to the node; its media goes straight to the worker.
 enum PauseEvent: Equatable, Sendable {
-    /// The first picture is on its way.
+    /// The first picture is on its way to the worker.
     case playable(PauseDesk.Run)
+    /// The job ended, or the transcoder died.
     case lost(PauseDesk.Run)
 
-    /// Which tells it.
+    /// The job that reports it.
     var run: PauseDesk.Run {
         switch self {
         case .playable(let run), .lost(let run): run
@@ -17,11 +18,12 @@ enum PauseEvent: Equatable, Sendable {
     }
 }
 
-/// Stands between the transcoder's thread and a worker.
+/// Passes a pause picture's packets from the transcoder's thread to a worker, without the node's actor.
 final class PauseOutlet: Sendable {
     private let inlet: InjectionInlet
     private let run: PauseDesk.Run
     private let tell: @Sendable (PauseEvent) -> Void
+    /// Whether `playable` was reported.
     private let hasBegun = Atomic(false)
 
     init(_ inlet: InjectionInlet, of run: PauseDesk.Run, tell: @escaping @Sendable (PauseEvent) -> Void) {

@@ -4,9 +4,9 @@ import Foundation
 import Glibc
 import Store
 
-/// The pause pictures that hosts chose, on the disk: a file for each stream.
+/// The pause pictures that hosts chose, on disk: one file for each stream.
 ///
-/// Used by one queue; nothing here may hold up an actor.
+/// All file operations run on one queue: they stay in order and block no actor.
 final class PausePictureShelf: Sendable {
     private let directory: String
     private let queue = DispatchQueue(label: "pause-pictures", qos: .utility)
@@ -16,16 +16,19 @@ final class PausePictureShelf: Sendable {
         self.directory = directory
     }
 
-    /// All that there are, as far as there is room for them.
-    /// - Parameter limit: bytes of one of them.
+    /// Returns all pictures, as far as there is room for them.
+    /// - Parameters:
+    ///   - limit: bytes of one picture.
+    ///   - total: bytes of all pictures.
     func load(limit: Int, total: Int) async -> [StreamID: [UInt8]] {
         await run { [directory] in
             let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
             var pictures: [StreamID: [UInt8]] = [:]
             var room = total
+            // Sorted, so that it does not depend on the file system which pictures find no room.
             for name in names.sorted() {
                 let path = "\(directory)/\(name)"
-                // A draft that was never finished.
+                // A draft of a write that was interrupted.
                 guard !name.hasPrefix(".") else {
                     unlink(path)
                     continue
@@ -42,8 +45,8 @@ final class PausePictureShelf: Sendable {
         }
     }
 
-    /// Remembers a stream's picture; nil removes it.
-    /// - Returns: whether that is durable.
+    /// Writes a stream's picture; nil removes it.
+    /// - Returns: whether the change is durable.
     func set(_ file: [UInt8]?, of stream: StreamID) async -> Bool {
         await run { [directory] in
             do throws(FileError) {
@@ -60,11 +63,12 @@ final class PausePictureShelf: Sendable {
         }
     }
 
-    /// Removes a stream's picture, soon: nobody waits for that.
+    /// Removes a stream's picture without waiting for the disk.
     func remove(_ stream: StreamID) {
         queue.async { [directory] in try? DurableFile.remove("\(stream)", from: directory) }
     }
 
+    /// Runs file operations on the queue.
     private func run<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
         await withCheckedContinuation { continuation in
             queue.async { continuation.resume(returning: body()) }

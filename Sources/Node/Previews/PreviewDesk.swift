@@ -4,21 +4,23 @@ import Net
 import Synchronization
 import Transcoder
 
-/// Has previews made of live streams, and keeps the latest of each.
+/// Makes previews of live streams, and keeps the latest of each.
+///
+/// A tap captures a key frame on a worker, the transcoder makes pictures of it, and the shelf keeps them in memory.
 package actor PreviewDesk {
-    /// What is counted of it.
+    /// Counts for monitoring.
     package struct Counters: Equatable, Sendable {
-        /// Pictures of key frames, and cards.
+        /// Previews that were made, of key frames and of cards.
         package var made: UInt64 = 0
-        /// Key frames that could not be decoded, or found no room.
+        /// Key frames that could not be decoded, or for which the transcoder had no room.
         package var failed: UInt64 = 0
-        /// CPU time in the transcoder.
+        /// CPU time of the transcoder for previews.
         package var nanoseconds: UInt64 = 0
-        /// Bytes of pictures kept.
+        /// Bytes of the pictures that are kept.
         package var bytes = 0
     }
 
-    /// What comes of taps that the desk opened, and of jobs that it began: one for each.
+    /// Reports of taps that the desk opened, and of jobs that it began; one for each.
     enum Event: InboxElement {
         case captured(StreamID, TapID, KeyFrameCapture.Frame?)
         case made(StreamID, PreviewPicture?, capturedAt: WallTime)
@@ -27,36 +29,41 @@ package actor PreviewDesk {
             if case .captured(_, let tap, _) = self { tap } else { nil }
         }
 
-        /// A key frame may be large, and another one comes; that there was none is small.
+        /// A key frame may be dropped: it may be large, and another one comes.
+        ///
+        /// The report that there was none is small.
         var isNeeded: Bool {
             if case .captured(_, _, .some) = self { false } else { true }
         }
     }
 
-    /// How wide a preview is, in pixels.
+    /// The width of a preview, in pixels.
     private static let width: UInt16 = 360
-    /// Layers whose shorter side is not longer are good enough.
+    /// The best layer whose shorter side is not longer is tapped, in pixels.
     private static let layerHeight = 360
-    /// Key frames that wait to be looked at, each of up to 2 MB.
+    /// Key frames that may wait for the desk, each of up to 2 MB.
     private static let frameLimit = 32
 
     private let locator: (any ResourceLocator)?
     private let transcoder: TranscoderSupervisor
     private let taps: TapNumbers
+    /// Posts a command to a worker, by its index; false if the worker accepts no more.
     private let post: @Sendable (Int, WorkerCommand) -> Bool
     private let now: @Sendable () -> Moment
     private var schedule = PreviewSchedule()
     private var shelf: PreviewShelf
+    /// The sources of the streams that have a picture.
     private var sources: [StreamID: ProgrammeSource] = [:]
-    /// Of streams without a picture, those that were made or are being made.
+    /// The cards of streams without a picture that were made, or are being made.
     private var cards: [StreamID: CardRequest] = [:]
     private var counted = Counters()
     private let inbox = Inbox<Event>(limit: PreviewDesk.frameLimit)
     private var listener: Task<Void, Never>?
 
     /// - Parameters:
+    ///   - locator: makes the previews' URLs; nil where no server serves them.
     ///   - limit: bytes of pictures to keep.
-    ///   - post: hands a command to a worker.
+    ///   - post: posts a command to a worker.
     init(
         transcoder: TranscoderSupervisor, locator: (any ResourceLocator)?, limit: Int, taps: TapNumbers,
         now: @escaping @Sendable () -> Moment, post: @escaping @Sendable (Int, WorkerCommand) -> Bool
@@ -69,7 +76,8 @@ package actor PreviewDesk {
         shelf = PreviewShelf(limit: limit)
     }
 
-    /// - Parameter tell: hears of each new preview.
+    /// Begins to process reports.
+    /// - Parameter tell: called with each new preview.
     func start(_ tell: @escaping @Sendable (StreamID, StreamPreview) async -> Void) {
         guard listener == nil else { return }
         listener = Task { [inbox, weak self] in
@@ -87,10 +95,10 @@ package actor PreviewDesk {
         inbox.close()
     }
 
-    /// Of the key frames that workers leave for it.
+    /// Counts of the reports that wait for the desk.
     package nonisolated var inboxCounters: InboxCounters { inbox.counters }
 
-    /// Nil where none was made yet, or it was forgotten for others.
+    /// A stream's latest preview; nil if none was made yet, or if it was dropped to make room for others.
     package subscript(_ stream: StreamID) -> StoredPreview? { shelf[stream] }
 
     /// As of now.
@@ -100,10 +108,10 @@ package actor PreviewDesk {
         return result
     }
 
-    /// Takes in what there is to be seen of a stream now.
+    /// Takes note of the current picture of a stream.
     /// - Parameters:
-    ///   - source: nil where there is no picture, or nobody may see it.
-    ///   - card: what stands on the card of a stream that sends sound only.
+    ///   - source: nil if there is no picture, or no viewer may see it.
+    ///   - card: the text of the card for a stream that sends sound only; nil for none.
     func update(_ stream: StreamID, _ source: ProgrammeSource?, card: CardRequest? = nil) {
         if source != sources[stream] {
             sources[stream] = source
@@ -121,6 +129,7 @@ package actor PreviewDesk {
         carryOut(schedule.orders(at: now().elapsed))
     }
 
+    /// Posts the schedule's orders to the workers.
     private func carryOut(_ orders: [PreviewSchedule.Order]) {
         for order in orders {
             switch order {
@@ -132,12 +141,14 @@ package actor PreviewDesk {
         }
     }
 
+    /// Opens a tap that captures the next key frame.
     private func open(
         _ stream: StreamID, _ source: ProgrammeSource, after mark: TapMark?, mayAsk: Bool
     ) {
         guard let target = source.target else { return }
         let tap = taps.next()
         let capture = KeyFrameCapture { [inbox] frame in
+            // If there is no room for the frame, the schedule still has to learn that the tap has ended.
             guard !inbox.put(.captured(stream, tap, frame)) else { return }
             inbox.put(.captured(stream, tap, nil))
         }
@@ -145,11 +156,13 @@ package actor PreviewDesk {
             id: tap, target: target,
             mode: .keyFrame(after: mark, mayAsk: mayAsk), maximumHeight: Self.layerHeight, sink: capture)
         schedule.began(tap, of: stream)
+        // The worker accepts nothing more: the sink will not be called.
         guard !post(source.worker, .openTap(opening)) else { return }
         schedule.missed(tap, of: stream, at: now().elapsed)
     }
 
-    /// - Returns: a preview that is new.
+    /// Processes a report.
+    /// - Returns: the new preview, if the report contains one.
     private func take(_ event: Event) -> (StreamID, StreamPreview)? {
         switch event {
         case .captured(let stream, let tap, let frame):
@@ -171,6 +184,7 @@ package actor PreviewDesk {
         }
     }
 
+    /// Requests the pictures of a key frame from the transcoder.
     private func make(_ stream: StreamID, _ frame: KeyFrameCapture.Frame) {
         let request = PreviewRequest(
             source: SourceKey(.preview(sources[stream]?.session, stream)), codec: frame.codec,
@@ -179,6 +193,8 @@ package actor PreviewDesk {
         begin(.preview, request.bytes, decoding: request.source, for: stream)
     }
 
+    /// Starts a job, and puts its first answer into the inbox.
+    /// - Parameter source: whose media is decoded, for the blame if the decoder dies; nil for a card.
     private func begin(_ kind: JobKind, _ body: [UInt8], decoding source: SourceKey?, for stream: StreamID) {
         let time = now().wall
         let answer = FirstAnswer { [inbox] picture in
@@ -191,9 +207,11 @@ package actor PreviewDesk {
             case .packet, .keyFrameWanted: break
             }
         }
+        // The transcoder has no room, or does not run.
         if job == nil { answer.give(nil) }
     }
 
+    /// Puts a preview on the shelf.
     private func keep(
         _ picture: PreviewPicture, of stream: StreamID, at time: WallTime
     ) -> (StreamID, StreamPreview) {
@@ -208,7 +226,7 @@ package actor PreviewDesk {
     }
 }
 
-/// Passes on the first of several answers.
+/// Passes on the first of several answers: a job reports pictures and then ends, or only ends.
 private final class FirstAnswer: Sendable {
     private let isGiven = Atomic(false)
     private let pass: @Sendable (PreviewPicture?) -> Void

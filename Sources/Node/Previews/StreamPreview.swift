@@ -1,17 +1,17 @@
 import Base
 import Transcoder
 
-/// What is said of a stream's latest preview; the picture itself is asked for by its address.
+/// The description of a stream's latest preview; clients load the picture itself from `url`.
 package struct StreamPreview: Equatable, Sendable {
     /// In pixels, of the picture as it is shown.
     package let width: Int
     /// In pixels, of the picture as it is shown.
     package let height: Int
-    /// When its key frame came.
+    /// When the transcoder was given its key frame, or the text of its card.
     package let capturedAt: WallTime
-    /// To be shown until the picture has come (blurha.sh).
+    /// A placeholder to show until the picture is loaded (blurha.sh).
     package let blurHash: String
-    /// Nil where nobody serves it.
+    /// Nil where no server serves the picture.
     package let url: String?
 
     /// The member `preview` of a stream.
@@ -23,19 +23,20 @@ package struct StreamPreview: Equatable, Sendable {
     }
 }
 
-/// A preview with its picture.
+/// A preview with its image files.
 package struct StoredPreview: Equatable, Sendable {
-    /// What is told of it without being asked.
+    /// The description that followers receive.
     package let about: StreamPreview
-    /// A whole file.
+    /// A complete WebP file.
     package let webP: [UInt8]
-    /// A whole file.
+    /// A complete JPEG file.
     package let jpeg: [UInt8]
-    /// The same for those who may not see the stream: nothing can be made out.
+    /// A blurred version for viewers who may not see the stream: nothing can be recognized in it.
     package let blurredWebP: [UInt8]
-    /// A whole file.
+    /// The same as a JPEG file.
     package let blurredJPEG: [UInt8]
 
+    /// Bytes of all four files.
     var byteCount: Int { webP.count + jpeg.count + blurredWebP.count + blurredJPEG.count }
 
     init(_ picture: PreviewPicture, about: StreamPreview) {
@@ -47,15 +48,14 @@ package struct StoredPreview: Equatable, Sendable {
     }
 }
 
-/// The latest preview of each stream, as far as memory goes.
+/// The latest preview of each stream, within a limit of memory.
 ///
-/// When there are too many, those of streams that have ended go first, the one that is unchanged for longest before
-/// others.
+/// When the limit is exceeded, previews of ended streams are dropped before others, and older ones before newer ones.
 struct PreviewShelf {
     private struct Entry {
         var preview: StoredPreview
         var isEnded = false
-        /// Grows with each change.
+        /// Grows with each stored preview: the least is the oldest.
         var order: UInt64
     }
 
@@ -88,6 +88,7 @@ struct PreviewShelf {
         byteCount -= old.preview.byteCount
     }
 
+    /// Whether the left preview is dropped before the right one.
     private static func goesFirst(
         _ left: (key: StreamID, value: Entry), _ right: (key: StreamID, value: Entry)
     ) -> Bool {

@@ -4,7 +4,7 @@ import Stage
 
 /// Clips of the last minutes of live streams.
 extension Node {
-    /// Tells the desk what viewers get of a stream now, as long as clips may be made of it.
+    /// Updates the clip desk with a stream's programme, while clips of the stream are enabled.
     func followClips(of stream: StreamID) async {
         guard let clips, !isStopping else { return }
         guard let snapshot = directory[stream], snapshot.state == .live, snapshot.details.clips != .off else {
@@ -13,11 +13,12 @@ extension Node {
         await clips.update(stream, to: live.recordedProgramme(of: stream))
     }
 
-    /// Has a clip made of the last seconds of a stream.
+    /// Makes a clip of the last seconds of a stream.
     /// - Parameters:
     ///   - seconds: within `ClipDesk.lengths`.
     ///   - title: nil for none.
-    /// - Returns: it, before it is complete.
+    /// - Returns: the entry of the clip, whose file is not complete yet.
+    /// - Throws: `notLive`, `off`, or the desk's refusal.
     package func makeClip(
         of stream: StreamID, seconds: Int, title: String?
     ) async throws(ClipRefusal) -> RecordingEntry {
@@ -25,10 +26,14 @@ extension Node {
         let snapshot = await streamSnapshot(stream)
         guard let snapshot, snapshot.state == .live else { throw .notLive }
         guard snapshot.details.clips != .off else { throw .off }
+        // The clip keeps the tier of the gate, for when the stream is no longer known.
         return try await clips.make(
             of: stream, seconds: seconds, title: title, tier: snapshot.details.gate?.tier)
     }
 
+    /// Reports a complete clip to webhooks.
+    ///
+    /// A stream that cannot be read has nothing to report it with.
     func tell(_ clip: RecordingEntry, of stream: StreamID) async {
         guard let host = try? await knownHost(of: stream) else { return }
         await host.report(clip: json(clip))

@@ -5,8 +5,9 @@ import Recordings
 import Stage
 import Wire
 
-/// Recordings: which streams are recorded, and who hears of it.
+/// Which streams are recorded, and the notification of hosts and webhooks.
 extension Node {
+    /// Starts the desks for recordings and clips.
     func beginRecordings() async {
         await recordings?.start { [weak self] stream, isRecording, entry in
             await self?.tell(isRecording, entry, of: stream)
@@ -14,7 +15,10 @@ extension Node {
         await clips?.start { [weak self] in await self?.tell($1, of: $0) }
     }
 
-    /// Tells the desk what viewers get of a stream now, and begins to record it where that is its setting.
+    /// Updates everything that takes a stream's programme, and starts an automatic recording.
+    ///
+    /// Called for each change by one task, separate from the pictures for viewers, because a desk may wait for the
+    /// disk.
     func followRecording(of stream: StreamID) async {
         if let packagings { await packagings.update(stream, to: live.recordedProgramme(of: stream)) }
         await followRestreams(of: stream)
@@ -27,7 +31,8 @@ extension Node {
         await recordings.recordAutomatically(stream, tier: snapshot.details.gate?.tier)
     }
 
-    /// Begins to record a stream, or says that it is being recorded.
+    /// Starts to record a stream, or returns the recording that is under way.
+    /// - Throws: `unavailable`, `notLive`, or the desk's refusal.
     package func record(
         _ stream: StreamID
     ) async throws(RecordingRefusal) -> (entry: RecordingEntry, isNew: Bool) {
@@ -35,25 +40,25 @@ extension Node {
         let snapshot = await streamSnapshot(stream)
         guard snapshot?.state == .live else { throw .notLive }
         await recordings.update(stream, to: live.recordedProgramme(of: stream))
-        // Whatever else was said of it meanwhile, the latest is what counts.
+        // The programme may have changed during the awaits; this makes the desk use the latest one.
         defer { programmeChanged(in: stream) }
         return try await recordings.record(stream, tier: snapshot?.details.gate?.tier)
     }
 
-    /// Ends a stream's recording.
-    /// - Returns: it, complete.
+    /// Stops a stream's recording.
+    /// - Returns: the complete entry.
     package func stopRecording(_ stream: StreamID) async throws(RecordingRefusal) -> RecordingEntry {
         guard let recordings else { throw .unavailable }
         guard let entry = await recordings.stop(stream, because: .stopped) else { throw .unknownRecording }
         return entry
     }
 
-    /// Those that are kept, under way or complete.
+    /// The stream's recordings that are kept, complete or under way.
     package func recordings(of stream: StreamID) async -> [RecordingEntry] {
         await recordings?.recordings(of: stream) ?? []
     }
 
-    /// What was written while a recording was made, by its time; nothing where the stream is not known any more.
+    /// Returns the comments written during a recording, by its time line; empty for a stream that is no longer known.
     package func comments(
         on recording: RecordingEntry, after number: Int, limit: Int
     ) async throws(StageRefusal) -> JSON {
@@ -63,18 +68,18 @@ extension Node {
         return try await host.comments(on: recording, after: number, limit: limit)
     }
 
-    /// Deletes a recording that is complete.
+    /// Deletes a complete recording.
     package func removeRecording(_ id: String, of stream: StreamID) async throws(RecordingRefusal) {
         guard let recordings else { throw .unavailable }
         try await recordings.remove(id, of: stream)
     }
 
-    /// Where its file lies on the disk, for somebody who reads it now; nil where there is none.
+    /// The path of a recording's file for a reader; nil if there is no file.
     package nonisolated func readingPath(of recording: RecordingEntry) -> String? {
         recordings?.readingPath(of: recording)
     }
 
-    /// How it is played in fragments.
+    /// The index by which a recording is played over HLS.
     package nonisolated func fragments(
         of recording: RecordingEntry
     ) async throws(RecordingRefusal) -> FragmentIndex {
@@ -82,11 +87,15 @@ extension Node {
         return try await recordings.fragments(of: recording)
     }
 
+    /// The recording as the API shows it.
+    ///
+    /// The URLs come from the gateway: the node knows none.
     nonisolated func json(_ entry: RecordingEntry) -> JSON {
         let locator = configuration.locator
         return entry.json(url: locator?.recording(entry), hls: locator?.playlist(of: entry))
     }
 
+    /// Announces whether a stream is recorded, and reports a complete file to webhooks.
     private func tell(_ isRecording: Bool, _ entry: RecordingEntry?, of stream: StreamID) async {
         guard let host = try? await knownHost(of: stream) else { return }
         await host.setRecording(isRecording)

@@ -3,36 +3,48 @@ import Net
 import TURN
 import Wire
 
-/// A client's connection to a TURN port, in the clear or within TLS, on the port's thread.
+/// A client's TCP or TLS connection to a TURN port, on the port's thread.
+///
+/// Cuts the byte stream into messages for `TURNClient`, and queues what goes back to the client.
+/// - Source: RFC 8656 §12.5 (ChannelData over TCP and TLS).
 final class TURNConversation: StreamConversation {
     enum Command: Sendable {
-        /// Something came to the client's address.
+        /// Datagrams have arrived at the client's relayed address.
         case deliver
     }
 
-    /// How long a connection may be without an allocation.
+    /// How long a connection may be without an allocation, so that idle clients do not occupy places.
     private static let idleTime = Duration.seconds(10)
-    /// What may wait for a client that reads slowly before pictures are left out, and before all is.
+    /// Bytes that may wait for a slow client before large datagrams are dropped, which are mostly video.
     private static let roomForPictures = 96 << 10
+    /// Bytes that may wait before all datagrams are dropped.
+    ///
+    /// Sound and feedback still get through while video is dropped.
     private static let room = 192 << 10
-    /// Sound, checks and reports are smaller.
+    /// Up to this number of bytes a datagram counts as small: audio, connectivity checks and RTCP reports are.
     private static let smallDatagram = 400
 
     private let client: TURNClient
     private var reader = TURNFrameReader()
     private var output: [UInt8] = []
+    /// Whether datagrams wait at the relayed address.
+    ///
+    /// They stay there until output is taken, when it is known how much the client has not read.
     private var hasArrivals = false
+    /// The time of the latest call: `takeOutput` is not given one.
     private var now: MonotonicTime
+    /// When the connection is closed; nil while there is an allocation.
     private var idleEnd: MonotonicTime?
     private(set) var isOver = false
 
-    /// - Parameter client: whose messages come by it.
+    /// - Parameter client: the client whose messages this connection brings.
     init(_ client: TURNClient, at now: MonotonicTime) {
         self.client = client
         self.now = now
         idleEnd = now + Self.idleTime
     }
 
+    /// An unestablished connection may lose its place to newer ones.
     var isEstablished: Bool { client.hasAllocation }
     var deadline: MonotonicTime? { [client.deadline, idleEnd].compactMap(\.self).min() }
 
@@ -43,6 +55,7 @@ final class TURNConversation: StreamConversation {
                 client.receive(message, at: now) { output += $0 }
             }
         } catch {
+            // The framing is lost: nothing after this could be understood.
             isOver = true
         }
         watchIdleness(at: now)
@@ -60,6 +73,7 @@ final class TURNConversation: StreamConversation {
         if let idleEnd, idleEnd <= now { isOver = true }
     }
 
+    /// Starts the idle timer when the allocation is gone, and stops it when there is one.
     private func watchIdleness(at now: MonotonicTime) {
         if client.hasAllocation {
             idleEnd = nil
@@ -82,5 +96,6 @@ final class TURNConversation: StreamConversation {
         return output
     }
 
+    /// Gives the allocation back: over TCP and TLS it ends with its connection.
     func lose(at now: MonotonicTime) { client.close() }
 }

@@ -3,25 +3,28 @@ import Net
 import Peer
 import TURN
 
-/// A TURN port's clients by UDP, on the port's thread.
+/// The clients of a TURN port over UDP, on the port's thread.
 struct TURNDatagrams: DatagramHandler, ~Copyable {
-    /// A client to whose address something came.
+    /// The client at whose relayed address datagrams have arrived.
     typealias Command = TransportAddress
 
-    /// Requests of those without an allocation that are answered in a second, of all together: who forges an address
-    /// has not much sent there.
+    /// Requests a second that are answered to clients without an allocation, all together.
+    ///
+    /// UDP sources can be forged. This bounds what a forger can have sent to a victim.
     private static let answersToStrangers = 500
+    /// The time between two searches for allocations that have expired.
     private static let lookInterval = Duration.seconds(1)
 
     private let relay: TURNRelay
     private let notify: @Sendable (TransportAddress) -> Void
-    /// Those with an allocation.
+    /// The clients with an allocation; all others leave no state.
     private var clients: [TransportAddress: TURNClient] = [:]
     private var strangers = PerSecondLimit(answersToStrangers)
     private var nextLook = MonotonicTime.zero
+    /// Keeps its memory from message to message.
     private var output: [UInt8] = []
 
-    /// - Parameter notify: called by another thread when something came to a client's address.
+    /// - Parameter notify: called on another thread when datagrams have arrived at a client's relayed address.
     init(_ relay: TURNRelay, notify: @escaping @Sendable (TransportAddress) -> Void) {
         self.relay = relay
         self.notify = notify
@@ -35,14 +38,18 @@ struct TURNDatagrams: DatagramHandler, ~Copyable {
         guard known != nil || strangers.take(at: now) else { return }
         let client = known ?? TURNClient(source, by: .udp, of: relay) { [notify] in notify(source) }
         client.receive(datagram.span, at: now) { Self.send($0, to: source, into: &sink) }
+        // The message created or ended the allocation.
         if client.hasAllocation != (known != nil) {
             if clients.isEmpty { nextLook = now + Self.lookInterval }
             clients[source] = client.hasAllocation ? client : nil
         }
     }
 
+    /// Sends a client what has arrived at its relayed address.
     mutating func perform(_ command: Command, at now: MonotonicTime, into sink: inout SendBatch) {
         output.removeAll(keepingCapacity: true)
+        // Each message is a datagram of its own, so the buffer is sent and emptied after each one. Nothing queues
+        // here, so there is always room.
         clients[command]?.deliver(into: &output, isStream: false, at: now, hasRoom: { _, _ in true }) {
             output in
             Self.send(output, to: command, into: &sink)
@@ -70,6 +77,7 @@ struct TURNDatagrams: DatagramHandler, ~Copyable {
         }
     }
 
+    /// Gives all relayed addresses back.
     mutating func stop(at now: MonotonicTime, into sink: inout SendBatch) {
         for client in clients.values { client.close() }
         clients = [:]

@@ -3,10 +3,11 @@ import Crypto
 import Net
 import TURN
 
-/// A node's ports for clients that reach its workers by TURN, for networks that let nothing else through.
+/// The TURN ports of a node, for clients whose networks let no other traffic through.
 ///
-/// A thread for each port, and one for what workers answer. Nothing is relayed but to this node's own workers: to them
-/// a client is at an address of this machine, and all that holds for clients holds for it.
+/// Each port has a thread, and one more thread reads what workers send to relayed addresses. Datagrams are relayed to
+/// this node's own workers alone. To a worker each client is at an address of this machine, so all rules for clients
+/// apply.
 /// - Source: RFC 8656.
 final class TURNEntrance: Sendable {
     private typealias Secured = SecuredConversation<TURNConversation>
@@ -15,15 +16,17 @@ final class TURNEntrance: Sendable {
     private let tls: StreamServer<Secured>?
     private let tcp: StreamServer<TURNConversation>?
     private let udp: WorkerThread<TURNDatagrams>?
-    /// For those who connect from now on.
+    /// The certificate for connections that are accepted from now on.
     private let identity: SharedIdentity
 
-    /// Opens the ports that are not shared.
+    /// Opens the configured ports; a shared port gives its connections to `inboxes` instead.
+    /// - Throws: if a port cannot be opened, or if OpenSSL has no MD5.
     init(
         _ settings: TURNSettings, inboxes: ConnectionInboxes, peers: TURNPeers, routes: ChannelRoutes,
         now: @escaping @Sendable () -> Moment
     ) throws {
         let nothing: [UInt8] = []
+        // The long-term credentials of TURN derive keys by MD5. It is better to fail here than with every client.
         guard MessageDigest.md5(nothing.span) != nil else {
             throw Failure(
                 description: "cannot take clients by TURN: their keys need MD5, which OpenSSL's configuration"
@@ -36,10 +39,10 @@ final class TURNEntrance: Sendable {
         var limits = StreamServerLimits()
         limits.total = settings.total
         limits.perAddress = settings.perAddress
-        // More than conversations let wait, so that none is closed for it.
+        // More than a conversation lets wait, so that none is closed for it.
         limits.output = 512 << 10
         tls = try Self.open("TLS", "turn-tls", settings.tls?.address) { address throws(NetError) in
-            // The server is not there yet when those are made who will call it.
+            // The clients need to call the server, which does not exist yet when the closure is made.
             let bell = SharedAction<ConnectionNumber, Void>()
             let source = ConnectionSource(address, or: inboxes.turnTLS)
             let server = try StreamServer<Secured>(from: source, name: "rostrum-turns", limits: limits) {
@@ -47,6 +50,7 @@ final class TURNEntrance: Sendable {
                 let client = TURNClient(remote, by: .tls, of: relay) { bell(number) }
                 return Secured(TURNConversation(client, at: now), as: identity.current)
             }
+            // Weak, because the server owns the clients, which hold the bell.
             bell.set { [weak server] in server?.tell(.deliver, to: $0) }
             return server
         }
@@ -68,13 +72,16 @@ final class TURNEntrance: Sendable {
             let thread = try WorkerThread<TURNDatagrams>(configuration) { _ in
                 TURNDatagrams(relay) { bell($0) }
             }
-            // One waits for each client at most, and clients are bounded: none may get lost.
+            // Essential: a lost call would leave datagrams waiting. At most one waits for each client, and clients
+            // are bounded.
             bell.set { [weak thread] in _ = thread?.post($0, isEssential: true) }
+            // From now on workers may send to clients by this socket themselves.
             routes.open(thread.socket)
             return thread
         }
     }
 
+    /// Opens a port if it is configured, and names the port and its option in an error.
     private static func open<Server>(
         _ name: String, _ option: String, _ address: TransportAddress?,
         _ make: (TransportAddress) throws(NetError) -> Server
@@ -87,19 +94,21 @@ final class TURNEntrance: Sendable {
         }
     }
 
+    /// An error in words for the operator.
     private struct Failure: Error, CustomStringConvertible {
         let description: String
     }
 
-    /// Where it listens, by the real ports; nil for nowhere.
+    /// The addresses on which the ports listen, with the real port numbers.
     var addresses: TURNAddresses {
         TURNAddresses(
             tls: tls?.localAddress, tcp: tcp?.localAddress, udp: udp?.localAddress)
     }
 
-    /// Who is behind an address that a worker sees; nil where it is the client's own.
+    /// The client behind an address that a worker sees; nil if the address is the client's own.
     func client(at address: TransportAddress) -> RelayedClient? { relay.client(at: address) }
 
+    /// Allocations, connections and traffic, for monitoring.
     var statistics: TURNStatistics {
         let servers = [tls?.counters, tcp?.counters].compactMap(\.self)
         return TURNStatistics(
@@ -107,9 +116,10 @@ final class TURNEntrance: Sendable {
             totals: relay.counters)
     }
 
-    /// Who connects by TLS from now on is answered by this.
+    /// Replaces the certificate for new TLS connections.
     func renew(_ identity: TLSIdentity) { self.identity.set(identity) }
 
+    /// Closes the ports first, then the relay that their clients use.
     func stop() {
         tls?.stop()
         tcp?.stop()
@@ -118,7 +128,7 @@ final class TURNEntrance: Sendable {
     }
 }
 
-/// Where clients are taken by TURN; nil for nowhere.
+/// The addresses of a node's TURN ports; nil for a port that is not open.
 package struct TURNAddresses: Equatable, Sendable {
     package var tls: TransportAddress?
     package var tcp: TransportAddress?

@@ -1,21 +1,22 @@
 import Base
 
-/// Whom clients of this node's TURN ports may name, and where they are: the workers, and nobody else.
+/// The peers that clients of this node's TURN ports may name: its workers, and nothing else.
 ///
-/// A worker that is announced at several addresses can be named by one of each family: by the address alone from which
-/// a worker answers nobody knows at which of them it was asked.
+/// A worker that is announced at several addresses can be named by one address of each family only. A worker's
+/// datagram does not show at which of its addresses the client named it, so the relay must always report the same
+/// one.
 struct TURNPeers: Equatable, Sendable {
-    /// How the workers are reached by one family of addresses.
+    /// How workers are reached in one address family.
     struct Family: Equatable, Sendable {
-        /// Where addresses in clients' names are opened.
+        /// The address of this machine at which relayed addresses are opened.
         let relayed: IPAddress
-        /// Where on this machine those are that clients name.
+        /// The addresses on this machine of the workers, by the addresses that clients name.
         fileprivate(set) var targets: [TransportAddress: TransportAddress] = [:]
-        /// The other way about.
+        /// The inverse of `targets`.
         fileprivate(set) var names: [TransportAddress: TransportAddress] = [:]
     }
 
-    /// Where a worker listens by UDP, and what candidates say of it.
+    /// Where a worker listens by UDP, and the addresses in its candidates.
     struct Worker: Sendable {
         let bound: TransportAddress
         let advertised: [TransportAddress]
@@ -25,8 +26,8 @@ struct TURNPeers: Equatable, Sendable {
     private let ipv6: Family?
 
     /// - Parameters:
-    ///   - workers: bound to one address, to one port or each to its own.
-    ///   - local: what that address stands for on this machine.
+    ///   - workers: bound to one address, on a shared port or on one port each.
+    ///   - local: the addresses of this machine that the bound address stands for.
     init(_ workers: [Worker], local: [IPAddress]) {
         ipv4 = Self.family(workers, local, isIPv4: true)
         ipv6 = Self.family(workers, local, isIPv4: false)
@@ -46,26 +47,28 @@ struct TURNPeers: Equatable, Sendable {
         return family.targets.isEmpty ? nil : family
     }
 
-    /// The first that others reach, too; browsers do not pair loopback with anything else.
+    /// The first address of a family that other machines can reach, otherwise a loopback address.
+    ///
+    /// Browsers do not pair loopback with other addresses.
     private static func best(_ addresses: [IPAddress], isIPv4: Bool) -> IPAddress? {
         let usable = addresses.filter { ($0.ipv4 != nil) == isIPv4 }
         return usable.first { !$0.isLoopback } ?? usable.first
     }
 
-    /// What clients may name.
+    /// The addresses that clients may name.
     var named: Set<TransportAddress> {
         Set([ipv4, ipv6].compactMap(\.self).flatMap(\.targets.keys))
     }
 
-    /// Nil where there is nobody by that family.
+    /// The address for relayed addresses of a family; nil if no worker is reached by it.
     func relayed(isIPv4: Bool) -> IPAddress? { (isIPv4 ? ipv4 : ipv6)?.relayed }
 
-    /// Where the one is whom a client names; nil for a stranger.
+    /// The address on this machine of a peer that a client names; nil if it is no worker.
     func target(of name: TransportAddress) -> TransportAddress? {
         (name.ip.ipv4 != nil ? ipv4 : ipv6)?.targets[name]
     }
 
-    /// How clients name what sent something; nil for a stranger.
+    /// The address by which clients name the source of a datagram; nil if it is no worker.
     func name(of source: TransportAddress) -> TransportAddress? {
         (source.ip.ipv4 != nil ? ipv4 : ipv6)?.names[source]
     }

@@ -5,32 +5,36 @@ import Synchronization
 import TURN
 
 extension OpenSSLAuthenticator: TURNAuthenticator {
+    /// Nil where OpenSSL's configuration leaves MD5 out.
     package func md5(_ message: Span<UInt8>) -> [UInt8]? { MessageDigest.md5(message) }
 }
 
-/// How a node takes clients by TURN.
+/// The TURN ports of a node, and their limits.
 package struct TURNSettings: Sendable {
-    /// Where TLS is taken, and by what certificate it is answered; nil for nowhere.
+    /// The address for TLS, and the certificate for it; nil for no TLS.
     package var tls: (address: TransportAddress, identity: TLSIdentity)?
-    /// Where TCP is taken; nil for nowhere.
+    /// The address for TCP; nil for none.
     package var tcp: TransportAddress?
-    /// Where UDP is taken; nil for nowhere.
+    /// The address for UDP; nil for none.
     package var udp: TransportAddress?
-    /// By which the passwords are made that clients were given.
+    /// The secret from which the passwords of clients are derived.
     package let secret: Secret<[UInt8]>
-    /// Allocations of all clients.
+    /// Allocations of all clients, at most.
     package var total = 4_096
-    /// Of one IPv4 address, or of one IPv6 network of 64 bits; an office may share one.
+    /// Allocations of one IPv4 address, or of one IPv6 network of 64 bits.
+    ///
+    /// An office may share one address.
     package var perAddress = 256
 
+    /// Settings without a port.
     package init(secret: Secret<[UInt8]>) {
         self.secret = secret
     }
 }
 
-/// What clients of a node by TURN did, and how many there are.
+/// What the TURN ports of a node do, for monitoring.
 package struct TURNStatistics: Equatable, Sendable {
-    /// Allocations that there are now.
+    /// Allocations now.
     package var allocations = 0
     /// Connections over TCP and TLS.
     package var connections = StreamServerCounters()
@@ -38,22 +42,24 @@ package struct TURNStatistics: Equatable, Sendable {
     package var totals = TURNCounters()
 }
 
-/// Who is behind an address that was opened in a client's name.
+/// The client behind a relayed address.
 struct RelayedClient: Equatable, Sendable {
-    /// How a client speaks with the relay.
+    /// How a client reaches the relay.
     enum Way: String, Sendable {
         case udp, tcp, tls
     }
 
-    /// Where it is.
+    /// The client's own address.
     let address: TransportAddress
     let way: Way
 }
 
-/// What all TURN ports of a node share: who may be named, the addresses in clients' names, and how many there may be.
+/// What all TURN ports of a node share: the permitted peers, the relayed addresses, and the quota for them.
+///
+/// Used by the threads of all ports at the same time.
 final class TURNRelay: Sendable {
     private static let realm = "rostrum"
-    /// Where an even port is asked for, so many others are let go before one that is odd is taken.
+    /// Odd ports that are opened and given up at most while an even one is requested (RFC 8656 §7.2).
     private static let mostOddPorts = 16
 
     let policy: TURNPolicy
@@ -61,12 +67,13 @@ final class TURNRelay: Sendable {
     private let ports: RelayPorts
     private let quota: ConnectionQuota
     private let totals = Mutex(TURNCounters())
-    /// By which workers send to clients by UDP themselves.
+    /// Lets workers send to clients over UDP without the relayed address.
     private let routes: ChannelRoutes
-    /// By the addresses in their names; no more than the quota lets.
+    /// The clients by relayed address; bounded by the quota.
     private let clients = Mutex<[TransportAddress: RelayedClient]>([:])
     private let now: @Sendable () -> Moment
 
+    /// - Throws: if there is no randomness for the nonce key, or no thread or descriptor for relayed addresses.
     init(
         _ settings: TURNSettings, peers: TURNPeers, routes: ChannelRoutes,
         now: @escaping @Sendable () -> Moment
@@ -82,11 +89,12 @@ final class TURNRelay: Sendable {
         ports = try RelayPorts()
     }
 
-    /// Since 1970.
+    /// Seconds since 1970; user names contain the time of their expiry.
     var second: Int { Int(now().wall.milliseconds / 1_000) }
 
-    /// Allocations that there are.
+    /// Allocations now.
     var count: Int { quota.count }
+    /// Totals since the start, including what workers sent themselves.
     var counters: TURNCounters {
         var sum = totals.withLock { $0 }
         let sent = routes.counters
@@ -96,18 +104,23 @@ final class TURNRelay: Sendable {
         return sum
     }
 
+    /// Adds a client's counts to the totals.
     func add(_ counters: TURNCounters) {
+        // Spares the lock, which all ports share.
         guard counters != TURNCounters() else { return }
         totals.withLock { $0 += counters }
     }
 
-    /// Opens an address in a client's name; nil where there is no room for one more.
+    /// Opens a relayed address for a client.
+    /// - Parameter notify: called on another thread when datagrams have arrived at it.
+    /// - Returns: nil if the quota is used up, no worker is reached by the family, or the system has no descriptors
+    ///   left.
     func open(
         isIPv4: Bool, isEven: Bool, for client: RelayedClient, notify: @escaping @Sendable () -> Void
     ) -> RelayPort? {
         guard let ip = peers.relayed(isIPv4: isIPv4), quota.take(client.address.ip) else { return nil }
         var odd: [RelayPort] = []
-        // Kept until then, so that the kernel names others.
+        // Odd ports stay open until an even one is found, so that the kernel does not choose them again.
         defer { for port in odd { ports.close(port) } }
         do throws(NetError) {
             var port = try ports.open(at: ip, notify: notify)
@@ -118,13 +131,13 @@ final class TURNRelay: Sendable {
             clients.withLock { $0[port.localAddress] = client }
             return port
         } catch {
-            // Counted as refused by whoever asked: there are too many open files.
+            // Too many open files. The agent counts this as a refusal.
             quota.giveBack(client.address.ip)
             return nil
         }
     }
 
-    /// Lets workers send to a client by its channels from now on, and by no others.
+    /// Sets the channels by which workers send to a client themselves; replaces all earlier ones.
     func route(
         _ channels: [(peer: TransportAddress, number: UInt16, end: MonotonicTime)], to client: RelayedClient,
         by port: RelayPort
@@ -138,38 +151,44 @@ final class TURNRelay: Sendable {
         routes.set(found, of: port.localAddress)
     }
 
+    /// Closes a relayed address, and gives its place in the quota back.
     func close(_ port: RelayPort, of client: RelayedClient) {
         routes.set([:], of: port.localAddress)
-        // Before another may get the same port.
+        // Before the port is closed: another client may get the same port then.
         clients.withLock { $0[port.localAddress] = nil }
         ports.close(port)
         quota.giveBack(client.address.ip)
     }
 
-    /// Who is behind an address that a worker sees; nil where it is the client's own.
+    /// The client behind an address that a worker sees; nil if the address is the client's own.
     func client(at address: TransportAddress) -> RelayedClient? { clients.withLock { $0[address] } }
 
+    /// Sends a datagram from a relayed address to a worker; drops it if the peer is no worker.
     func send(_ datagram: [UInt8], by port: RelayPort, to peer: TransportAddress) {
         guard let target = peers.target(of: peer) else { return }
         ports.send(datagram, by: port, to: target)
     }
 
-    /// How a client names what sent something to its address; nil for a stranger.
+    /// The address by which clients name the source of a datagram; nil if it is no worker.
     func name(of source: TransportAddress) -> TransportAddress? { peers.name(of: source) }
 
+    /// Ends the thread that reads relayed addresses.
     func stop() { ports.stop() }
 }
 
-/// A client of a TURN port: what was agreed with it, and the address in its name; used by its port's thread alone.
+/// A client of a TURN port: its protocol machine and its relayed address.
+///
+/// Used by its port's thread alone, except for `notify`.
 final class TURNClient {
     private let identity: RelayedClient
     private let relay: TURNRelay
     private let notify: @Sendable () -> Void
     private let authenticator = OpenSSLAuthenticator()
     private var agent: TURNAgent
+    /// The relayed address; nil without an allocation.
     private var port: RelayPort?
 
-    /// - Parameter notify: called by another thread when there is something to be delivered.
+    /// - Parameter notify: called on another thread when datagrams have arrived at the relayed address.
     init(
         _ address: TransportAddress, by way: RelayedClient.Way, of relay: TURNRelay,
         notify: @escaping @Sendable () -> Void
@@ -183,13 +202,13 @@ final class TURNClient {
     var hasAllocation: Bool { agent.hasAllocation }
     var deadline: MonotonicTime? { agent.deadline }
 
-    /// Takes a message of the client.
-    /// - Parameter answer: gets each message that is to go back.
+    /// Processes a message of the client.
+    /// - Parameter answer: called with each message for the client.
     func receive(_ message: Span<UInt8>, at now: MonotonicTime, _ answer: ([UInt8]) -> Void) {
         let effects = agent.receive(message, at: now, second: relay.second, by: authenticator)
         perform(effects, at: now, answer)
         relay.add(agent.takeCounters())
-        // Only what is answered changes who may send.
+        // Only a request that was answered can have changed the channels. Workers send by themselves over UDP alone.
         guard identity.way == .udp, let port, effects.contains(where: \.isAnswer) else { return }
         relay.route(agent.openChannels(at: now), to: identity, by: port)
     }
@@ -212,11 +231,13 @@ final class TURNClient {
         }
     }
 
-    /// Hands over what came to its address.
+    /// Appends what has arrived at the relayed address, as messages for the client.
     /// - Parameters:
-    ///   - output: where messages for the client are appended.
-    ///   - hasRoom: whether a datagram of some bytes may be appended to what is there.
-    ///   - visit: comes after each.
+    ///   - output: receives the messages.
+    ///   - isStream: whether messages are padded for a byte stream.
+    ///   - hasRoom: whether a datagram of a length may be added to the bytes already in `output`; if not, it is
+    ///     dropped.
+    ///   - visit: called after each message.
     func deliver(
         into output: inout [UInt8], isStream: Bool, at now: MonotonicTime, hasRoom: (Int, Int) -> Bool,
         _ visit: (inout [UInt8]) -> Void = { _ in }
@@ -232,7 +253,7 @@ final class TURNClient {
         relay.add(agent.takeCounters())
     }
 
-    /// Gives its address back.
+    /// Closes the relayed address.
     func close() {
         guard let port else { return }
         self.port = nil

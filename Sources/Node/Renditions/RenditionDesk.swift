@@ -2,95 +2,106 @@ import Base
 import Forwarding
 import Transcoder
 
-/// Of which tracks renditions are made, for viewers whose paths do not take what the publisher sends.
+/// Decides of which tracks renditions are made, for viewers whose paths do not carry what the publisher sends.
 ///
-/// Pure: what workers, jobs and the clock say comes in, and what has to be done about it comes out, to be done in
-/// order. Of more tracks than may be made at once the later ones wait.
+/// Pure. What workers and jobs report and the time come in. Effects come out and are performed in order. If more
+/// tracks need renditions than the limit allows, the later ones wait.
 struct RenditionDesk {
-    /// One life of a job; never used twice.
+    /// Identifies one life of a job; never used twice.
     struct Run: Hashable, Sendable {
         let number: UInt64
     }
 
-    /// What has to be done.
+    /// What the caller has to do.
     enum Effect: Equatable {
-        /// Have packets become layers of the track; `opened` follows.
+        /// Inject packets as layers of the track, then call `opened`.
         case open(TrackKey)
         case close(InjectionID)
-        /// Begin the job that makes them; `began` follows if there is one.
+        /// Start the job that makes them, then call `began` if there is one.
         case begin(TrackKey, Run, InjectionID)
         case end(JobID)
-        /// Hand the track to the job; `fed` follows if that can be done.
+        /// Feed the track to the job, then call `fed` if that is possible.
         case feed(ComposedProgramme.Want, JobID)
+        /// Stop feeding the track.
         case stop(ComposedProgramme.Feed)
-        /// Have the publisher make a key frame.
+        /// Request a key frame from the publisher.
         case refresh(ComposedProgramme.Feed)
-        /// Have the job make one.
+        /// Request a key frame of a layer from the job.
         case makeKeyFrame(JobID, layer: Int)
         case report(Report, SessionID)
     }
 
-    /// What an operator hears of it.
+    /// What is reported to operators.
     enum Report: Equatable, Sendable {
-        /// There is no room for it.
+        /// There is no room for another track; it waits.
         case refused
         case begun
-        /// The transcoder's process is gone, or took the job no further.
+        /// The transcoder died, or could not continue the job.
         case lost
         case ended
     }
 
-    /// What follows from what a job says is the same, whichever job it is.
+    /// What a job reports, without the job that reports it.
     enum Event: Equatable, Sendable {
         case status(RenditionStatus)
         case keyFrameWanted(InputID)
         case lost
     }
 
+    /// The transcoder's job of a track.
     private struct Job {
         let id: JobID
+        /// What feeds the track to the job; nil until it does.
         var feed: ComposedProgramme.Feed?
         var status = RenditionStatus()
     }
 
+    /// How far a track's renditions have come.
     private enum Phase {
-        /// There is no room.
+        /// There is no room yet.
         case waiting
-        /// It was lost, and is begun again then.
+        /// The job was lost; it is started again at `until`.
         case resting(until: MonotonicTime)
+        /// The worker was asked to take packets as layers.
         case opening
-        /// With its job, as soon as there is one.
+        /// The worker takes packets; the job is nil until it has begun.
         case open(InjectionID, Run, Job?, since: MonotonicTime)
     }
 
+    /// A track that needs renditions.
     private struct Place {
         let session: SessionID
         let track: PublishedTrack
-        /// Earlier ones first.
+        /// Earlier requests have lower numbers and are admitted first.
         let order: UInt64
         var phase = Phase.waiting
-        /// In a row, each after a short life.
+        /// Losses in a row, each after a short life.
         var failures = 0
     }
 
-    /// Until one that was lost is begun again, doubled each time that it did not last.
+    /// The pause after the first loss.
+    ///
+    /// It doubles with each loss after a short life.
     static let shortestPause = Duration.milliseconds(500)
+    /// Doublings at most, which makes the longest pause 32 s.
     static let doublings = 6
-    /// So long a job lives that did not fail.
+    /// A job that lived this long counts as a success, and the pause starts at the shortest again.
     static let lifeThatCounts = Duration.seconds(20)
 
-    /// Of tracks at the same time.
+    /// Tracks at the same time.
     var limit: Int
-    /// One for each published track, at most.
+    /// The tracks that need renditions, or wait for them.
     private var places: [TrackKey: Place] = [:]
+    /// The latest number given to a request or a run.
     private var last: UInt64 = 0
+    /// Losses since the start.
     private var lost: UInt64 = 0
 
     init(limit: Int) {
         self.limit = limit
     }
 
-    /// How those do that are made now, how many tracks wait, and how often one was lost so far.
+    /// The status of the jobs that run, the tracks that wait for room, and the losses since the start.
     var counters: (statuses: [RenditionStatus], waiting: Int, lost: UInt64) {
         var (statuses, waiting): ([RenditionStatus], Int) = ([], 0)
         for place in places.values {
@@ -105,7 +116,7 @@ struct RenditionDesk {
 
     // MARK: What workers tell
 
-    /// Viewers need renditions of what a session publishes, or do so no longer.
+    /// Takes note that viewers need renditions of a track, or no longer do.
     mutating func want(
         _ track: PublishedTrack, of session: SessionID, isWanted: Bool
     ) -> [Effect] {
@@ -118,11 +129,12 @@ struct RenditionDesk {
         last &+= 1
         places[key] = Place(session: session, track: track, order: last)
         let effects = admitWaiting()
+        // The track itself was not admitted.
         guard case .waiting = places[key]?.phase else { return effects }
         return effects + [.report(.refused, session)]
     }
 
-    /// Begins what waits, where there is room: the earliest first.
+    /// Admits waiting tracks while there is room, in the order of their requests.
     private mutating func admitWaiting() -> [Effect] {
         var effects: [Effect] = []
         var room = limit
@@ -138,6 +150,7 @@ struct RenditionDesk {
         return effects
     }
 
+    /// Ends a track's renditions: first what feeds the job, then the job, then the layers.
     private mutating func end(_ key: TrackKey) -> [Effect] {
         guard let place = places.removeValue(forKey: key) else { return [] }
         guard case .open(let injection, _, let job, _) = place.phase else { return [] }
@@ -147,9 +160,10 @@ struct RenditionDesk {
 
     private static func stop(_ job: Job?) -> [Effect] { job?.feed.map { [.stop($0)] } ?? [] }
 
-    /// The worker has been asked.
-    /// - Parameter injection: nil if it takes no more.
+    /// Takes note of the worker's answer to `open`.
+    /// - Parameter injection: nil if the worker accepts no more.
     mutating func opened(_ injection: InjectionID?, of key: TrackKey, at now: MonotonicTime) -> [Effect] {
+        // The track is no longer wanted: give the injection back.
         guard case .opening = places[key]?.phase else { return injection.map { [.close($0)] } ?? [] }
         guard let injection else {
             rest(key, at: now)
@@ -161,7 +175,7 @@ struct RenditionDesk {
         return [.begin(key, run, injection)]
     }
 
-    /// Somebody waits for a key frame.
+    /// A viewer needs a key frame of a layer.
     func keyFrameWanted(of key: TrackKey, layer: Int) -> [Effect] {
         guard case .open(_, _, let job?, _) = places[key]?.phase else { return [] }
         return [.makeKeyFrame(job.id, layer: layer)]
@@ -169,6 +183,7 @@ struct RenditionDesk {
 
     // MARK: What jobs tell
 
+    /// Takes note of a job, and requests its input; ends it if it is no longer wanted.
     mutating func began(_ job: JobID, _ run: Run, of key: TrackKey) -> [Effect] {
         guard let place = places[key], case .open(let injection, run, nil, let since) = place.phase else {
             return [.end(job)]
@@ -178,6 +193,7 @@ struct RenditionDesk {
         return [.report(.begun, place.session), .feed(want, job)]
     }
 
+    /// Takes note of what feeds a job; stops it if the job is over.
     mutating func fed(_ feed: ComposedProgramme.Feed, to id: JobID, of key: TrackKey) -> [Effect] {
         guard case .open(let injection, let run, var job?, let since) = places[key]?.phase, job.id == id,
             job.feed == nil
@@ -187,13 +203,13 @@ struct RenditionDesk {
         return []
     }
 
-    /// The track cannot be handed to a job: there is no room for it, or the process died of it too often.
+    /// The track cannot be fed to a job: there is no room for the input, or its media made the decoder die too often.
     mutating func refused(by id: JobID, of key: TrackKey, at now: MonotonicTime) -> [Effect] {
         guard case .open(_, _, let job?, _) = places[key]?.phase, job.id == id else { return [] }
         return [.end(id)] + lose(key, at: now)
     }
 
-    /// Takes in what a job says; of one that is over, nothing.
+    /// Processes an event of a job; ignores jobs that are over.
     mutating func receive(
         _ event: Event, of run: Run, of key: TrackKey, at now: MonotonicTime
     ) -> [Effect] {
@@ -213,7 +229,9 @@ struct RenditionDesk {
         }
     }
 
-    /// There is nothing for now: viewers get sound, and what else their paths take.
+    /// Handles a loss.
+    ///
+    /// Until the next job begins, viewers get sound, and what else their paths carry.
     private mutating func lose(_ key: TrackKey, at now: MonotonicTime) -> [Effect] {
         guard let place = places[key], case .open(let injection, _, let job, let since) = place.phase else {
             return []
@@ -223,6 +241,7 @@ struct RenditionDesk {
         return Self.stop(job) + [.close(injection), .report(.lost, place.session)]
     }
 
+    /// Schedules the next job of a track.
     private mutating func rest(_ key: TrackKey, at now: MonotonicTime) {
         let failures = places[key]?.failures ?? 0
         places[key]?.phase = .resting(until: now + Self.shortestPause * (1 << min(failures, Self.doublings)))
@@ -231,7 +250,7 @@ struct RenditionDesk {
 
     // MARK: Time
 
-    /// Begins again what was lost.
+    /// Starts the jobs again whose pause is over.
     mutating func advance(to now: MonotonicTime) -> [Effect] {
         guard !places.isEmpty else { return [] }
         for (key, place) in places {

@@ -2,9 +2,10 @@ import Base
 import Forwarding
 import Transcoder
 
-/// Stands between the transcoder's thread and the worker that has the track.
+/// Passes a rendition's packets from the transcoder's thread to the worker of the track, without the node's actor.
 final class RenditionOutlet: Sendable {
     private let inlet: InjectionInlet
+    /// Receives all other events of the job, on the transcoder's thread; must not block.
     private let tell: @Sendable (RenditionDesk.Event) -> Void
 
     init(_ inlet: InjectionInlet, tell: @escaping @Sendable (RenditionDesk.Event) -> Void) {
@@ -27,7 +28,7 @@ final class RenditionOutlet: Sendable {
 }
 
 extension RenditionSettings {
-    /// As workers count on it when they choose among layers.
+    /// The bitrates that workers assume when they choose among layers.
     static let usual = RenditionSettings(
         bitrate: RenditionLayer.low.bitrate, lowerLayerShare: RenditionLayer.lowerShare,
         stillsBitrate: RenditionLayer.stills.bitrate)

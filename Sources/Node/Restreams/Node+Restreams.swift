@@ -2,8 +2,9 @@ import Base
 import Restream
 import Stage
 
-/// Restreams: to which targets streams' programmes go, and who hears how they do.
+/// Restreams: the targets of streams' programmes, and the notification of hosts and webhooks.
 extension Node {
+    /// Starts the desk, and hands it the targets of all streams in memory.
     func beginRestreams() async {
         await restreams?.start { [weak self] stream, status, event in
             await self?.tell(status, event, of: stream)
@@ -11,7 +12,7 @@ extension Node {
         for host in registry.all { await followRestreams(of: host.id) }
     }
 
-    /// Tells the desk what viewers get of a stream now, and where it goes.
+    /// Updates the desk with a stream's programme and targets.
     func followRestreams(of stream: StreamID) async {
         guard let restreams, !isStopping, let host = registry[stream] else { return }
         await restreams.update(
@@ -19,8 +20,8 @@ extension Node {
             live.recordedProgramme(of: stream))
     }
 
-    /// Has a stream's programme sent to a target, too, from now on.
-    /// - Returns: it, once it is durable.
+    /// Adds a target to which a stream's programme is sent from now on.
+    /// - Returns: the target's status, once it is durable.
     package func addRestream(
         to address: RestreamAddress, key: Secret<String>, of stream: StreamID
     ) async throws(RestreamRefusal) -> RestreamStatus {
@@ -30,7 +31,7 @@ extension Node {
         return await desk.status(of: target, in: stream)
     }
 
-    /// A stream's targets, in the order in which they were added.
+    /// The status of each of a stream's targets, in the order in which they were added.
     package func restreams(of stream: StreamID) async throws(RestreamRefusal) -> [RestreamStatus] {
         let (desk, host) = try await restreamPlace(of: stream)
         var statuses: [RestreamStatus] = []
@@ -40,13 +41,15 @@ extension Node {
         return statuses
     }
 
-    /// Sends nothing to a target any more, and forgets its key.
+    /// Disconnects a target and deletes it with its key.
     package func removeRestream(_ number: Int, of stream: StreamID) async throws(RestreamRefusal) {
         let (_, host) = try await restreamPlace(of: stream)
         try await host.removeRestream(number)
         await followRestreams(of: stream)
     }
 
+    /// The desk, and the host of a stream that is known.
+    /// - Throws: `unavailable`, or the stage's refusal.
     private func restreamPlace(
         of stream: StreamID
     ) async throws(RestreamRefusal) -> (desk: RestreamDesk, host: StreamHost) {
@@ -59,6 +62,7 @@ extension Node {
         }
     }
 
+    /// Notifies the stream's host of a target's status, and reports it to webhooks if it is an event for them.
     private func tell(_ status: RestreamStatus, _ event: String?, of stream: StreamID) async {
         guard let host = registry[stream] else { return }
         await host.tellRestream(status.json)

@@ -6,21 +6,21 @@ import Synchronization
 import Transcoder
 import Wire
 
-/// What a target's connection is told.
+/// What the desk sends to a target's connection.
 enum RestreamCommand: Sendable {
     case media(RestreamMedia)
-    /// Say goodbye, and close.
+    /// Say goodbye and close.
     case end
 }
 
-/// What comes of one connection, for whoever began it.
+/// Counts of one connection, written on its thread and read by the desk.
 final class RestreamMeter: Sendable {
     struct Values: Equatable {
-        /// Why it failed, where the target or our end of the protocol said so.
+        /// Why the connection failed; nil unless the target, or our side of the protocol, reported a reason.
         var failure: RestreamFailure?
-        /// Handed to the kernel, or waiting for it.
+        /// Bytes handed to the connection, including those that wait for the kernel.
         var bytes: UInt64 = 0
-        /// Pictures that were left out.
+        /// Video frames that were left out.
         var dropped: UInt64 = 0
     }
 
@@ -28,27 +28,31 @@ final class RestreamMeter: Sendable {
 
     var current: Values { values.withLock { $0 } }
 
+    /// Changes the counts; `change` runs under the lock and must be short.
     func note(_ change: (inout Values) -> Void) { values.withLock { change(&$0) } }
 }
 
-/// A target's connection: what its publisher makes of bytes and media, on the connection's thread.
+/// An RTMP connection to a target: connects the publisher's protocol machine with the socket, on the connection's
+/// thread.
 final class RestreamConversation: StreamConversation {
     typealias Command = RestreamCommand
 
     private var publisher: RTMPPublisher
     private let meter: RestreamMeter
+    /// Called once, when the target accepts the stream.
     private let live: () -> Void
     private var isTold = false
-    /// Bytes that the target has not taken yet.
+    /// Bytes that the target has not read yet, by which the publisher decides whether to leave out frames.
     private var waiting = 0
 
-    /// - Parameter live: called once, when the target takes the stream.
+    /// - Parameter live: called once, on the connection's thread, when the target accepts the stream.
     init(
         to target: RestreamTarget, _ meter: RestreamMeter, at now: MonotonicTime,
         live: @escaping () -> Void
     ) {
         let random = SecureRandom()
         var bytes: [UInt8] = []
+        // The random part of the handshake; the machine itself draws no random numbers.
         while bytes.count < RTMPHandshake.randomLength { bytes.append(bigEndian: random.next()) }
         publisher = RTMPPublisher(to: target.address, key: target.key, random: bytes, at: now)
         self.meter = meter
@@ -87,8 +91,10 @@ final class RestreamConversation: StreamConversation {
         return output
     }
 
+    // Nothing to do: the stream reports its end to the desk through `ended`.
     func lose(at now: MonotonicTime) {}
 
+    /// Reports what has changed in the machine: the target accepts the stream, or refused it.
     private func look() {
         if isEstablished, !isTold {
             isTold = true
@@ -99,7 +105,7 @@ final class RestreamConversation: StreamConversation {
 }
 
 extension RestreamFailure {
-    /// Nil for a connection that was closed because nobody wanted it any longer.
+    /// Maps the end of a connection to a failure; nil if the server closed the connection on purpose.
     init?(_ end: OutgoingEnd) {
         switch end {
         case .over: return nil
@@ -114,7 +120,7 @@ extension RestreamFailure {
 }
 
 extension RestreamMedia {
-    /// Nil for what only HLS needs.
+    /// Converts a report of the packager; nil for reports that only HLS needs.
     init?(_ report: PackagingReport) {
         switch report {
         case .format(let format):

@@ -5,83 +5,97 @@ import Recordings
 import Restream
 import Transcoder
 
-/// Which targets streams' programmes may be sent to, and to how many.
+/// How many targets programmes may be sent to, and on which networks.
 package struct RestreamSettings: Sendable {
-    /// Of all streams, at once.
+    /// Connections of all streams at the same time; 0 for no restreams.
     package let limit: Int
+    /// The networks on which targets may be.
+    ///
+    /// Hosts name the targets, so by default the operator's own networks are excluded.
     package let networks: TargetNetworks
 
-    /// - Parameter limit: 0 for none.
+    /// - Parameter limit: connections at the same time; 0 for no restreams.
     package init(limit: Int, toPrivateNetworks: Bool = false) {
         self.limit = limit
         networks = toPrivateNetworks ? .all : .publicOnly
     }
 }
 
-/// Sends live streams' programmes on to the targets that their hosts named, and tries those again that fail.
+/// Sends live streams' programmes to the targets that their hosts named, and retries those that fail.
 ///
-/// Each target has a connection, and a thread, of its own, so that one holds up no other. They share the encode that
-/// HLS has too, which goes on as long as one of them takes it.
+/// Each target has its own connection and thread, so that a slow one delays no other. All targets of a stream share
+/// one encode, also with HLS. It runs for as long as one of them takes it.
 package actor RestreamDesk {
-    /// What is counted.
+    /// Counts for monitoring.
     package struct Counters: Equatable, Sendable {
-        /// Connections that there are, those that have not come so far included.
+        /// Connections now, including those that are being set up or are closing.
         package var connections = 0
+        /// Targets that take their programme now.
         package var live = 0
-        /// Targets that failed, and wait for their next try.
+        /// Targets that failed and wait for a retry.
         package var failed = 0
-        /// Connections that were begun.
+        /// Connections that were started.
         package var attempts: UInt64 = 0
-        /// Of them, those that failed.
+        /// Connections that failed.
         package var failures: UInt64 = 0
+        /// Bytes sent to targets, or queued for them.
         package var bytes: UInt64 = 0
-        /// Pictures that were left out because targets were too slow.
+        /// Video frames that were left out because targets were too slow.
         package var dropped: UInt64 = 0
     }
 
-    /// What is told of connections that the desk began.
+    /// What connections report to the desk, by stream, target and attempt.
     private enum Event: InboxElement {
         case live(StreamID, Int, UInt64)
         case ended(StreamID, Int, UInt64, RestreamFailure?)
 
         enum Topic: Hashable, Sendable {}
 
-        /// There are two of each connection.
+        /// None: each connection reports at most twice, and neither report replaces the other.
         var topic: Topic? { nil }
+        /// A lost event would leave a target in a wrong state for ever.
         var isNeeded: Bool { true }
     }
 
+    /// A connection to a target.
     private struct Connection {
-        /// Never used twice.
+        /// Identifies the connection; never used twice.
+        ///
+        /// Events of earlier connections are ignored by it.
         let attempt: UInt64
         let stream: OutgoingStream<RestreamConversation>
         let meter: RestreamMeter
-        /// Since when the target takes the stream; nil before.
+        /// When the target accepted the stream; nil before.
         var liveSince: MonotonicTime?
     }
 
+    /// A target and its connection.
     private struct Entry {
         let target: RestreamTarget
         var status: RestreamStatus
         var schedule = RestreamSchedule()
         var connection: Connection?
-        /// When it is tried again; nil where it did not fail.
+        /// When to connect again; nil unless the last connection failed.
         var retryAt: MonotonicTime?
-        /// Whether webhooks were told of the failure.
+        /// Whether the present failure was reported to the log and to webhooks.
+        ///
+        /// Retries that fail are not reported again.
         var isFailureTold = false
     }
 
+    /// A stream that has targets.
     private struct Stream {
         var isLive = false
+        /// What viewers get; nil for nothing.
         var programme: RecordingDesk.Programme?
-        /// By number.
+        /// The targets by number.
         var entries: [Int: Entry] = [:]
     }
 
-    /// Told of each change, with the webhook's event where there is one.
+    /// Receives each new status, with the type of the webhook if it is an event for webhooks.
     typealias Listener = @Sendable (StreamID, RestreamStatus, _ event: String?) async -> Void
 
-    /// When a target is looked at again for which there was no place.
+    /// The delay before the next try of a target for which there was no place.
     private static let placeWait = Duration.seconds(10)
 
     private let settings: RestreamSettings
@@ -89,9 +103,11 @@ package actor RestreamDesk {
     private let now: @Sendable () -> Moment
     private let log: Log
     private var streams: [StreamID: Stream] = [:]
-    /// Attempts whose connection has not ended, and whose bytes and pictures are not in `counted` yet.
+    /// The meters of connections that have not ended; their counts are not in `counted` yet.
     private var open: [UInt64: RestreamMeter] = [:]
+    /// The number of the latest attempt.
     private var lastAttempt: UInt64 = 0
+    /// Totals, with the bytes and frames of connections that have ended.
     private var counted = Counters()
     private var isStopped = false
     private let inbox = Inbox<Event>(limit: 1_024)
@@ -108,7 +124,7 @@ package actor RestreamDesk {
         self.now = now
     }
 
-    /// Begins to act on what connections tell.
+    /// Begins to process the events of connections.
     func start(_ tell: @escaping Listener) {
         guard listener == nil else { return }
         self.tell = tell
@@ -119,7 +135,7 @@ package actor RestreamDesk {
         }
     }
 
-    /// Says goodbye to all targets, and begins nothing any more.
+    /// Closes all connections properly, and starts no more.
     func stop() async {
         isStopped = true
         for (stream, known) in streams {
@@ -130,10 +146,10 @@ package actor RestreamDesk {
         inbox.close()
     }
 
-    /// What waits for the desk.
+    /// Counts of the events that wait for the desk.
     package nonisolated var inboxCounters: InboxCounters { inbox.counters }
 
-    /// As of now.
+    /// The counts as of now, with those of connections that have not ended.
     package var counters: Counters {
         var result = counted
         result.connections = open.count
@@ -154,7 +170,7 @@ package actor RestreamDesk {
 
     // MARK: What is wanted
 
-    /// A target as it does now; as one that waits where nothing is known of it.
+    /// The status of a target; `waiting` for one that the desk does not know.
     func status(of target: RestreamTarget, in stream: StreamID) -> RestreamStatus {
         guard var status = streams[stream]?.entries[target.number]?.status else {
             return RestreamStatus(
@@ -164,8 +180,10 @@ package actor RestreamDesk {
         return status
     }
 
-    /// Takes in what is to be sent where.
-    /// - Parameter programme: what viewers get; nil for nothing.
+    /// Takes note of a stream's targets and programme; connects and disconnects accordingly.
+    /// - Parameters:
+    ///   - isLive: whether the stream is live; targets of others are disconnected.
+    ///   - programme: what viewers get; nil for nothing.
     func update(
         _ stream: StreamID, to targets: [RestreamTarget], isLive: Bool, _ programme: RecordingDesk.Programme?
     ) async {
@@ -173,6 +191,7 @@ package actor RestreamDesk {
         var known = streams[stream] ?? Stream()
         known.isLive = isLive
         known.programme = programme
+        // `known` is a copy: it is written back before the first await, where the actor may run other calls.
         let gone = known.entries.keys.filter { number in !targets.contains { $0.number == number } }
         for target in targets where known.entries[target.number] == nil {
             known.entries[target.number] = Entry(target: target, status: status(of: target, in: stream))
@@ -187,7 +206,8 @@ package actor RestreamDesk {
         }
         if targets.isEmpty { streams[stream] = nil }
         await packagings.update(stream, to: programme)
-        // A programme that is interrupted goes on with its last picture, but none begins without one.
+        // A connected target keeps the last frame while the programme is interrupted, but a target is not connected
+        // for an interrupted programme.
         guard isLive, programme != nil else { return }
         for number in targets.map(\.number) {
             guard let entry = streams[stream]?.entries[number], entry.connection == nil,
@@ -215,6 +235,7 @@ package actor RestreamDesk {
 
     // MARK: Connections
 
+    /// Starts a connection to a target, or schedules a retry where there is no place for it.
     private func connect(_ number: Int, of stream: StreamID) async {
         guard !isStopped, var entry = streams[stream]?.entries[number], entry.connection == nil else {
             return
@@ -241,6 +262,7 @@ package actor RestreamDesk {
                 })
             entry.connection = Connection(attempt: attempt, stream: connection, meter: meter)
         } catch {
+            // No thread or descriptor could be made for the connection.
             return await fail(number, of: stream, .unreachable("\(error)"), after: .zero)
         }
         entry.retryAt = nil
@@ -250,7 +272,7 @@ package actor RestreamDesk {
         await change(number, of: stream, to: .connecting)
     }
 
-    /// Says goodbye to a target, which waits from then on.
+    /// Closes a target's connection; the target then waits for the stream to be live.
     private func disconnect(_ number: Int, of stream: StreamID) async {
         guard let entry = streams[stream]?.entries[number] else { return }
         streams[stream]?.entries[number]?.connection = nil
@@ -259,6 +281,7 @@ package actor RestreamDesk {
         if entry.status.state != .waiting { await change(number, of: stream, to: .waiting) }
     }
 
+    /// Makes a connection say goodbye and close, and ends its samples; its thread reports the end later.
     private func close(_ connection: Connection?, _ number: Int, of stream: StreamID) async {
         guard let connection else { return }
         connection.stream.tell(.end)
@@ -267,6 +290,7 @@ package actor RestreamDesk {
         log.info("restream.ended", ["stream": stream, "number": number])
     }
 
+    /// Processes an event of a connection.
     private func take(_ event: Event) async {
         switch event {
         case .live(let stream, let number, let attempt): await begin(number, of: stream, attempt)
@@ -276,6 +300,7 @@ package actor RestreamDesk {
                 counted.bytes &+= values.bytes
                 counted.dropped &+= values.dropped
             }
+            // A connection that the desk closed itself is no longer in its entry, and is no failure.
             guard let connection = streams[stream]?.entries[number]?.connection,
                 connection.attempt == attempt
             else { return }
@@ -286,7 +311,7 @@ package actor RestreamDesk {
         }
     }
 
-    /// A target takes the stream: it gets what the encoder makes.
+    /// A target accepts the stream: send it what the encoder makes.
     private func begin(_ number: Int, of stream: StreamID, _ attempt: UInt64) async {
         guard let known = streams[stream], let connection = known.entries[number]?.connection,
             connection.attempt == attempt
@@ -294,10 +319,12 @@ package actor RestreamDesk {
         streams[stream]?.entries[number]?.connection?.liveSince = now().elapsed
         streams[stream]?.entries[number]?.isFailureTold = false
         let outgoing = connection.stream
+        // Weak, so that the listener does not keep a connection that the desk has dropped.
         await packagings.listen(to: stream, known.programme, as: attempt) { [weak outgoing] report in
             guard let media = RestreamMedia(report) else { return }
             outgoing?.tell(.media(media))
         }
+        // The connection may have ended during the await; its listener must not stay.
         guard streams[stream]?.entries[number]?.connection?.attempt == attempt else {
             return await packagings.endListening(attempt, to: stream)
         }
@@ -305,6 +332,10 @@ package actor RestreamDesk {
         await change(number, of: stream, to: .live, event: "restream.live")
     }
 
+    /// Schedules the next try of a target, and reports the failure if it is the first since the target was live.
+    /// - Parameters:
+    ///   - lived: how long the target took the programme; a long time resets the schedule.
+    ///   - fixed: the delay; nil for the schedule's, which grows with each failure.
     private func fail(
         _ number: Int, of stream: StreamID, _ failure: RestreamFailure, after lived: Duration,
         retryIn fixed: Duration? = nil
@@ -327,11 +358,12 @@ package actor RestreamDesk {
                     "reason": failure.name, "detail": failure.text, "retry": milliseconds,
                 ])
         }
-        // Webhooks are told once, and not of each try.
+        // Webhooks report a failure once, not every retry.
         await change(
             number, of: stream, to: .failed(failure, nextTry: next), event: isNew ? "restream.failed" : nil)
     }
 
+    /// Replaces a target's state, and notifies the listener.
     private func change(
         _ number: Int, of stream: StreamID, to state: RestreamStatus.State, event: String? = nil
     ) async {
@@ -342,6 +374,7 @@ package actor RestreamDesk {
         await tell(stream, status, event)
     }
 
+    /// The fields of a log line, without the key of the target.
     private func fields(
         _ stream: StreamID, _ target: RestreamTarget?
     ) -> KeyValuePairs<String, any CustomStringConvertible> {

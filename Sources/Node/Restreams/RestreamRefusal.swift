@@ -1,11 +1,13 @@
 import Restream
 
-/// Why a target is not added, shown or removed.
+/// Why a target was not added, shown or removed.
 package enum RestreamRefusal: Error, Equatable, Sendable {
-    /// The server sends nothing on.
+    /// The server has no restreams, or is stopping.
     case unavailable
+    /// The stream's list of targets refuses the change.
     case list(RestreamList.Refusal)
-    /// There is none of that number.
+    /// The stream has no target with this number.
     case unknown
+    /// The stream itself refuses, for example because it has ended.
     case stage(StageRefusal)
 }

@@ -1,17 +1,20 @@
 import Base
 import Restream
 
-/// A target as its stream's host sees it; never with its key.
+/// A target as its stream's host sees it, without its key.
 package struct RestreamStatus: Equatable, Sendable {
+    /// Where a target's connection stands.
     package enum State: Equatable, Sendable {
-        /// The stream is not live, or nobody publishes yet.
+        /// The stream is not live, or nothing is published yet.
         case waiting
+        /// The connection is being made, or the target has not accepted the stream yet.
         case connecting
+        /// The target takes the programme.
         case live
-        /// - `nextTry`: when it is tried again.
+        /// The connection failed; `nextTry` is when the server tries again.
         case failed(RestreamFailure, nextTry: WallTime)
 
-        /// As the API says it.
+        /// The state's name in the API.
         package var name: String {
             switch self {
             case .waiting: "waiting"
@@ -22,12 +25,14 @@ package struct RestreamStatus: Equatable, Sendable {
         }
     }
 
+    /// The target's number in its stream, by which the API names it.
     package let number: Int
+    /// The URL of the target, without the key.
     package let address: RestreamAddress
     package var state: State
-    /// Of the state.
+    /// When the target came into this state.
     package var since: WallTime
-    /// Pictures that were left out in this connection, because the target is too slow.
+    /// Video frames left out in this connection because the target is too slow.
     package var dropped: UInt64 = 0
 
     package init(number: Int, address: RestreamAddress, state: State, since: WallTime) {
@@ -37,7 +42,7 @@ package struct RestreamStatus: Equatable, Sendable {
         self.since = since
     }
 
-    /// As the API shows it.
+    /// The status as the API shows it.
     package var json: JSON {
         var members: [String: JSON] = [
             "number": .integer(number), "url": .string(address.description), "state": .string(state.name),

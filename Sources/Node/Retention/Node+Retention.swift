@@ -3,29 +3,30 @@ import Recordings
 import Stage
 import Store
 
-/// Deletes what was kept for long enough, a little at a time.
+/// Deletes what has been kept for long enough, a little at a time.
 extension Node {
-    /// What was deleted because it was old enough, since the start.
+    /// What was deleted because of its age, since the start.
     package var retentionCounts: RetentionCounts { retention.counts }
 
-    /// In one turn, so that commits and recordings need not wait for long.
+    /// Limits for one turn, so that commits and recordings do not wait for long.
     private static let streamsAtOnce = 100
     private static let recordingsAtOnce = 20
+    /// Streams whose comments are deleted in one turn.
     private static let commentedAtOnce = 50
 
-    /// Why something could not be deleted now; all of it is tried again.
+    /// Why something could not be deleted in this turn; the next turn tries again.
     private struct RetentionFailure: Error {
         let reason: String
     }
 
-    /// Does what is due; called every second.
+    /// Runs a turn if one is due; called every second.
     func deleteExpired() async {
         let moment = now()
         guard deletesWhatExpires, moment.elapsed >= retention.due, !isStopping
         else { return }
         var isMore = false
         var failures: [String] = []
-        // What fails of one kind is no reason to keep another.
+        // A failure with one kind must not stop the deletion of the others.
         let (kept, wall) = (configuration.retention, moment.wall)
         do throws(RetentionFailure) {
             if try await deleteExpired(.recording, after: kept.recordings, at: wall) { isMore = true }
@@ -42,12 +43,13 @@ extension Node {
         } catch {
             failures.append(error.reason)
         }
-        // Last: a stream that has recordings stays.
+        // Last, because a stream that has recordings stays.
         do throws(RetentionFailure) {
             if try await deleteExpiredStreams(at: moment.wall) { isMore = true }
         } catch {
             failures.append(error.reason)
         }
+        // While more is left, a turn runs every second.
         let next = now().elapsed + (isMore ? .seconds(1) : configuration.retention.interval)
         if let reason = retention.endTurn(failures: failures, next: next) {
             log.error("expiry.failed", ["reason": reason])
@@ -56,7 +58,9 @@ extension Node {
 
     // MARK: Recordings and clips
 
-    /// - Returns: whether there are more.
+    /// Deletes recordings or clips.
+    /// - Parameter seconds: their age, in seconds after their end; nil to keep them.
+    /// - Returns: whether more are left.
     private func deleteExpired(
         _ kind: RecordingEntry.Kind, after seconds: Int?, at time: WallTime
     ) async throws(RetentionFailure) -> Bool {
@@ -70,6 +74,10 @@ extension Node {
 
     // MARK: Streams
 
+    /// Deletes ended streams without recordings, each in one transaction of the store.
+    ///
+    /// Continues after the stream at which the last turn stopped, and starts over after the last stream.
+    /// - Returns: whether more are left.
     private func deleteExpiredStreams(at time: WallTime) async throws(RetentionFailure) -> Bool {
         guard let seconds = configuration.retention.streams else { return false }
         let limit = time.advanced(bySeconds: -seconds).milliseconds
@@ -82,6 +90,7 @@ extension Node {
                 expired.append(listing.stream)
             }
             guard !expired.isEmpty else { return retention.lastStream != nil }
+            // The store checks the end again, because the stream may have begun again since it was listed.
             for stream in try await registry.store.forget(expired, endedBefore: limit) {
                 await drop(stream)
                 retention.noteStream()
@@ -93,7 +102,7 @@ extension Node {
         return retention.lastStream != nil
     }
 
-    /// The store has forgotten a stream that had ended; it may have begun anew since.
+    /// Removes a forgotten stream from memory, unless it has begun again.
     private func drop(_ stream: StreamID) async {
         if let host = registry[stream], await host.committed?.phase == .ended {
             await host.close(.goingAway)
@@ -104,6 +113,8 @@ extension Node {
 
     // MARK: Comments
 
+    /// Deletes old comments of streams in memory, then of ended streams in the store.
+    /// - Returns: whether more are left.
     private func deleteExpiredComments(at time: WallTime) async throws(RetentionFailure) -> Bool {
         guard let seconds = configuration.retention.comments else { return false }
         let limit = time.advanced(bySeconds: -seconds)
@@ -128,7 +139,9 @@ extension Node {
         }
     }
 
-    /// Nil for a stream that is gone, or that nobody can read: that must not keep others' comments.
+    /// Loads an ended stream.
+    /// - Returns: nil if the stream is gone or unreadable. An unreadable stream must not stop the deletion of others'
+    ///   comments.
     private func endedHost(of stream: StreamID) async throws(StageRefusal) -> StreamHost? {
         do throws(StageRefusal) {
             return try await knownHost(of: stream)
@@ -139,6 +152,8 @@ extension Node {
         }
     }
 
+    /// Deletes old comments of one stream.
+    /// - Returns: how many were deleted.
     private func deleteComments(in host: StreamHost, before time: WallTime) async throws(StageRefusal) -> Int
     {
         let count = try await host.forgetComments(before: time)

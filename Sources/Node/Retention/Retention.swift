@@ -2,17 +2,17 @@ import Base
 import Recordings
 import Store
 
-/// How far a node is with deleting what is old enough, and what it has deleted so far.
+/// How far a node has come with deleting what is too old, and what it has deleted.
 struct Retention {
     /// Since the start.
     private(set) var counts = RetentionCounts()
-    /// When to look again.
+    /// When the next turn begins.
     private(set) var due = MonotonicTime.zero
-    /// Whether the log says already that something could not be deleted.
+    /// Whether the previous turn failed; the log reports only the first of a row.
     private var isFailureTold = false
-    /// Of the ended streams looked at, the last; nil to begin with the first.
+    /// The ended stream at which the last turn stopped; nil to begin with the first.
     var lastStream: StreamListing?
-    /// Streams that ended up to this one have no comments any more that are too old.
+    /// All streams that ended up to this one have had their old comments deleted.
     var lastCommented: StreamListing?
 
     // MARK: What was deleted
@@ -21,6 +21,9 @@ struct Retention {
 
     mutating func noteComments(_ count: Int) { counts.comments &+= UInt64(clamping: count) }
 
+    /// Counts what was deleted.
+    ///
+    /// The desk counts clips as recordings, so the kind says what they were.
     mutating func note(_ expiry: RecordingDesk.Expiry, of kind: RecordingEntry.Kind) {
         switch kind {
         case .recording: counts.recordings &+= UInt64(clamping: expiry.recordings)
@@ -33,9 +36,11 @@ struct Retention {
 
     // MARK: Turns
 
-    /// Ends a turn, in which this could not be deleted; all of it is tried again.
-    /// - Parameter next: when the next turn is due.
-    /// - Returns: what the log is to say; nil where it has said of the turn before that something failed.
+    /// Ends a turn.
+    /// - Parameters:
+    ///   - failures: the reasons why something could not be deleted; the next turn tries again.
+    ///   - next: when the next turn is due.
+    /// - Returns: the reason to log; nil if nothing failed, or if the turn before failed, too.
     mutating func endTurn(failures: [String], next: MonotonicTime) -> String? {
         noteFailures(failures.count)
         defer {
@@ -46,14 +51,14 @@ struct Retention {
     }
 }
 
-/// What was deleted because it was old enough, for monitoring.
+/// What was deleted because of its age, for monitoring.
 package struct RetentionCounts: Equatable, Sendable {
     package internal(set) var streams: UInt64 = 0
     package internal(set) var recordings: UInt64 = 0
     package internal(set) var clips: UInt64 = 0
     package internal(set) var comments: UInt64 = 0
-    /// Of the files of recordings and clips.
+    /// Bytes of the deleted files of recordings and clips.
     package internal(set) var bytes: UInt64 = 0
-    /// Times that something could not be deleted.
+    /// Failed attempts to delete something.
     package internal(set) var failures: UInt64 = 0
 }

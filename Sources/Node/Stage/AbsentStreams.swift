@@ -1,12 +1,14 @@
 import Base
 
-/// Names that the store did not know when it was asked: it need not be asked again.
+/// Names that the store did not contain when it was last asked, so that it need not be asked again.
 ///
-/// Only this process writes the store, so a name stays unknown until it is made here. Bounded, because strangers may
-/// ask for any name: half of the names are forgotten at once, those that were asked for longest ago.
+/// Only this process writes the store, so a name stays unknown until a stream is made here. The number is bounded,
+/// because anonymous clients may request any name. When the set is full, the older half is forgotten.
 struct AbsentStreams {
+    /// Names that are remembered at most.
     static let limit = 16_384
 
+    /// Two halves instead of a time for each name: a full `recent` replaces `older`.
     private var recent: Set<StreamID> = []
     private var older: Set<StreamID> = []
 
@@ -23,7 +25,7 @@ struct AbsentStreams {
         recent.insert(id)
     }
 
-    /// Somebody makes it, or waits for it.
+    /// Forgets a name because the stream is made, or because a client waits for it.
     mutating func remove(_ id: StreamID) {
         recent.remove(id)
         older.remove(id)

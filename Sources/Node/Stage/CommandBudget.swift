@@ -1,35 +1,47 @@
 import Base
 import Stage
 
-/// How often each participant of a stream may do what all others are told of: one change is one message to each of
-/// them, and one who toggles a hand would be everybody's work.
+/// Limits how often each participant may make changes of which all followers are notified.
+///
+/// One change is one message to each follower, so a participant who toggles a raised hand could keep the server busy.
+/// Each participant has a token bucket.
 struct CommandBudget {
-    /// Changes at once, and then a second.
+    /// The size and the rate of a participant's token bucket.
     struct Allowance: Equatable {
+        /// Changes that are possible in a row.
         let burst: Double
+        /// Changes a second after that.
         let rate: Double
 
         static let viewer = Allowance(burst: 10, rate: 0.5)
-        /// Whoever talks by pressing a key mutes and unmutes all the time.
+        /// Speakers who use push-to-talk mute and unmute all the time.
         static let speaker = Allowance(burst: 20, rate: 1)
         static let host = Allowance(burst: 100, rate: 5)
     }
 
+    /// A participant's bucket as of the last change.
     private struct Entry {
-        /// Less than nothing for who went on with what is never refused, down to another burst.
+        /// Changes left.
+        ///
+        /// Negative after changes that are never refused, down to minus `burst`.
         var left: Double
         var at: MonotonicTime
     }
 
-    /// Participants who are remembered; beyond it others are not counted: who has so many names is not held by this.
+    /// Participants with an entry at most; further ones are not limited.
+    ///
+    /// A sender who can use that many identities would not be stopped by a limit for each identity anyway.
     private static let limit = 10_000
-    /// After so long without a change nobody owes anything.
+    /// How long after the last change an entry is kept: by then even a bucket that was a full burst below zero is
+    /// full again.
     private static let memory = Duration.seconds(40)
 
     private var entries: [ParticipantID: Entry] = [:]
+    /// When expired entries were last removed.
     private var sweptAt = MonotonicTime.zero
 
-    /// - Returns: nil for who may go on, else in how many seconds they may.
+    /// Returns how long a participant has to wait before the next change.
+    /// - Returns: in seconds, at least 1; nil if the change is allowed now.
     func wait(of id: ParticipantID, _ allowance: Allowance, at now: MonotonicTime) -> Int? {
         guard let entry = entries[id] else { return nil }
         let left = refilled(entry, allowance, at: now)
@@ -37,7 +49,7 @@ struct CommandBudget {
         return max(1, Int(((1 - left) / allowance.rate).rounded(.up)))
     }
 
-    /// Notes a change.
+    /// Counts a change, also one that may not be refused.
     mutating func charge(_ id: ParticipantID, _ allowance: Allowance, at now: MonotonicTime) {
         if sweptAt + Self.memory <= now {
             sweptAt = now
@@ -49,6 +61,7 @@ struct CommandBudget {
         entries[id] = Entry(left: max(-allowance.burst, left - 1), at: now)
     }
 
+    /// The changes that are left now, with those that have been added since the entry was written.
     private func refilled(_ entry: Entry, _ allowance: Allowance, at now: MonotonicTime) -> Double {
         let seconds = Double(max(now.nanoseconds(since: entry.at), 0)) / 1e9
         return min(allowance.burst, entry.left + seconds * allowance.rate)
@@ -56,7 +69,8 @@ struct CommandBudget {
 }
 
 extension CommandBudget.Allowance {
-    /// - Returns: nil for those without a limit: who may make tokens for as many as they like.
+    /// The allowance of a sender in a stream.
+    /// - Returns: nil for admins, who are not limited: they can make tokens for any number of participants.
     init?(of sender: Stage.Sender, in stage: Stage) {
         guard sender.authority != .admin else { return nil }
         switch stage.standing(of: sender) {
@@ -68,14 +82,14 @@ extension CommandBudget.Allowance {
 }
 
 extension Stage.Command {
-    /// Whether it can be put off.
+    /// Whether the command may be refused for lack of allowance.
     ///
-    /// What takes something back, keeps somebody out, or hides oneself, never is: nobody stays heard, on stage or among
-    /// others for want of an allowance.
+    /// Commands that take something back, keep a participant out, or hide the sender always pass: no participant
+    /// stays audible, on stage or in the stream because of a limit.
     func canWait(for standing: Stage.Standing) -> Bool {
         switch self {
         case .edit, .place, .makeLink, .replaceKey, .raiseHand, .moveHand, .holdHand, .invite, .unban: true
-        // Whoever is on stage connects anew by the same command.
+        // Participants on stage reconnect with the same commands.
         case .join, .accept, .acceptSoundOnly, .publish: standing == .viewer
         case .setMuted(_, let isOn), .setPaused(let isOn): !isOn
         case .revokeLinks, .goLive, .end, .leave, .lowerHand, .withdrawInvitation, .decline, .stepDown,

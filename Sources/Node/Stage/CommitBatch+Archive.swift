@@ -2,15 +2,19 @@ import Base
 import Interaction
 import Store
 
-/// Which comments go where old ones are kept: those that the state no longer has room for.
+/// Selects the comments that move to the archive: those that the state no longer has room for.
 extension CommitBatch {
+    /// What a commit changes in the archive of comments.
     /// - Parameters:
-    ///   - kept: the state that the changes are made to; nil before the first.
-    ///   - next: the state that they lead to.
+    ///   - kept: the state before the batch; nil before the stream's first commit.
+    ///   - next: the state after the batch.
+    /// - Throws: if a comment cannot be encoded.
     func archiveChange(from kept: InteractionRecord?, to next: InteractionRecord) throws -> ArchiveChange {
         var change = ArchiveChange()
         var begins = kept
         var written: [StreamComment] = []
+        // Comments of this batch, and what it deletes: a comment may be written and deleted, or displaced, in one
+        // batch.
         for case .interaction(let each) in changes {
             switch each {
             case .commented(let comment): written.append(comment)
@@ -19,8 +23,9 @@ extension CommitBatch {
             default: break
             }
         }
-        // What was said in a programme before is not of this one.
+        // Comments of an earlier programme under the same name do not belong to this one.
         if isCreation { begins = nil }
+        // The state keeps the newest comments. Where its oldest one is the same as before, none was displaced.
         guard let first = next.comments.first?.number, first != begins?.comments.first?.number else {
             return change
         }

@@ -4,58 +4,63 @@ import Stage
 import Store
 import Synchronization
 
-/// What happens to one stream between two commits: made durable at once, then told.
+/// Everything that happens to one stream between two commits: first made durable, then announced and performed.
 struct CommitBatch {
+    /// In the order in which they were decided, for the store's log.
     var changes: [StreamChange] = []
+    /// Performed once the batch is durable.
     var effects: [StageEffect] = []
+    /// Reported to webhooks; stored in the same transaction as the changes.
     var events: [StageEvent] = []
-    /// Of what happened beside the stage: recordings that are complete.
+    /// Complete recordings, to be reported to webhooks.
     var recordings: [JSON] = []
-    /// The same of clips.
+    /// Complete clips, to be reported to webhooks.
     var clips: [JSON] = []
-    /// The same of duels.
+    /// News of duels, to be reported to webhooks.
     var duels: [DuelReport] = []
-    /// The same of the programme's targets.
+    /// News of the programme's targets, to be reported to webhooks.
     var restreams: [RestreamReport] = []
-    /// Those who asked for it; called with nil once it is durable.
+    /// Called with nil once the batch is durable, or with the reason why it will not be.
     var waiters: [Waiter] = []
+    /// The answer to a request with an idempotency key, stored with what the request did.
     var answer: (key: IdempotencyKey, value: IdempotentAnswer)?
 
-    /// Must not block.
+    /// Called on the stream host's actor; must not block.
     typealias Waiter = @Sendable (StageRefusal?) -> Void
 
-    /// That a duel began, or what came of it.
+    /// A webhook event of a duel: that it began, or its result.
     struct DuelReport {
         let type: String
         let duel: JSON
     }
 
-    /// That a target takes the programme, or fails.
+    /// A webhook event of a target: that it takes the programme, or fails.
     struct RestreamReport {
         let type: String
         let restream: JSON
     }
 
+    /// Whether the batch contains anything for webhooks.
     var hasEvents: Bool {
         !events.isEmpty || !recordings.isEmpty || !clips.isEmpty || !duels.isEmpty || !restreams.isEmpty
     }
 
-    /// For the ledger.
+    /// The gifts of the batch, for the ledger.
     var gifts: [Gift] {
         changes.compactMap { if case .interaction(.gave(let gift)) = $0 { gift } else { nil } }
     }
 
-    /// Whether the stream begins with it, be it under a name that another had.
+    /// Whether the batch creates the stream, possibly under the name of an earlier one.
     var isCreation: Bool {
         changes.contains { if case .stage(.created) = $0 { true } else { false } }
     }
 
-    /// Whether what was written before is not to be found any more.
+    /// Whether the batch deletes old comments, of which no earlier record may keep the text.
     var forgetsComments: Bool {
         changes.contains { if case .interaction(.expired) = $0 { true } else { false } }
     }
 
-    /// How much it has gathered.
+    /// A measure of the size, by which the host limits what gathers.
     var weight: Int { changes.count + effects.count + events.count }
 
     mutating func append(_ outcome: StageOutcome) {
@@ -65,8 +70,12 @@ struct CommitBatch {
     }
 }
 
-/// Where a store leaves its outcome: the store may be done before it returns, or later on a thread of its own.
+/// Passes the store's result to the stream host.
+///
+/// A store may complete a commit before `submit` returns, or later on a thread of its own. In the first case the host
+/// needs no task.
 final class CommitOutcome: Sendable {
+    /// One waiter at most: only one commit of a stream is under way.
     private enum State {
         case open
         case awaited(CheckedContinuation<Result<Void, StoreError>, Never>)
@@ -75,6 +84,7 @@ final class CommitOutcome: Sendable {
 
     private let state = Mutex(State.open)
 
+    /// Called once by the store, on any thread.
     func complete(_ result: Result<Void, StoreError>) {
         let waiter: CheckedContinuation<Result<Void, StoreError>, Never>? = state.withLock { state in
             defer { state = .done(result) }
@@ -84,12 +94,16 @@ final class CommitOutcome: Sendable {
         waiter?.resume(returning: result)
     }
 
+    /// The result, if there is one already.
     var present: Result<Void, StoreError>? {
         state.withLock { if case .done(let result) = $0 { result } else { nil } }
     }
 
+    /// Waits for the result.
     func value() async -> Result<Void, StoreError> {
         await withCheckedContinuation { continuation in
+            // The store may complete the commit at any moment, so one critical section both checks for the result and
+            // begins to wait for it.
             let result: Result<Void, StoreError>? = state.withLock { state in
                 if case .done(let result) = state { return result }
                 state = .awaited(continuation)

@@ -4,16 +4,18 @@ import Interaction
 import Stage
 import Store
 
-/// How streams are written into the store: JSON, because it can be read by people who look for what went wrong.
+/// Encodes streams for the store, as JSON, so that an operator can read the records when something is wrong.
 enum StageCoding {
+    /// Encodes a value with sorted keys, so that equal values have equal bytes.
     static func bytes(_ value: some Encodable) throws -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys]
         return Array(try encoder.encode(value))
     }
 
-    /// What a stream was, out of its snapshot and the changes after it.
-    /// - Throws: what is wrong with the bytes.
+    /// Restores a stream from its snapshot and the changes since then.
+    /// - Returns: nil if the changes do not begin with a creation.
+    /// - Throws: the decoding error.
     static func record(of stored: StoredStream) throws -> StreamRecord? {
         let decoder = JSONDecoder()
         let base = try stored.snapshot.map { try decoder.decode(StreamRecord.self, from: Data($0)) }
@@ -29,6 +31,9 @@ enum StageCoding {
         try JSONDecoder().decode(Gift.self, from: Data(bytes))
     }
 
+    /// An entry of the comment archive.
+    ///
+    /// A hidden comment is stored with its author as the only reader.
     static func archiveEntry(of comment: StreamComment) throws -> ArchiveEntry {
         ArchiveEntry(
             number: comment.number, writtenAt: comment.at.milliseconds,
@@ -39,6 +44,7 @@ enum StageCoding {
         try JSONDecoder().decode(StreamComment.self, from: Data(bytes))
     }
 
+    /// The columns by which the store lists and finds streams without decoding them.
     static func listing(of record: StageRecord) -> StreamListing {
         StreamListing(
             stream: record.id, state: StreamSnapshot(record).state.rawValue,

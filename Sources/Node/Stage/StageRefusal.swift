@@ -1,36 +1,38 @@
 import Interaction
 import Stage
 
-/// Why something that was asked of a stream was not done.
+/// Why a request to a stream was not carried out.
 package enum StageRefusal: Error, Equatable, Sendable {
-    /// The stage's rules stand against it.
+    /// The rules of the stage forbid it.
     case rejected(Rejection)
-    /// The rules of the audience stand against it.
+    /// The rules for the audience forbid it.
     case interaction(Interaction.Refusal)
     case unknownStream
     case streamExists
-    /// The same idempotency key came with another request.
+    /// The idempotency key was used before with another request.
     case keyReused
-    /// The same request is under way.
+    /// A request with the same idempotency key is still being answered.
     case busy
-    /// The sender did much in a short time; may go on after so many seconds.
+    /// The sender made too many changes in a short time, and may continue after `wait` seconds.
     case tooManyCommands(wait: Int)
-    /// It could not be made durable, so it did not happen; media is not concerned.
+    /// The change could not be made durable, so it did not happen.
+    ///
+    /// Media is not affected.
     case storage(String)
-    /// As many streams as can be.
+    /// A limit is reached, such as that of streams in memory or of waiting changes, or the server is stopping.
     case overloaded
 }
 
-/// What a command is answered; all of it is durable.
+/// The reply to a command, as of the durable state.
 package struct StageAnswer: Sendable {
-    /// Followers learn of it with this version at the latest.
+    /// Followers receive the result with this version at the latest.
     package let version: UInt64
     /// The sender's own state.
     package let you: SyncYou
-    /// What everybody may know.
+    /// The public state of the stream.
     package let stream: StreamSnapshot
-    /// Whether the token that was shown still opens the stage to its bearer, who is not there.
+    /// Whether the sender's token still admits to the stage, although the sender is not on it.
     package let isStageToken: Bool
-    /// For tokens that were made from links.
+    /// The revoked links, for tokens that were made from links.
     package let linkRevocations: StageRecord.LinkRevocations
 }

@@ -4,8 +4,13 @@ import Interaction
 import Stage
 import Store
 
-/// What webhooks are told: `{"id","type","time","stream","data"}`, with the stream as of the commit it belongs to.
+/// Makes the bodies of webhooks: `{"id","type","time","stream","data"}`, with the stream as of the commit that the
+/// event belongs to.
 enum StageReport {
+    /// The webhook of a stage event.
+    /// - Parameters:
+    ///   - record: the stream as of the event's commit.
+    ///   - time: when the commit was made.
     @Sendable static func event(
         _ event: StageEvent, of record: StageRecord, at time: WallTime
     ) -> OutboxEvent {
@@ -15,7 +20,7 @@ enum StageReport {
     private static func event(
         _ type: String, of record: StageRecord, at time: WallTime, data: [String: JSON]
     ) -> OutboxEvent {
-        // Unique for ever, so that receivers can tell a repetition.
+        // Unique for ever, so that a receiver can recognize a repeated delivery.
         let id = UUID().uuidString.lowercased()
         let members: [String: JSON] = [
             "id": .string(id), "type": .string(type), "time": .time(time),
@@ -25,26 +30,28 @@ enum StageReport {
             id: id, type: type, committedAt: time.milliseconds, body: JSON.object(members).bytes)
     }
 
-    /// That a file of a recording is complete.
+    /// The webhook of a recording's file that is complete.
     static func recordingEnded(
         _ recording: JSON, of record: StageRecord, at time: WallTime
     ) -> OutboxEvent {
         event("recording.ended", of: record, at: time, data: ["recording": recording])
     }
 
-    /// That a clip is complete.
+    /// The webhook of a clip that is complete.
     static func clipReady(_ clip: JSON, of record: StageRecord, at time: WallTime) -> OutboxEvent {
         event("clip.ready", of: record, at: time, data: ["clip": clip])
     }
 
-    /// That a duel began, or what came of it; each of its streams tells that.
+    /// The webhook of a duel that began, or of its result; each of the two streams reports it.
     static func duel(
         _ report: CommitBatch.DuelReport, of record: StageRecord, at time: WallTime
     ) -> OutboxEvent {
         event(report.type, of: record, at: time, data: ["duel": report.duel])
     }
 
-    /// That somebody wrote something which nobody was shown so far: the receiver says whether it may be.
+    /// The webhook that asks the receiver whether a comment may be shown.
+    ///
+    /// No participant has seen the comment yet.
     static func review(
         _ draft: CommentDraft, of record: StageRecord, at time: WallTime
     ) -> OutboxEvent {
@@ -56,16 +63,17 @@ enum StageReport {
         return event("comment.review", of: record, at: time, data: ["comment": comment])
     }
 
-    /// That a target takes the programme, or fails.
+    /// The webhook of a target that takes the programme, or fails.
     static func restream(
         _ report: CommitBatch.RestreamReport, of record: StageRecord, at time: WallTime
     ) -> OutboxEvent {
         event(report.type, of: record, at: time, data: ["restream": report.restream])
     }
 
+    /// The member `data`: the stream, and the participant whom the event is about.
     private static func data(of event: StageEvent, in record: StageRecord) -> [String: JSON] {
         var stream = StreamSnapshot(record).json
-        // What changes from moment to moment is not for those who hear of it later.
+        // These change from moment to moment and would be out of date when the webhook arrives.
         for name in ["version", "viewers", "waiting", "tracks", "isRecording", "isKept", "doorsOpen"] {
             stream[name] = nil
         }
@@ -82,7 +90,9 @@ enum StageReport {
 }
 
 extension StageEvent {
-    /// Stays the same for ever.
+    /// The type in the webhook.
+    ///
+    /// Part of the API: a name must not change.
     fileprivate var type: String {
         switch self {
         case .created: "stream.created"
@@ -96,9 +106,11 @@ extension StageEvent {
         }
     }
 
+    /// The participant whom the event is about, with their name; nil for events of the stream itself.
     fileprivate func participant(in record: StageRecord) -> (ParticipantID, String?)? {
         switch self {
         case .created, .live, .ended: nil
+        // A participant who joins need not be a member of the record, so the event itself carries the name.
         case .joined(let id, let name): (id, name)
         case .left(let id), .promoted(let id), .demoted(let id), .removed(let id, _):
             (id, record.member(id)?.name)

@@ -2,15 +2,20 @@ import Base
 import Stage
 import Synchronization
 
-/// What is known of every stream, for lists: hosts write it, anybody reads it without waiting for a host.
+/// The latest announced state of every stream, for lists.
+///
+/// Stream hosts write it. Any thread reads it without waiting for a host's actor.
 package final class StreamDirectory: Sendable {
     private struct State {
         var entries: [StreamID: StreamSnapshot] = [:]
-        /// Where each of them stands in lists, in order: lists are asked for more often than places change.
+        /// The streams' places in lists, sorted.
+        ///
+        /// Kept sorted because lists are requested more often than places change.
         var order: [StreamSnapshot.ListOrder] = []
-        /// Changed since the last `takeNews`.
+        /// Streams that changed since the last `takeNews`.
         var changed: Set<StreamID> = []
 
+        /// Replaces or removes (nil) an entry, and moves its place only if that changed.
         mutating func set(_ snapshot: StreamSnapshot?, of id: StreamID) {
             let (before, after) = (entries[id]?.listOrder, snapshot?.listOrder)
             entries[id] = snapshot
@@ -23,7 +28,7 @@ package final class StreamDirectory: Sendable {
             if let after { order.insert(after, at: firstIndex(notBefore: after)) }
         }
 
-        /// Where a place is, or would be.
+        /// The index of a place, or the index at which it would be inserted, by binary search.
         func firstIndex(notBefore place: StreamSnapshot.ListOrder) -> Int {
             var (low, high) = (0, order.count)
             while low < high {
@@ -33,17 +38,17 @@ package final class StreamDirectory: Sendable {
             return low
         }
 
-        /// So many of the list from there on, in order.
+        /// Up to `count` streams from an index on, in order.
         func part(from index: Int, count: Int) -> [StreamSnapshot] {
             order[index..<min(index + count, order.count)].compactMap { entries[$0.id] }
         }
     }
 
-    /// A part of the list.
+    /// A part of the list of streams.
     package struct Page: Sendable {
         /// In the order of the list.
         package let streams: [StreamSnapshot]
-        /// Whether there is more behind it.
+        /// Whether the list continues after this part.
         package let isMore: Bool
 
         package init(streams: [StreamSnapshot], isMore: Bool) {
@@ -52,29 +57,32 @@ package final class StreamDirectory: Sendable {
         }
     }
 
-    /// Streams that are looked at while nobody can change them.
+    /// Streams that `page` reads in one critical section.
+    ///
+    /// Hosts cannot write meanwhile, so it is short.
     private static let partSize = 256
 
     private let state = Mutex(State())
-    /// Says that there is something to be taken by `takeNews`, however much it is.
+    /// Yields once when `takeNews` has something to return, however much that is.
     let news: AsyncStream<Void>
     private let signal: AsyncStream<Void>.Continuation
 
+    /// An empty directory.
     package init() {
         (news, signal) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// Puts a stream's latest state into the lists; the feed hears of it soon.
+    /// Replaces a stream's entry with its latest state, and notifies the feed.
     package func update(_ snapshot: StreamSnapshot) {
         state.withLock { state in
-            // Somebody who waits for a stream that nobody made does not put it into the lists.
+            // A stream that was never made, and for which a client waits, must not appear in lists.
             let isKnown = snapshot.state != .waiting || snapshot.createdAt != nil
             state.set(isKnown ? snapshot : nil, of: snapshot.id)
         }
         signal.yield()
     }
 
-    /// Streams that changed since the last call, as they are now; nil for one that is not known any more.
+    /// Returns the streams that changed since the last call, as they are now; nil for a stream that was removed.
     func takeNews() -> [StreamID: StreamSnapshot?] {
         state.withLock { state in
             defer { state.changed.removeAll() }
@@ -82,11 +90,13 @@ package final class StreamDirectory: Sendable {
         }
     }
 
+    /// Whether the stream's host has banned a participant.
     func isBanned(_ participant: ParticipantID, from stream: StreamID) -> Bool {
         state.withLock { $0.entries[stream]?.banned[participant] != nil }
     }
 
-    /// Whether somebody who is not there yet is kept out: banned, or come by a link that was revoked since.
+    /// Whether a participant who is not in the stream yet is kept out: banned, or invited by a link that was revoked
+    /// since.
     func shutsOut(_ sender: Stage.Sender, from stream: StreamID) -> Bool {
         state.withLock { state in
             guard let entry = state.entries[stream] else { return false }
@@ -95,21 +105,22 @@ package final class StreamDirectory: Sendable {
         }
     }
 
-    /// What stands between somebody and a stream's programme; nil where nothing does.
+    /// The gate between a sender and a stream's programme; nil where there is none, or where it is open to the
+    /// sender.
     package func gate(of stream: StreamID, before sender: Stage.Sender?) -> StageDetails.Gate? {
         state.withLock { $0.entries[stream]?.gate(before: sender) }
     }
 
-    /// Forgets a stream; its record in the store stays.
+    /// Removes a stream from lists; its record in the store stays.
     package func remove(_ id: StreamID) {
         state.withLock { $0.set(nil, of: id) }
         signal.yield()
     }
 
-    /// Forgets ended streams that were made by publishing and ended by then, and, beyond so many, those that ended
-    /// first.
+    /// Removes old streams that have ended.
     ///
-    /// Looks at all of them.
+    /// Removes streams that were made by publishing and ended by `time`. Of the others, removes those that ended
+    /// first, until `limit` are left. Looks at all streams.
     func forgetEnded(by time: WallTime, keeping limit: Int) {
         var ended = everything.filter { $0.state == .ended }
         let isOld = ended.partition { $0.isPublished && $0.endedAt.map { $0 <= time } ?? true }
@@ -120,7 +131,7 @@ package final class StreamDirectory: Sendable {
         for stream in ended.prefix(ended.count - limit) { forgetEnded(stream.id) }
     }
 
-    /// It may have begun anew meanwhile.
+    /// Removes a stream, unless it has begun again in the meantime.
     private func forgetEnded(_ id: StreamID) {
         state.withLock { state in
             if state.entries[id]?.state == .ended { state.set(nil, of: id) }
@@ -128,19 +139,23 @@ package final class StreamDirectory: Sendable {
         signal.yield()
     }
 
-    /// As it was announced last; nil for a stream that is not in memory.
+    /// The state as it was announced last; nil for a stream that is not in memory.
     package subscript(_ id: StreamID) -> StreamSnapshot? {
         state.withLock { $0.entries[id] }
     }
 
-    /// In no order.
+    /// All streams, in no order.
     package var everything: [StreamSnapshot] { state.withLock { Array($0.entries.values) } }
 
-    /// A part of the list: live streams first, then by the time they began or will begin, newest first; ties by name.
+    /// Returns a part of the list: live streams first, then by the time of their beginning, newest first, then by
+    /// name.
+    ///
+    /// Streams may change places between two critical sections. The page continues after the last place that it has
+    /// read, so no stream appears twice because another one came or went.
     /// - Parameters:
-    ///   - place: what the part before ended with; nil for the first one.
-    ///   - limit: streams in it, at most.
-    ///   - isOnlyLive: whether no others are wanted, so that it need not be looked for them.
+    ///   - place: the last place of the previous part; nil for the first part.
+    ///   - limit: streams in the part, at most.
+    ///   - isOnlyLive: stop at the first stream that is not live.
     package func page(
         after place: StreamSnapshot.ListOrder?, limit: Int, isOnlyLive: Bool = false,
         where isWanted: (StreamSnapshot) -> Bool
@@ -154,6 +169,7 @@ package final class StreamDirectory: Sendable {
                 return state.part(from: index, count: Self.partSize)
             }
             for stream in part {
+                // All live streams come first.
                 if isOnlyLive, stream.state != .live { return Page(streams: found, isMore: false) }
                 guard isWanted(stream) else { continue }
                 guard found.count < limit else { return Page(streams: found, isMore: true) }
@@ -166,9 +182,11 @@ package final class StreamDirectory: Sendable {
 }
 
 extension StreamSnapshot {
-    /// Where a stream stands in lists.
+    /// A stream's place in lists; also the cursor from which a client continues.
     package struct ListOrder: Comparable, Sendable {
+        /// 0 for live streams, 1 for all others.
         package let rank: Int
+        /// When the stream began or will begin, in milliseconds since 1970; later ones come first.
         package let start: Int64
         package let id: StreamID
 
@@ -185,6 +203,7 @@ extension StreamSnapshot {
         }
     }
 
+    /// The stream's place in lists.
     package var listOrder: ListOrder {
         ListOrder(rank: state == .live ? 0 : 1, start: effectiveStart.milliseconds, id: id)
     }

@@ -1,21 +1,23 @@
 import Base
 import Stage
 
-/// Who is there, what they are told, and the passing of time.
+/// Presence of participants, the news for followers, and timers.
 extension StreamHost {
     // MARK: Sessions and media
 
-    /// Notes that somebody has a peer connection that works.
+    /// Notes that a participant's peer connection works, or that a follower has come.
+    /// - Parameter sender: nil for an anonymous viewer.
     package func connect(_ sender: Stage.Sender?, by connection: Stage.Connection) {
         connections[connection] = .some(sender)
-        // Refused only to those who hear of it elsewhere.
+        // A refusal needs no answer: the caller learns elsewhere that the stream is closed or not made.
         try? decide { stage, now throws(Rejection) in
             stage.connect(sender, by: connection, at: now)
         }
     }
 
-    /// Notes that a connection is gone; nothing where it was not there.
+    /// Notes that a connection is gone; does nothing for an unknown one.
     package func disconnect(_ connection: Stage.Connection) {
+        // The session's client no longer receives the audience's news on its control channel.
         if case .session(let id) = connection, let number = listeners.removeValue(forKey: id) {
             sync.remove(number)
         }
@@ -27,23 +29,23 @@ extension StreamHost {
         }
     }
 
-    /// An uplink counts as weak for so long after a worker or a client last said so, which they do every 5 to 10 s.
+    /// How long an uplink counts as weak after a report, which workers and clients repeat every 5 to 10 s.
     static let weakUplinkTime = Duration.seconds(15)
 
-    /// Notes that less of what somebody sends comes than should: all followers hear of it.
+    /// Notes that a participant's media does not arrive as it should, and notifies all followers.
     package func noteWeakUplink(of connection: Stage.Connection) {
         guard case .some(.some) = connections[connection] else { return }
         let end = environment.now().elapsed + Self.weakUplinkTime
-        // Who says it again and again, as clients may, has nothing announced for that.
+        // A repeated report only extends the time: clients may send any number.
         guard weakUplinks.updateValue(end, forKey: connection) == nil else { return }
         announce()
         scheduleTick()
     }
 
-    /// Tells the host and whoever publishes what comes of an encoder.
+    /// Notifies the host and the publisher of the state of an encoder's input.
     /// - Parameters:
-    ///   - encoder: null once nothing comes.
-    ///   - end: why nothing comes.
+    ///   - encoder: null once nothing arrives.
+    ///   - end: why nothing arrives any more.
     func tellEncoder(_ encoder: JSON, of publisher: ParticipantID, end: JSON? = nil) {
         var message: [String: JSON] = [
             "participant": .string(publisher.description), "encoder": encoder,
@@ -53,40 +55,40 @@ extension StreamHost {
         for id in Set([publisher, committed?.host].compactMap(\.self)) { sync.tell(text, to: id) }
     }
 
-    /// Notes whose a connection is that came without a name.
+    /// Gives a name to a connection that was anonymous.
     func adopt(_ connection: Stage.Connection, as sender: Stage.Sender) {
         guard case .some(.none) = connections[connection] else { return }
         disconnect(connection)
         connect(sender, by: connection)
     }
 
-    /// Notes what viewers would get from now on.
+    /// Notes what viewers would get from now on; nil for nothing.
     package func setSource(_ source: Stage.Source?) {
         try? decide { stage, now throws(Rejection) in stage.setSource(source, at: now) }
     }
 
-    /// Whether somebody says that their camera is off, or that they are away.
-    /// - Parameter participant: nil for whoever provides the programme.
+    /// Whether a participant has switched the camera off, or is away.
+    /// - Parameter participant: nil for the participant who provides the programme.
     func isPictureOff(of participant: ParticipantID? = nil) -> Bool {
         guard let committed, committed.phase == .live, let source = stage?.source else { return false }
         let member = committed.member(participant ?? source.owner ?? committed.host)
         return member?.isPaused == true || member?.isVideoMuted == true
     }
 
-    /// Notes the stream's latest picture.
+    /// Announces the stream's latest preview.
     package func setPreview(_ preview: StreamPreview) {
         self.preview = preview
         announce()
     }
 
-    /// Notes whether the stream is being recorded.
+    /// Announces whether the stream is being recorded.
     package func setRecording(_ isRecording: Bool) {
         guard self.isRecording != isRecording else { return }
         self.isRecording = isRecording
         announce()
     }
 
-    /// Notes whether viewers can go back in the stream.
+    /// Announces whether viewers can go back in the stream.
     package func setKept(_ isKept: Bool) {
         guard self.isKept != isKept else { return }
         self.isKept = isKept
@@ -95,8 +97,11 @@ extension StreamHost {
 
     // MARK: Followers
 
-    /// Begins to tell somebody of the stream: a snapshot, or what they missed, then each change.
-    /// - Parameter expiry: when the token that says who they are ends.
+    /// Adds a follower, who receives a snapshot or the missed changes, and then every change.
+    /// - Parameters:
+    ///   - sender: nil for an anonymous viewer.
+    ///   - since: the version that the follower knows; nil for a snapshot.
+    ///   - expiry: when the follower's token expires.
     /// - Returns: the follower's number, for `unfollow`.
     package func follow(
         as sender: Stage.Sender?, since: UInt64?, until expiry: WallTime? = nil, _ end: any SyncFollower
@@ -113,9 +118,10 @@ extension StreamHost {
         return number
     }
 
-    /// Begins to tell a session's client what the audience does, on its control channel; again, it is told all anew.
+    /// Sends the audience's news to a session's client on its control channel; a repeated call sends everything
+    /// again.
     func follow(as sender: Stage.Sender?, in session: SessionID, _ end: any SyncFollower) {
-        // A session that has ended is not there any more to be told of.
+        // The session may have ended while this call waited for the actor.
         guard !isClosed, refusal(to: sender) == nil, connections[.session(session)] != nil else { return }
         guard listeners[session] == nil else { return refresh(session) }
         sync.interaction = interaction.describe(at: environment.now().elapsed)
@@ -123,7 +129,7 @@ extension StreamHost {
         if let sender { tellOwn(to: sender) }
     }
 
-    /// Tells a session's client anew what the audience does, if it wanted to be told.
+    /// Sends the audience's complete state again to a session's client, if the client follows it.
     func refresh(_ session: SessionID) {
         guard !isClosed, let number = listeners[session] else { return }
         sync.interaction = interaction.describe(at: environment.now().elapsed)
@@ -131,7 +137,7 @@ extension StreamHost {
         if case .some(.some(let sender)) = connections[.session(session)] { tellOwn(to: sender) }
     }
 
-    /// What only they are told of what the audience does.
+    /// Sends a follower what only they may see: their hidden comments, and a host's invitation to a duel.
     private func tellOwn(to sender: Stage.Sender) {
         if let text = interaction.hiddenComments(of: sender.id) {
             sync.tell(text, to: sender.id, of: .audience)
@@ -139,13 +145,13 @@ extension StreamHost {
         tellInvitation(to: sender)
     }
 
-    /// Tells a follower nothing more, who is gone.
+    /// Removes a follower whose connection is gone.
     package func unfollow(_ number: UInt64) {
         sync.remove(number)
         disconnect(.socket(number))
     }
 
-    /// Everything that is announced, for somebody who only looks once.
+    /// The complete announced state, for a client that does not follow the stream.
     package var overview: JSON {
         var members = sync.view.json
         members["version"] = .integer(sync.version)
@@ -153,8 +159,9 @@ extension StreamHost {
         return .object(members)
     }
 
-    /// Who is there now: the host, who is on stage, then viewers, as far as they are listed, by rank.
+    /// The participants who are here: the host, the speakers, then as many viewers as are listed, by rank.
     private var present: [JSON] {
+        // By the time when they came on stage; the identity decides ties, so that the order is stable.
         let speakers = (committed?.speakers ?? [:]).sorted {
             ($0.value.since, $0.key.description) < ($1.value.since, $1.key.description)
         }
@@ -175,14 +182,18 @@ extension StreamHost {
         }
     }
 
-    /// Says what somebody is, as of what was announced; without a look at the hub, which it is given to.
+    /// Makes a participant's own state, as of what was announced.
+    ///
+    /// Captures copies: the hub calls it during a mutation, when the host must not access the hub.
     private var describer: (Stage.Sender) -> SyncYou {
         let (record, areDoorsOpen) = (committed, sync.view.stream.areDoorsOpen)
         return { SyncYou($0, in: record, areDoorsOpen: areDoorsOpen) }
     }
 
-    /// Tells followers what is different from what they were told, or holds it back for a moment; those whom it
-    /// concerns hear of themselves at once.
+    /// Announces what has changed since the last announcement, or holds it back for a moment.
+    ///
+    /// Participants whom the changes concern receive their own state immediately in either case.
+    /// - Parameter changes: that became durable with this announcement.
     func announce(about changes: [StageChange] = []) {
         let now = environment.now().elapsed
         stage?.refresh(&sync, leaders: interaction.leaders, at: now)
@@ -191,17 +202,20 @@ extension StreamHost {
         let isTold = !isHeldBack && sync.announce(next, at: now)
         guard isTold || isHeldBack || !changes.isEmpty else { return }
         let new = sync.view.stream
+        // Each of these may change what every participant may do.
         let concernsAll =
             old.state != new.state || old.areDoorsOpen != new.areDoorsOpen || old.host != new.host
             || old.createdAt != new.createdAt
         let you = describer
         var concerned = Set(changes.compactMap(\.subject))
+        // One hand that is raised or lowered changes the places of the others.
         if changes.contains(where: \.movesHands), let committed { concerned.formUnion(committed.hands.keys) }
         sync.announce(to: concernsAll ? nil : concerned, you: you)
+        // The directory shows what was announced, so it waits as followers do.
         if !isHeldBack { environment.directory.update(snapshot) }
     }
 
-    /// As of what is durable, and who is there now.
+    /// The view to announce: the durable state, with who is present now.
     private var view: SyncView {
         guard let committed else { return SyncView(stream: StreamSnapshot(waitingFor: id)) }
         var stream = StreamSnapshot(committed)
@@ -211,6 +225,7 @@ extension StreamHost {
         let source = committed.phase == .ended ? nil : stage?.source
         stream.hasAudio = source?.hasAudio ?? false
         stream.hasVideo = source?.hasVideo ?? false
+        // The audience must not see the backstage.
         stream.preview = stream.state == .backstage ? nil : preview
         let owner = source?.owner ?? committed.host
         stream.isPaused = committed.member(owner)?.isPaused ?? false
@@ -233,6 +248,7 @@ extension StreamHost {
         return view
     }
 
+    /// A member of the stage as followers see it.
     private func entry(of id: ParticipantID, _ member: StageRecord.Member, isHost: Bool) -> SyncView.Member {
         let hasWeakUplink = weakUplinks.keys.contains { connections[$0]??.id == id }
         return SyncView.Member(
@@ -249,21 +265,24 @@ extension StreamHost {
         timerAt = nil
         let now = environment.now().elapsed
         weakUplinks = weakUplinks.filter { $0.value > now }
+        // `decide` announces what it changes. Without a stage to advance, weak uplinks may have expired.
         if let deadline = stage?.deadline, deadline <= now {
             try? decide { stage, now throws(Rejection) in stage.advance(to: now) }
         } else {
             announce()
         }
+        // The hub has closed the follower; the participant is also no longer present by this connection.
         for number in sync.expire(by: now) { disconnect(.socket(number)) }
         advanceDuels()
         advanceInteraction()
+        // Slow followers that have caught up receive a snapshot, which contains the audience's state.
         if sync.hasSlowFollowers { sync.interaction = interaction.describe(at: now) }
         let you = describer
         sync.advance(to: now, you: you)
         scheduleTick()
     }
 
-    /// When `tick` is due; nil if never.
+    /// When `tick` is due; nil for never.
     package var deadline: MonotonicTime? {
         var next = sync.deadline
         if let time = stage?.deadline { next = min(next ?? time, time) }
@@ -272,6 +291,7 @@ extension StreamHost {
         }
         if let time = duels.deadline(duelSituation, at: environment.now()) { next = min(next ?? time, time) }
         if let time = weakUplinks.values.min() { next = min(next ?? time, time) }
+        // No event reports that a slow follower has caught up, so the hub is asked twice a second.
         if sync.hasSlowFollowers {
             let time = environment.now().elapsed + SyncHub.audienceInterval
             next = min(next ?? time, time)
@@ -279,12 +299,13 @@ extension StreamHost {
         return next
     }
 
+    /// Sets the timer for the next deadline, unless it is due earlier already.
     func scheduleTick() {
         guard environment.runsTimer, !isClosed, let deadline else { return }
         if let timerAt, timerAt <= deadline { return }
         timer?.cancel()
         timerAt = deadline
-        // A schedule may be years away; looking in between costs nothing.
+        // A start may be scheduled years ahead; an early wake once an hour costs nothing.
         let wait = min(max(deadline - environment.now().elapsed, .milliseconds(1)), .seconds(3_600))
         timer = Task { [weak self] in
             do { try await Task.sleep(for: wait) } catch { return }
@@ -294,6 +315,7 @@ extension StreamHost {
 }
 
 extension Stage {
+    /// Lets the hub count viewers while both it and the stage are accessed exclusively.
     fileprivate mutating func refresh(
         _ sync: inout SyncHub, leaders: [ParticipantID], at now: MonotonicTime
     ) {

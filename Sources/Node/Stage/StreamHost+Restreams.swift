@@ -2,10 +2,10 @@ import Base
 import Restream
 import Stage
 
-/// Where the stream's programme goes on to.
+/// The targets to which the stream's programme is sent.
 extension StreamHost {
-    /// Remembers a target.
-    /// - Returns: it, once it is durable.
+    /// Adds a target.
+    /// - Returns: the target, once it is durable.
     func addRestream(
         to address: RestreamAddress, key: Secret<String>
     ) async throws(RestreamRefusal) -> RestreamTarget {
@@ -20,7 +20,7 @@ extension StreamHost {
         return target
     }
 
-    /// Forgets a target.
+    /// Removes a target with its key, and notifies the host once that is durable.
     func removeRestream(_ number: Int) async throws(RestreamRefusal) {
         try requireOpen()
         guard restreams.remove(number) else { throw .unknown }
@@ -28,15 +28,19 @@ extension StreamHost {
         sync.tellRestream(.object(["number": .integer(number), "state": .string("removed")]), to: committed)
     }
 
-    /// Tells the host how a target does.
+    /// Notifies the host of a target's state.
     func tellRestream(_ restream: JSON) { sync.tellRestream(restream, to: committed) }
 
+    /// Targets belong to a stream that exists and has not ended.
     private func requireOpen() throws(RestreamRefusal) {
         guard !isClosed, hasRoomToGather else { throw .stage(.overloaded) }
         guard let stage else { throw .stage(.unknownStream) }
         guard stage.record.phase != .ended else { throw .stage(.rejected(.ended)) }
     }
 
+    /// Makes the list durable as a whole.
+    ///
+    /// If the store fails, `fail` restores the durable list.
     private func keepRestreams() async throws(RestreamRefusal) {
         enter([.restreams(restreams)])
         do throws(StageRefusal) {
@@ -48,6 +52,7 @@ extension StreamHost {
 }
 
 extension SyncHub {
+    /// Only the host is notified, because the message contains the target's address.
     fileprivate mutating func tellRestream(_ restream: JSON, to record: StageRecord?) {
         guard let host = record?.host else { return }
         tell(SyncNotice.restream.text(["restream": restream]), to: host)

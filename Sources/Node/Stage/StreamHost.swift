@@ -5,29 +5,29 @@ import Stage
 import Store
 import Synchronization
 
-/// Gives one stream's `Stage` a single place to live, and keeps its word: nothing is told before it is durable.
+/// Owns one stream's `Stage`, and announces nothing before it is durable.
 ///
-/// A command is decided at once, in memory, so that commands cannot interleave; its answer, what followers are told
-/// and what has to be done wait until the store has the changes. While one commit is under way the next one gathers.
-/// When the store fails, the stage goes back to what is durable, and whoever waited hears of it.
+/// A command is decided immediately, in memory, so commands cannot interleave. Its answer, the news for followers and
+/// its effects wait until the store has the changes. While one commit is in flight, the next one gathers. If the
+/// store fails, the stage returns to its durable state, and every waiting request gets the failure.
 package actor StreamHost {
-    /// What a host needs of the world.
+    /// The services that a host uses.
     package struct Environment: Sendable {
         let store: any StreamStore
         let log: Log
         let directory: StreamDirectory
         let now: @Sendable () -> Moment
-        /// Must not block; called in order.
+        /// Performs an effect; called in order, must not block.
         let perform: @Sendable (StageEffect, StreamID) -> Void
-        /// The same for what duels want.
+        /// The same for the orders of duels.
         let duels: @Sendable (DuelOrder) -> Void
-        /// Whether there is room for more of that; where there is none, commands are refused.
+        /// Whether more effects can be queued; if not, commands are refused.
         let hasRoom: @Sendable () -> Bool
-        /// What to tell webhooks; nil for nothing.
+        /// Makes a webhook event; nil without webhooks.
         let report: (@Sendable (StageEvent, StageRecord, WallTime) -> OutboxEvent)?
-        /// Who is asked about each comment; nil for nobody.
+        /// Reviews each comment; nil to show comments without a review.
         let review: CommentReviewer?
-        /// Off where a test moves the clock and calls `tick`.
+        /// False in tests that move the clock and call `tick`.
         let runsTimer: Bool
 
         package init(
@@ -55,38 +55,39 @@ package actor StreamHost {
     /// The stream's name.
     package nonisolated let id: StreamID
     let environment: Environment
-    /// Ahead of what is durable while a commit is under way; nil while nobody made the stream.
+    /// Ahead of the durable state while a commit is in flight; nil while the stream is not made.
     var stage: Stage?
-    /// What is durable, and what is to become it.
+    /// The durable state, and what is on its way there.
     private var journal: StreamJournal
+    /// A copy of the durable record that callers read without waiting for the actor.
     private nonisolated let durable = Mutex<StageRecord?>(nil)
     private nonisolated let durableTargets = Mutex(RestreamList())
     private var committing: Task<Void, Never>?
-    /// Who is connected; nil for those without a name.
+    /// The connections of participants; the inner nil stands for an anonymous viewer.
     var connections: [Stage.Connection: Stage.Sender?] = [:]
-    /// Connections that were said to send less than they should, and until when that counts; a part of `connections`.
+    /// Connections with a weak uplink, and when that report expires; a subset of `connections`.
     var weakUplinks: [Stage.Connection: MonotonicTime] = [:]
     var sync: SyncHub
-    /// What the audience says and taps.
+    /// The comments, reactions, polls and gifts of the audience.
     var interaction: InteractionDesk
-    /// Sessions whose clients are told what the audience does, on their control channels.
+    /// Sessions whose clients receive the audience's news on their control channels, by follower number.
     var listeners: [SessionID: UInt64] = [:]
-    /// Comments that somebody is asked about, by the audience's numbers for them.
+    /// Comments under review, by the audience's numbers for them.
     var reviews: [Int: CommentReview] = [:]
-    /// What it plays against other streams.
+    /// The stream's duels with other streams.
     var duels: DuelDesk
-    /// Where its programme goes on to; ahead of what is durable, as the stage is.
+    /// The programme's targets; ahead of the durable state, as `stage` is.
     var restreams = RestreamList()
     private var budget = CommandBudget()
     var preview: StreamPreview?
     var isRecording = false
-    /// Whether viewers can go back in it.
+    /// Whether viewers can go back in the stream.
     var isKept = false
     private nonisolated let hasClosed = Atomic(false)
     var timer: Task<Void, Never>?
     var timerAt: MonotonicTime?
 
-    /// A stream nobody made yet.
+    /// A stream that is not made yet.
     package init(_ id: StreamID, _ environment: Environment) {
         self.id = id
         self.environment = environment
@@ -97,8 +98,8 @@ package actor StreamHost {
         duels = DuelDesk(of: id, restoring: [])
     }
 
-    /// A stream as the store knows it.
-    /// - Throws: what is wrong with what was stored.
+    /// A stream from the store.
+    /// - Throws: if the stored bytes cannot be decoded.
     package init(_ stored: StoredStream, _ environment: Environment) throws {
         id = stored.listing.stream
         self.environment = environment
@@ -116,13 +117,13 @@ package actor StreamHost {
         if let record { sync.view.stream = StreamSnapshot(record.stage) }
     }
 
-    /// What is durable of the stage.
+    /// The durable state of the stage; nil while the stream is not made.
     var committed: StageRecord? { journal.kept?.stage }
 
     // MARK: Commands
 
-    /// Does what somebody wants.
-    /// - Returns: once it is durable and was announced.
+    /// Performs a command.
+    /// - Returns: the answer, once the result is durable and announced.
     package func perform(_ command: Stage.Command, from sender: Stage.Sender) async throws(StageRefusal)
         -> StageAnswer
     {
@@ -131,7 +132,7 @@ package actor StreamHost {
         return answer(for: sender)
     }
 
-    /// The same without waiting: what follows from it comes in time, or never if the store refuses.
+    /// Decides a command without waiting: its result is announced later, or never if the store fails.
     package func submit(_ command: Stage.Command, from sender: Stage.Sender) throws(StageRefusal) {
         guard hasRoomToGather else { throw .overloaded }
         let allowance = stage.flatMap { CommandBudget.Allowance(of: sender, in: $0) }
@@ -150,11 +151,12 @@ package actor StreamHost {
         if isChange, let allowance { budget.charge(sender.id, allowance, at: time) }
     }
 
+    /// Whether commands are accepted: neither the store nor the queue of effects is too far behind.
     var hasRoomToGather: Bool {
         journal.hasRoom && environment.hasRoom()
     }
 
-    /// Makes the stream.
+    /// Creates the stream, or creates it again after a published one has ended.
     package func create(
         host: ParticipantID, name: String?, edit: StageEdit, origin: StageRecord.Origin = .made,
         answer: (key: IdempotencyKey, value: IdempotentAnswer)? = nil
@@ -171,11 +173,12 @@ package actor StreamHost {
             throw .rejected(error)
         }
         var stage = made.stage
+        // Viewers may have connected before the stream was made.
         for (connection, sender) in connections {
             _ = stage.connect(sender, by: connection, at: environment.now())
         }
         self.stage = stage
-        // What was said in a programme before, under the same name, is not of this one.
+        // Comments of an earlier programme under the same name do not belong to this one.
         abandonReviews()
         interaction = InteractionDesk(restoring: InteractionRecord(), at: environment.now())
         duels = DuelDesk(of: id, restoring: [])
@@ -186,14 +189,14 @@ package actor StreamHost {
         return snapshot
     }
 
-    /// Somebody wants to publish: a host, a speaker, or by `canCreate` whoever may be one of a stream that is free.
-    /// - Returns: what they are there.
+    /// Admits a publisher: the host, a speaker, or with `canCreate` anyone who may be the host of an unused name.
+    /// - Returns: the publisher's standing.
     package func beginPublishing(
         _ sender: Stage.Sender, canCreate: Bool
     ) async throws(StageRefusal) -> Stage.Standing {
         let isFree = stage == nil || stage?.record.origin == .published && isOver
         if isFree, canCreate, sender.authority != .viewer {
-            // A speaker who is there first waits for a host, whoever that will be.
+            // A speaker who comes first waits for a host, who is not known yet.
             let isHost = sender.authority != .speaker
             guard let host = isHost ? sender.id : ParticipantID("host") else { throw .unknownStream }
             _ = try await create(
@@ -202,12 +205,12 @@ package actor StreamHost {
         return try await perform(.publish, from: sender).you.standing
     }
 
-    /// Whether somebody may watch now.
-    /// - Returns: whether they are there already.
+    /// Checks that a viewer may watch now; nil stands for an anonymous viewer.
+    /// - Returns: whether the viewer is present already.
     @discardableResult
     package func admit(_ sender: Stage.Sender?) throws(StageRefusal) -> Bool {
         guard let stage else { return false }
-        // Of a published stream it is the media that is waited for.
+        // A published stream admits viewers at any time: they wait for its media.
         if stage.record.origin == .made || refusal(to: sender) != nil {
             do throws(Rejection) {
                 try stage.admit(sender)
@@ -218,15 +221,13 @@ package actor StreamHost {
         return sender.map { stage.hasPresence(of: $0.id) } ?? false
     }
 
-    /// What is durable, for those who cannot wait.
-    ///
-    /// It is known here before the effects of a change are handed on.
+    /// The durable record, without waiting for the actor; set before a change's effects are performed.
     nonisolated var durableRecord: StageRecord? { durable.withLock { $0 } }
 
-    /// The same of where the programme goes on to.
+    /// The same for the programme's targets.
     nonisolated var durableRestreams: RestreamList { durableTargets.withLock { $0 } }
 
-    /// Why somebody may not even look; nil for all others.
+    /// Why a participant may not even follow the stream; nil if they may.
     func refusal(to sender: Stage.Sender?) -> Rejection? {
         sender.flatMap { stage?.shutsOut($0) }
     }
@@ -235,21 +236,21 @@ package actor StreamHost {
 
     func answer(for sender: Stage.Sender) -> StageAnswer {
         StageAnswer(
-            // What is held back is told with the next one.
+            // News that are held back get the next version.
             version: sync.version + (sync.isHoldingBack ? 1 : 0),
             you: SyncYou(sender, in: committed, areDoorsOpen: stage?.areDoorsOpen ?? false), stream: snapshot,
             isStageToken: committed?.isStageToken(of: sender) ?? false,
             linkRevocations: committed?.linkRevocations ?? StageRecord.LinkRevocations())
     }
 
-    /// What is known of somebody, without their asking for anything.
+    /// Returns what a sender may know, without performing a command.
     package func look(as sender: Stage.Sender) throws(StageRefusal) -> StageAnswer {
         guard committed != nil else { throw .unknownStream }
         if let rejection = refusal(to: sender) { throw .rejected(rejection) }
         return answer(for: sender)
     }
 
-    /// Who is kept out, for those who may change it.
+    /// The banned participants, for senders who may lift bans.
     package func bans(as sender: Stage.Sender) throws(StageRefusal) -> JSON {
         _ = try look(as: sender)
         guard let committed, committed.isModerator(sender) else { throw .rejected(.notHost) }
@@ -257,7 +258,7 @@ package actor StreamHost {
         return .object(["bans": .object(Dictionary(uniqueKeysWithValues: entries))])
     }
 
-    /// What everybody may know now.
+    /// The public state as it was announced last, with its version.
     package var snapshot: StreamSnapshot {
         var snapshot = sync.view.stream
         snapshot.version = sync.version
@@ -266,14 +267,15 @@ package actor StreamHost {
 
     // MARK: Deciding
 
-    /// Lets the stage decide, and sees to what follows.
+    /// Runs a decision on the stage and gathers its outcome.
+    /// - Throws: `overloaded`, `unknownStream`, or the stage's rejection.
     func decide(
         _ body: (inout Stage, Moment) throws(Rejection) -> StageOutcome
     ) throws(StageRefusal) {
         guard !isClosed else { throw .overloaded }
         guard var stage else { throw .unknownStream }
         lastRefusal = nil
-        // Not two copies, or every change would copy the stage.
+        // Keeps the reference unique: otherwise every change would copy the stage.
         self.stage = nil
         let outcome: StageOutcome
         do throws(Rejection) {
@@ -286,6 +288,7 @@ package actor StreamHost {
         accept(outcome)
     }
 
+    /// Gathers an outcome for the next commit, or announces it now if nothing in it or before it has to be durable.
     private func accept(
         _ outcome: StageOutcome, answer: (key: IdempotencyKey, value: IdempotentAnswer)? = nil
     ) {
@@ -301,7 +304,7 @@ package actor StreamHost {
         let last = isOver ? interaction.advance(to: environment.now(), isLast: true) : []
         let duel = isOver ? endDuel() : (changes: [], reports: [])
         if isOver { restreams = RestreamList() }
-        // What changes nothing by itself still must not overtake what it was decided on.
+        // An outcome without changes must not overtake the changes that it was decided on.
         gather { batch in
             batch.append(outcome)
             if let answer { batch.answer = answer }
@@ -315,7 +318,7 @@ package actor StreamHost {
         startCommit()
     }
 
-    /// Takes in what the audience did, or what became of a duel; nothing of it concerns the stage.
+    /// Gathers changes by the audience or of a duel, which do not concern the stage.
     func enter(_ changes: [StreamChange], reporting duels: [CommitBatch.DuelReport] = []) {
         defer { scheduleTick() }
         lastRefusal = nil
@@ -329,25 +332,25 @@ package actor StreamHost {
         }
     }
 
-    /// Has webhooks told of a recording that is complete.
+    /// Queues the webhook of a complete recording.
     package func report(recording: JSON) {
         guard journal.reportsEvents, committed != nil, !isClosed else { return }
         gather { $0.recordings.append(recording) }
     }
 
-    /// Has webhooks told of a clip that is complete.
+    /// Queues the webhook of a complete clip.
     func report(clip: JSON) {
         guard journal.reportsEvents, committed != nil, !isClosed else { return }
         gather { $0.clips.append(clip) }
     }
 
-    /// Has webhooks told how a target of the programme does.
+    /// Queues the webhook of a target's new state.
     func report(restream: JSON, as type: String) {
         guard journal.reportsEvents, committed != nil, !isClosed else { return }
         gather { $0.restreams.append(CommitBatch.RestreamReport(type: type, restream: restream)) }
     }
 
-    /// Waits until all that was decided so far is durable.
+    /// Waits until everything that was decided so far is durable.
     package func settled() async throws(StageRefusal) {
         let refusal = await withCheckedContinuation { continuation in
             whenSettled { continuation.resume(returning: $0) }
@@ -355,7 +358,7 @@ package actor StreamHost {
         if let refusal { throw refusal }
     }
 
-    /// The same for those who cannot wait: called once, with nil where it is durable.
+    /// The same for callers that cannot wait: called once, with nil if everything is durable.
     func whenSettled(_ waiter: @escaping CommitBatch.Waiter) {
         if journal.wait(waiter) { return }
         let refusal = lastRefusal
@@ -363,7 +366,7 @@ package actor StreamHost {
         waiter(refusal)
     }
 
-    /// Of a commit that was refused before anybody could wait for it.
+    /// The failure of a commit that was refused before any caller could wait for it.
     private var lastRefusal: StageRefusal?
 
     // MARK: Committing
@@ -396,13 +399,14 @@ package actor StreamHost {
             startCommit()
         case .failure(let batches, let error):
             environment.log.error("stage.commit-failed", ["stream": id, "error": "\(error)"])
+            // The record has another version than this host knows, so the host cannot continue.
             if case .conflict = error { close(.unavailable) }
             fail(batches, .storage("\(error)"))
         }
         scheduleTick()
     }
 
-    /// Tells and does what is durable now.
+    /// Announces and performs a durable batch: followers first, then effects, then the waiting requests.
     private func conclude(_ batch: CommitBatch) {
         let (ofStage, ofInteraction) = (
             batch.changes.compactMap(\.ofStage), batch.changes.compactMap(\.ofInteraction)
@@ -417,7 +421,7 @@ package actor StreamHost {
         for waiter in batch.waiters { waiter(nil) }
     }
 
-    /// Goes back to what is durable.
+    /// Returns to the durable state, and refuses the batches.
     private func fail(_ batches: [CommitBatch], _ refusal: StageRefusal) {
         if let kept = journal.kept {
             stage?.revert(to: kept.stage, at: environment.now())
@@ -429,7 +433,7 @@ package actor StreamHost {
         }
         announce()
         let waiters = batches.flatMap(\.waiters)
-        // Refused at once: whoever asked has not begun to wait.
+        // No caller waits yet: the store refused synchronously, or the command was only submitted.
         if waiters.isEmpty { lastRefusal = refusal }
         for waiter in waiters { waiter(refusal) }
     }
@@ -448,10 +452,10 @@ package actor StreamHost {
 
     // MARK: The end
 
-    /// Whether it takes nothing more; a host that has closed does not open again.
+    /// Whether the host accepts nothing any more; a closed host does not open again.
     nonisolated var isClosed: Bool { hasClosed.load(ordering: .relaxed) }
 
-    /// Sends all followers away and takes nothing more.
+    /// Closes all followers' connections and accepts nothing any more.
     package func close(_ reason: SyncClose) {
         hasClosed.store(true, ordering: .relaxed)
         timer?.cancel()
@@ -460,15 +464,15 @@ package actor StreamHost {
         sync.closeAll(reason)
     }
 
-    /// What a host was the place of that closed.
+    /// Why a host was idle.
     package enum IdleStream: Sendable {
-        /// A stream that has ended.
+        /// The stream has ended.
         case ended
-        /// A name that was waited for, and that nobody made.
+        /// Clients waited for the name, but the stream was never made.
         case unmade
     }
 
-    /// Closes if nothing would be lost by it.
+    /// Closes the host if no participant is connected, no change is pending and the stream is not in progress.
     package func closeIfIdle() -> IdleStream? {
         guard connections.isEmpty, sync.isEmpty, journal.isSettled else { return nil }
         if let stage, stage.record.phase != .ended { return nil }

@@ -3,61 +3,63 @@ import Interaction
 import Stage
 import Store
 
-/// What is durable of one stream, and how changes become it: while one commit is under way the next one gathers.
+/// The durable state of one stream, and the changes on their way to it: one commit in flight, the next one gathering.
 ///
-/// Pure: whoever has it hands commits to the store, says how they went, and tells and does what is durable then.
+/// Pure. The owner hands commits to the store, reports their results, and announces and performs what is durable.
 struct StreamJournal {
-    /// What webhooks are told of an event; nil for nothing.
+    /// Makes the webhook of an event.
     typealias Reporter = @Sendable (StageEvent, StageRecord, WallTime) -> OutboxEvent
 
-    /// What comes next.
+    /// What the owner has to do next.
     enum Step {
-        /// To the store, of which `finish` hears.
+        /// Submit this to the store, and call `finish` with the result.
         case commit(StreamCommit)
-        /// It is durable, or needed not to be.
+        /// Announce and perform the batch: it changes nothing that must be durable.
         case conclude(CommitBatch)
-        /// It cannot be written.
+        /// Refuse the batch: it cannot be encoded, for this reason.
         case fail(CommitBatch, String)
     }
 
-    /// How a commit went.
+    /// The result of a commit.
     enum Ending {
         case success(CommitBatch)
-        /// Nothing of it is durable, nor of what was decided after it.
+        /// Nothing in these batches is durable: the commit, and what was decided after it and builds on it.
         case failure([CommitBatch], StoreError)
     }
 
+    /// The commit that the store has now.
     private struct Flight {
         var batch: CommitBatch
         let commit: StreamCommit
-        /// What will be durable.
+        /// The state once the commit is durable.
         let next: StreamRecord
     }
 
-    /// A snapshot is written after so many changes, so that a start need not read them all.
+    /// Changes after which a snapshot is written, so that loading a stream reads a bounded number of records.
     static let snapshotInterval = 256
-    /// Changes, and what follows from them, that gather while a commit is under way.
+    /// The weight of a gathering batch at which `hasRoom` becomes false.
     static let gatheringLimit = 4_096
 
     private let id: StreamID
     private let report: Reporter?
-    /// What is durable; nil while nobody made the stream.
+    /// The durable state; nil while the stream is not made.
     private(set) var kept: StreamRecord?
-    /// The store's version of `kept`.
+    /// The store's version of `kept`; the next commit builds on it.
     private var revision: UInt64 = 0
     private var recordsSinceSnapshot = 0
+    /// The listing that the store has, so that it is only written when it changes.
     private var listing: StreamListing?
     private var gathering: CommitBatch?
     private var inFlight: Flight?
 
-    /// Of a stream that nobody made yet.
+    /// A journal of a stream that is not made yet.
     init(_ id: StreamID, report: Reporter?) {
         self.id = id
         self.report = report
     }
 
-    /// Of a stream as the store knows it.
-    /// - Throws: what is wrong with what was stored.
+    /// A journal of a stream that the store contains.
+    /// - Throws: if the stored bytes cannot be decoded.
     init(_ stored: StoredStream, report: Reporter?) throws {
         id = stored.listing.stream
         self.report = report
@@ -67,22 +69,22 @@ struct StreamJournal {
         listing = stored.listing
     }
 
-    /// Whether all that was decided is durable.
+    /// Whether everything that was decided is durable.
     var isSettled: Bool { gathering == nil && inFlight == nil }
     /// Whether more may gather; if not, commands are refused.
     var hasRoom: Bool { gathering.map { $0.weight < Self.gatheringLimit } ?? true }
-    /// Whether webhooks are told of anything.
+    /// Whether there are webhooks.
     var reportsEvents: Bool { report != nil }
 
-    /// Adds to what will be committed next.
+    /// Adds to the next commit.
     mutating func gather(_ change: (inout CommitBatch) -> Void) {
         var batch = gathering.take() ?? CommitBatch()
         change(&batch)
         gathering = batch
     }
 
-    /// Has somebody told when all that was decided so far is durable, or is not to be.
-    /// - Returns: false if that is so already.
+    /// Registers a waiter for the result of everything that was decided so far.
+    /// - Returns: false if everything is durable already; the waiter is not kept then.
     mutating func wait(_ waiter: @escaping CommitBatch.Waiter) -> Bool {
         guard !isSettled else { return false }
         if gathering != nil {
@@ -93,9 +95,11 @@ struct StreamJournal {
         return true
     }
 
-    /// - Returns: what is to be done with what has gathered; nil while a commit is under way, or nothing has.
+    /// Turns what has gathered into the next step.
+    /// - Returns: nil while a commit is in flight, or if nothing has gathered.
     mutating func advance(at time: WallTime) -> Step? {
         guard inFlight == nil, let batch = gathering.take() else { return nil }
+        // Presence and similar effects need no commit of their own.
         guard !batch.changes.isEmpty || reportsEvents && batch.hasEvents else { return .conclude(batch) }
         guard let next = StreamRecord.replaying(batch.changes, onto: kept) else {
             return .fail(batch, "the changes do not begin with a creation")
@@ -109,6 +113,8 @@ struct StreamJournal {
         }
     }
 
+    /// Encodes a batch for the store.
+    /// - Throws: if a part of it cannot be encoded.
     private func commit(
         of batch: CommitBatch, leadingTo next: StreamRecord, at time: WallTime
     ) throws -> StreamCommit {
@@ -117,13 +123,14 @@ struct StreamJournal {
         commit.ledger = try batch.gifts.map(StageCoding.ledgerEntry)
         commit.clearsLedger = batch.isCreation
         commit.archive = try batch.archiveChange(from: kept?.interaction, to: next.interaction)
-        // What is forgotten must not stay in the records since the last one.
+        // Deleted comments must not remain in records: a snapshot replaces all earlier ones.
         if recordsSinceSnapshot + commit.records.count >= Self.snapshotInterval || batch.forgetsComments {
             commit.snapshot = try StageCoding.bytes(next)
         }
         let nextListing = StageCoding.listing(of: next.stage)
         if nextListing != listing { commit.listing = nextListing }
         commit.answer = batch.answer
+        // Webhooks are part of the commit: an event is delivered if and only if its change is durable.
         guard let report else { return commit }
         commit.events = batch.events.map { report($0, next.stage, time) }
         commit.events += batch.recordings.map { StageReport.recordingEnded($0, of: next.stage, at: time) }
@@ -133,8 +140,8 @@ struct StreamJournal {
         return commit
     }
 
-    /// The store is done with the commit that is under way.
-    /// - Returns: nil if none is.
+    /// Takes note of the store's result for the commit in flight.
+    /// - Returns: nil if no commit is in flight.
     mutating func finish(_ result: Result<Void, StoreError>) -> Ending? {
         guard let flight = inFlight.take() else { return nil }
         switch result {
@@ -145,6 +152,7 @@ struct StreamJournal {
             recordsSinceSnapshot = commit.snapshot == nil ? recordsSinceSnapshot + commit.records.count : 0
             if let listing = commit.listing { self.listing = listing }
             return .success(flight.batch)
+        // What gathered meanwhile was decided on a state that never became durable.
         case .failure(let error):
             return .failure([flight.batch] + (gathering.take().map { [$0] } ?? []), error)
         }

@@ -2,32 +2,33 @@ import Interaction
 import Restream
 import Stage
 
-/// One entry of a stream's log: of its stage, of its audience, of a duel, or of where its programme goes.
+/// One entry of a stream's log: a change of its stage, of its audience, of a duel, or of its restream targets.
 enum StreamChange: Equatable, Sendable {
     case stage(StageChange)
     case interaction(InteractionChange)
-    /// As it is from now on.
+    /// A duel as it is after the change.
     case duel(Duel)
-    /// Where the programme goes on to; as it is from now on.
+    /// All targets as they are after the change.
     case restreams(RestreamList)
 
-    /// Nil for what the audience did.
+    /// The change of the stage; nil for all other changes.
     var ofStage: StageChange? { if case .stage(let change) = self { change } else { nil } }
-    /// Nil for what happened on the stage.
+    /// The change by the audience; nil for all other changes.
     var ofInteraction: InteractionChange? { if case .interaction(let change) = self { change } else { nil } }
     var isOfDuel: Bool { if case .duel = self { true } else { false } }
 }
 
-/// All that is remembered of a stream.
+/// The durable state of a stream, as snapshots contain it.
 struct StreamRecord: Equatable, Sendable {
     var stage: StageRecord
     var interaction = InteractionRecord()
     /// The latest last.
     var duels: [Duel] = []
-    /// With their keys, which are forgotten when the stream ends.
+    /// The targets, with their keys, which are deleted when the stream ends.
     var restreams = RestreamList()
 
-    /// The record that changes give, from the first on; nil for those that do not begin with a creation.
+    /// Applies changes to a record.
+    /// - Returns: nil if there is no record, and the changes do not begin with a creation.
     static func replaying(_ changes: some Sequence<StreamChange>, onto record: StreamRecord? = nil)
         -> StreamRecord?
     {
@@ -35,8 +36,9 @@ struct StreamRecord: Equatable, Sendable {
         for change in changes {
             switch change {
             case .stage(let change):
+                // A creation begins a new record: comments, duels and targets of an earlier programme under the same
+                // name are not part of it.
                 if case .created = change {
-                    // What was said in a programme before, under the same name, is not of this one.
                     record = StageRecord.replaying([change]).map { StreamRecord(stage: $0) }
                 } else {
                     record?.stage.apply(change)
@@ -54,7 +56,7 @@ struct StreamRecord: Equatable, Sendable {
     }
 }
 
-/// A change of the stage is written without a sign of what it is of, as it was when there was nothing else.
+/// A change of the stage has no key of its own, as in logs from before other kinds of change existed.
 extension StreamChange: Codable {
     private enum Keys: String, CodingKey { case interaction, duel, restreams }
 
@@ -87,7 +89,7 @@ extension StreamChange: Codable {
     }
 }
 
-/// The stage's members stand beside those of the audience, of duels and of targets, which older snapshots do not have.
+/// The stage's members are at the top level, beside the others, which older snapshots do not contain.
 extension StreamRecord: Codable {
     private enum Keys: String, CodingKey { case interaction, duels, restreams }
 

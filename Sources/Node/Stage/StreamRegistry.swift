@@ -1,58 +1,63 @@
 import Base
 import Store
 
-/// The streams in memory, each with its host, and the names that mean nothing.
+/// The streams in memory, each with its host, and the names that are known to be unused.
 ///
-/// Waits for nothing itself: whoever looks a name up in the store does so between `place(of:)` and `settle`.
+/// Does not wait: the caller awaits a lookup between `place(of:)` and `settle` or `abandon`.
 struct StreamRegistry {
     /// What is known of a name.
     enum Place {
+        /// The stream is in memory.
         case open(StreamHost)
-        /// The store was asked, and nobody made it or waits for it.
+        /// The store does not contain the name, and no client waits for it.
         case absent
-        /// Whoever asks waits for this, and says by `settle` or `abandon` what came of it.
+        /// The store is being asked: await the task, then call `settle`, or `abandon` if it fails.
         case lookup(Lookup)
     }
 
-    /// A name that is being looked up in the store.
+    /// A query to the store, shared by all requests for the name.
     typealias Lookup = Task<StreamHost?, any Error>
 
     let environment: StreamHost.Environment
     private var hosts: [StreamID: StreamHost] = [:]
     private var lookups: [StreamID: Lookup] = [:]
     private var absent = AbsentStreams()
-    /// Keys of requests that are being answered.
+    /// Idempotency keys of requests that are being answered.
     private var requests: Set<IdempotencyKey> = []
+    /// When ended streams are next removed from lists.
     private var nextForgetting = MonotonicTime.zero
 
-    /// Ended streams in lists at most; the one that ended first is forgotten before others.
+    /// Ended streams in lists, at most; the one that ended first is removed first.
     static let endedLimit = 10_000
-    /// Seconds for which a stream that was made by publishing can still be asked about after its end.
+    /// How long a stream that was made by publishing can be queried after its end, in seconds.
     private static let memory = 600
 
-    /// Streams in memory, made or waited for.
+    /// Streams in memory, at most, including names for which clients wait.
     private static let hostLimit = 50_000
-    /// Names that are looked up in the store at once, and those of them that strangers may ask for.
+    /// Queries to the store at the same time.
     private static let lookupLimit = 256
+    /// Queries at the same time up to which requests without a token may start another.
     private static let strangersLookups = 16
 
     init(_ environment: StreamHost.Environment) { self.environment = environment }
 
     var store: any StreamStore { environment.store }
 
+    /// Streams in memory.
     var count: Int { hosts.count }
 
-    /// All of them, in no order.
+    /// The hosts of all streams in memory, in no order.
     var all: [StreamHost] { Array(hosts.values) }
 
-    /// Nil for a stream that is not in memory.
+    /// The host of a stream; nil if it is not in memory.
     subscript(_ id: StreamID) -> StreamHost? { hosts[id] }
 
     // MARK: Finding
 
-    /// The place of a name: in memory, nowhere, or in the store.
-    /// - Parameter isStranger: whether whoever asks has no token. Strangers may ask for any name; few of them at the
-    ///   same time, because commits wait in the same queue.
+    /// Finds a name: in memory, nowhere, or in the store.
+    /// - Parameter isStranger: whether the request has no token. Such requests may ask for any name, and commits wait
+    ///   in the same queue as queries, so few of these may run at the same time.
+    /// - Throws: `overloaded`.
     mutating func place(of id: StreamID, isStranger: Bool) throws(StageRefusal) -> Place {
         if let host = openHost(of: id) { return .open(host) }
         guard !absent.contains(id) else { return .absent }
@@ -66,17 +71,20 @@ struct StreamRegistry {
         return .lookup(lookup)
     }
 
-    /// A lookup has ended; whoever else waited for it has been here before, or comes after.
-    /// - Returns: the stream's place; nil for a name that means nothing.
+    /// Takes note of a lookup's result.
+    ///
+    /// Several requests may wait for one lookup; only the first call changes anything.
+    /// - Returns: the stream's host; nil for an unused name.
     mutating func settle(_ lookup: Lookup, of id: StreamID, found host: StreamHost?) -> StreamHost? {
         if lookups[id] == lookup {
             lookups[id] = nil
             if let host { hosts[id] = host } else { absent.insert(id) }
         }
+        // Another request may have made the stream in the meantime.
         return openHost(of: id) ?? host
     }
 
-    /// A lookup has failed: whoever asks next begins another.
+    /// Takes note of a lookup's failure: the next request begins another.
     mutating func abandon(_ lookup: Lookup, of id: StreamID) {
         if lookups[id] == lookup { lookups[id] = nil }
     }
@@ -87,9 +95,10 @@ struct StreamRegistry {
 
     // MARK: Making and forgetting
 
-    /// A place for a name that the store does not know, for those who may make it or wait until somebody does.
+    /// Makes a host for a name that the store does not contain, for a client that may create the stream or waits for
+    /// it.
     mutating func make(_ id: StreamID) throws(StageRefusal) -> StreamHost {
-        // Whoever waited with us may have been here before.
+        // Another request that waited for the same lookup may have made it already.
         if let host = openHost(of: id) { return host }
         guard hosts.count < Self.hostLimit else { throw .overloaded }
         let host = StreamHost(id, environment)
@@ -97,25 +106,26 @@ struct StreamRegistry {
         return host
     }
 
-    /// Takes in a stream that was read from the store, or is needed again.
+    /// Adds a stream that was read from the store, or is needed again.
     mutating func add(_ host: StreamHost) {
         hosts[host.id] = host
         absent.remove(host.id)
     }
 
-    /// Has a stream in memory for those who come, if there is none under its name already.
+    /// Adds a host, unless there is one for the name already.
     mutating func keep(_ host: StreamHost) {
         if hosts[host.id] == nil { add(host) }
     }
 
-    /// A host has closed because nobody needed it.
+    /// Removes a host that has closed because it was idle.
     mutating func remove(_ host: StreamHost, because reason: StreamHost.IdleStream) {
+        // A new host may have taken its place.
         guard hosts[host.id] === host else { return }
         hosts[host.id] = nil
         if reason == .unmade { absent.insert(host.id) }
     }
 
-    /// Forgets ended streams that need not be remembered; once a minute, because that looks at all that there were.
+    /// Removes old ended streams from lists; at most once a minute, because it looks at all streams.
     mutating func forgetEnded(at now: Moment) {
         guard now.elapsed >= nextForgetting else { return }
         nextForgetting = now.elapsed + .seconds(60)
@@ -125,6 +135,7 @@ struct StreamRegistry {
 
     // MARK: Requests that may be repeated
 
+    /// Marks an idempotency key as being answered.
     /// - Returns: false while another request with this key is being answered.
     mutating func begin(_ key: IdempotencyKey) -> Bool { requests.insert(key).inserted }
 

@@ -1,9 +1,11 @@
-/// A follower's end that is a session's control channel.
+/// A follower on a session's control channel.
 ///
-/// What does not fit there, because its client reads too slowly, is left out; once it has read all there was, its
-/// worker says so, and it is told everything anew.
+/// Messages that find no room, because the client reads too slowly, are dropped. Once the client has read everything,
+/// its worker reports that, and the client receives the complete state again.
 struct ControlEnd: SyncFollower {
-    /// Must not block; false where the worker takes nothing any more.
+    /// Hands a message to the session's worker.
+    ///
+    /// Must not block; false if the worker accepts nothing any more.
     let post: @Sendable (String) -> Bool
 
     init(_ post: @escaping @Sendable (String) -> Bool) {
@@ -12,14 +14,16 @@ struct ControlEnd: SyncFollower {
 
     func send(_ text: String) -> SyncDelivery { post(text) ? .queued : .closed }
 
+    /// Sends a message.
     /// - Parameter text: nil for nothing.
     func tell(_ text: String?) {
-        // A worker that takes nothing any more has no client to tell.
+        // A worker that accepts nothing any more has no clients left.
         if let text { _ = post(text) }
     }
 
+    /// Always true: `send` never returns `full`, so the hub never waits for this follower.
     var isDrained: Bool { true }
 
-    /// The session ends by itself.
+    /// Does nothing: the channel ends with its session.
     func close(_ reason: SyncClose) {}
 }

@@ -1,15 +1,15 @@
 import Base
 import Stage
 
-/// Everybody who follows one stream, and what they were told.
+/// The followers of one stream, and what they were sent.
 ///
-/// Each change is written once and shared by all. Nobody is waited for: who reads too slowly misses changes, and gets
-/// a snapshot once they have read what there was.
+/// Each change is encoded once and shared by all followers. The hub waits for no follower: one that reads too slowly
+/// misses changes, and gets a snapshot once it has read what was queued.
 struct SyncHub {
-    /// What a follower is told.
+    /// What a follower subscribes to.
     enum Interest {
         case everything
-        /// What the audience does, and nothing of the stage.
+        /// The audience's news, without the stage.
         case audience
     }
 
@@ -17,48 +17,59 @@ struct SyncHub {
         let end: any SyncFollower
         let interest: Interest
         let sender: Stage.Sender?
-        /// When their token ends; nil for those without.
+        /// When the follower's token expires; nil without a token.
         let expiry: MonotonicTime?
+        /// The participant's own state as it was sent last.
         var you: SyncYou?
+        /// Whether a message was dropped: the follower gets nothing before its next snapshot.
         var isBehind = false
     }
 
-    /// At most two a second.
+    /// The shortest time between two counts of the viewers.
     static let audienceInterval = Duration.milliseconds(500)
-    /// Up to so many followers are told of each change at once.
+    /// Up to this number of followers each change is announced immediately.
     static let promptFollowers = 200
-    /// Beyond, between two messages about people: to tell one follower takes about 10 µs, so that a fifth of one
-    /// processor is spent on it at most.
+    /// With more followers, the time between two announcements of participants' actions, for each follower.
+    ///
+    /// To notify one follower takes about 10 µs, so this costs at most a fifth of one processor.
     static let holdTimePerFollower = Duration.microseconds(50)
+    /// The shortest such time.
     static let shortestHoldTime = Duration.milliseconds(100)
-    /// Between two looks for tokens that have ended.
+    /// The shortest time between two searches for expired tokens.
     static let expiryInterval = Duration.seconds(5)
 
-    /// What was announced last.
+    /// The state that was announced last.
     var view: SyncView
+    /// The version of the latest announcement, which followers name when they come back.
     private(set) var version: UInt64
     private var log: SyncLog
-    /// What those who come are told of the audience, as JSON; set before anybody may come.
+    /// The audience's state for new followers, as JSON; set before a follower is added.
     var interaction = "{}"
     private var followers: [UInt64: Follower] = [:]
     private var followersOf: [ParticipantID: Set<UInt64>] = [:]
+    /// Followers that are behind.
     private var behind: Set<UInt64> = []
     private var nextNumber: UInt64 = 1
+    /// When a change was announced last.
     private var lastChange: MonotonicTime?
-    /// Whether there is something that followers are told of a little later, with the next version.
+    /// Whether a change is held back, to be announced with the next version.
     private(set) var isHoldingBack = false
-    /// Whether somebody was told that there will be another version, though what it was to tell may be undone.
+    /// Whether a command was answered with a version that was not announced yet.
+    ///
+    /// That version must come, even if the change is undone.
     private var owesVersion = false
-    /// Viewers came or went since they were counted.
+    /// Whether viewers have come or gone since the last count.
     var isAudienceChanged = false
+    /// The result of the last count.
     private(set) var audience = (counts: Stage.Counts(), viewers: [Stage.ListedViewer]())
     private var lastAudience: MonotonicTime?
     private var heartbeats: HeartbeatRound
-    /// The first at which a token ends, and when it was last looked for such.
+    /// The earliest expiry of a token.
     private var nextExpiry: MonotonicTime?
+    /// When expired tokens were last searched.
     private var lastExpiry = MonotonicTime.zero
 
-    /// Versions go on from the time of day, so that after a restart none means something else than before.
+    /// Versions start at the time of day in milliseconds, so that a version from before a restart is never reused.
     init(id: StreamID, at now: Moment) {
         view = SyncView(stream: StreamSnapshot(waitingFor: id))
         version = UInt64(max(now.wall.milliseconds, 1))
@@ -72,9 +83,11 @@ struct SyncHub {
 
     // MARK: Followers
 
+    /// Adds a follower, and sends it a snapshot or the changes that it missed.
     /// - Parameters:
-    ///   - since: the version that the follower knows already.
-    ///   - expiry: when they are sent away.
+    ///   - since: the version that the follower knows.
+    ///   - expiry: when its token expires.
+    ///   - you: the participant's own state; nil for an anonymous viewer.
     /// - Returns: the follower's number.
     mutating func add(
         _ end: any SyncFollower, for sender: Stage.Sender?, since: UInt64?,
@@ -97,7 +110,7 @@ struct SyncHub {
         return number
     }
 
-    /// Tells somebody what the audience does, and nothing else.
+    /// Adds a follower of the audience's news alone, and sends it the audience's state.
     /// - Returns: the follower's number.
     mutating func addListener(_ end: any SyncFollower, for sender: Stage.Sender?) -> UInt64 {
         let number = nextNumber
@@ -108,7 +121,7 @@ struct SyncHub {
         return number
     }
 
-    /// All of the audience, for who knows the rest already, or need not.
+    /// Sends the audience's complete state to a follower that has the rest, or does not need it.
     mutating func tellAudience(to number: UInt64) {
         let kind = SyncNotice.interactionSnapshot.rawValue
         send(#"{"interaction":\#(interaction),"type":"\#(kind)"}"#, to: number)
@@ -123,7 +136,8 @@ struct SyncHub {
         if followersOf[id]?.isEmpty == true { followersOf[id] = nil }
     }
 
-    /// - Returns: whom it concerned.
+    /// Closes all connections of a participant.
+    /// - Returns: the numbers of the followers.
     mutating func expel(_ id: ParticipantID, as reason: SyncClose) -> [UInt64] {
         let numbers = Array(followersOf[id] ?? [])
         for number in numbers {
@@ -141,8 +155,10 @@ struct SyncHub {
 
     // MARK: Telling
 
-    /// Whether what is new can wait, so that it is told in one message with what comes next: hands, invitations and
-    /// mutes do where there are many followers, while the last message is fresh.
+    /// Decides whether a change is announced later, together with the next ones.
+    ///
+    /// With many followers, changes by participants (hands, invitations, mutes) wait while the last announcement is
+    /// recent. Changes of the stream itself never wait.
     mutating func holdBack(_ new: SyncView, at now: MonotonicTime) -> Bool {
         owesVersion = isHoldingBack
         isHoldingBack = false
@@ -151,16 +167,17 @@ struct SyncHub {
         return isHoldingBack
     }
 
+    /// Until when changes are held back; nil if none are.
     private var releaseTime: MonotonicTime? {
         guard followers.count > Self.promptFollowers else { return nil }
         return lastChange.map { $0 + max(Self.holdTimePerFollower * followers.count, Self.shortestHoldTime) }
     }
 
-    /// Announces what is different in `new`.
-    /// - Returns: whether anything is.
+    /// Announces the difference between `new` and the last view.
+    /// - Returns: whether there is any.
     mutating func announce(_ new: SyncView, at now: MonotonicTime) -> Bool {
         let patch = new.patch(from: view)
-        // What followers are not told of may have changed all the same.
+        // Parts of the view that followers do not see may differ although the patch is empty.
         view = new
         guard !patch.isEmpty || owesVersion else { return false }
         owesVersion = false
@@ -174,7 +191,7 @@ struct SyncHub {
         return true
     }
 
-    /// Tells participants what is new about themselves; nil means all of them.
+    /// Sends participants their own state if it has changed; nil for all participants.
     mutating func announce(to participants: Set<ParticipantID>?, you: (Stage.Sender) -> SyncYou) {
         let numbers = participants.map { $0.flatMap { followersOf[$0] ?? [] } } ?? Array(followers.keys)
         for number in numbers {
@@ -186,7 +203,7 @@ struct SyncHub {
         }
     }
 
-    /// A request that passes by and is not remembered.
+    /// Delivers a request to mute, which is not part of the state.
     mutating func deliverMute(
         _ kind: StageChange.MediaKind, to id: ParticipantID, from sender: ParticipantID
     ) {
@@ -196,8 +213,8 @@ struct SyncHub {
         tell(text, to: id)
     }
 
-    /// Counts viewers anew, unless that was done a moment ago.
-    /// - Parameter leaders: who is listed before others.
+    /// Counts and lists viewers, unless that was done a moment ago.
+    /// - Parameter leaders: participants to list before others.
     mutating func refreshAudience(of stage: inout Stage, leaders: [ParticipantID], at now: MonotonicTime) {
         guard isAudienceChanged, audienceDue.map({ $0 <= now }) ?? true else { return }
         isAudienceChanged = false
@@ -205,16 +222,19 @@ struct SyncHub {
         audience = (stage.counts, stage.listViewers(leaders: leaders))
     }
 
+    /// Sends a participant's own state, and remembers it once it is queued.
     private mutating func tell(_ you: SyncYou, to number: UInt64) {
         if send(SyncNotice.you.text(["you": you.json]), to: number) { followers[number]?.you = you }
     }
 
-    /// Tells everybody something of the audience that is no part of the state, and has no version: who misses it hears
-    /// of what counts in their next snapshot.
+    /// Sends news of the audience to all followers.
+    ///
+    /// They are not part of the view and have no version. A follower that misses them gets what matters in its next
+    /// snapshot.
     mutating func tell(_ text: String) { broadcast(text, of: .audience) }
 
-    /// Tells one participant, wherever they follow.
-    /// - Parameter interest: what it is about.
+    /// Sends a message to all connections of one participant.
+    /// - Parameter interest: the subscription to which the message belongs.
     mutating func tell(_ text: String, to id: ParticipantID, of interest: Interest = .everything) {
         for number in followersOf[id] ?? [] {
             guard let follower = followers[number], !follower.isBehind,
@@ -224,8 +244,10 @@ struct SyncHub {
         }
     }
 
-    /// - Parameter interest: what it is about.
+    /// Sends a message to all followers that subscribe to it.
+    /// - Parameter interest: the subscription to which the message belongs.
     private mutating func broadcast(_ text: String, of interest: Interest) {
+        // Collected first: the dictionary must not change while it is iterated.
         var slow: [UInt64] = []
         for (number, follower) in followers
         where !follower.isBehind && (interest == .audience || follower.interest == .everything) {
@@ -237,6 +259,8 @@ struct SyncHub {
         }
     }
 
+    /// Sends a message to one follower, and marks it as behind if there is no room.
+    /// - Returns: whether the message is queued.
     @discardableResult
     private mutating func send(_ text: String, to number: UInt64) -> Bool {
         switch followers[number]?.end.send(text) {
@@ -249,20 +273,22 @@ struct SyncHub {
         }
     }
 
+    /// The snapshot for a new follower, or for one that was behind.
     private var snapshotText: String {
         var message = view.json
         message["version"] = .integer(version)
-        // It may be long, and is the same for many who come.
+        // The audience's part may be long and is the same for many followers, so it is not encoded again.
         return #"{"interaction":\#(interaction),"# + SyncNotice.snapshot.text(message).dropFirst()
     }
 
     // MARK: Time
 
+    /// When viewers may be counted again.
     private var audienceDue: MonotonicTime? {
         lastAudience.map { $0 + Self.audienceInterval }
     }
 
-    /// When `advance`, or a look at the audience, has something to do; nil if never.
+    /// When `advance` or `refreshAudience` has something to do; nil for never.
     var deadline: MonotonicTime? {
         var next: MonotonicTime?
         if isAudienceChanged { next = audienceDue ?? .zero }
@@ -272,12 +298,13 @@ struct SyncHub {
         return next
     }
 
+    /// When expired tokens are next searched.
     private var expiryDue: MonotonicTime? {
         nextExpiry.map { max($0, lastExpiry + Self.expiryInterval) }
     }
 
-    /// Sends those away whose token has ended.
-    /// - Returns: whom it concerned.
+    /// Closes the followers whose token has expired.
+    /// - Returns: their numbers.
     mutating func expire(by now: MonotonicTime) -> [UInt64] {
         guard let expiryDue, expiryDue <= now else { return [] }
         lastExpiry = now
@@ -290,16 +317,17 @@ struct SyncHub {
         return Array(expired.keys)
     }
 
-    /// Whether somebody waits for a snapshot.
+    /// Whether a follower waits for a snapshot.
     var hasSlowFollowers: Bool { !behind.isEmpty }
 
-    /// Heartbeats, and snapshots for those who have caught up.
+    /// Sends the heartbeats that are due, and snapshots to followers that have caught up.
     mutating func advance(to now: MonotonicTime, you: (Stage.Sender) -> SyncYou) {
         var snapshot: String?
         for number in behind {
             guard let follower = followers[number], follower.end.isDrained else { continue }
             behind.remove(number)
             followers[number]?.isBehind = false
+            // Encoded once for all that have caught up.
             let text = snapshot ?? snapshotText
             snapshot = text
             send(text, to: number)

@@ -1,17 +1,23 @@
-/// The last changes that were announced, for followers who come back; bounded in number and bytes.
+/// The latest announced changes, for followers that come back after a lost connection.
 struct SyncLog {
     private struct Entry {
         let version: UInt64
         let text: String
     }
 
+    /// Changes that are kept at most.
     private static let limit = 2_048
+    /// Bytes that are kept at most, in UTF-8.
     private static let byteLimit = 256 * 1_024
 
     private var entries: [Entry] = []
+    /// The index of the oldest entry that counts.
+    ///
+    /// Those before it are removed in bulk, so that each removal is cheap on average.
     private var first = 0
+    /// Bytes of the entries that count.
     private var bytes = 0
-    /// The version before the oldest entry: whoever knows it can be told the rest.
+    /// The version before the oldest entry: a follower that knows it can get all the rest.
     private var base: UInt64
 
     init(base: UInt64) {
@@ -32,7 +38,8 @@ struct SyncLog {
         }
     }
 
-    /// What somebody missed who knows `version`; nil if that cannot be said any more, or never was announced.
+    /// Returns the changes after a version; nil if they are no longer complete, or if the version was never
+    /// announced.
     func changes(since version: UInt64) -> [String]? {
         let kept = entries[first...]
         guard version >= base, version <= kept.last?.version ?? base else { return nil }

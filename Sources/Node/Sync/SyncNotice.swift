@@ -1,41 +1,43 @@
 import Base
 
-/// What those who follow a stream are told, by the message's `type`; `asyncapi.json` describes each.
+/// The messages to followers of a stream, by their `type`; `asyncapi.json` describes each.
 package enum SyncNotice: String, CaseIterable, Sendable {
-    /// All that is known.
+    /// The complete state.
     case snapshot
-    /// What became different: a merge patch of the snapshot.
+    /// The difference to the previous version, as a merge patch of the snapshot (RFC 7396).
     case change
-    /// What only one participant is told about themselves.
+    /// The participant's own state, for that participant alone.
     case you
+    /// A request to mute the microphone or camera.
     case mute
-    /// What comes of an encoder by RTMP or SRT; to the host and to whoever publishes.
+    /// The state of an encoder's input by RTMP or SRT; for the host and the publisher.
     case encoder
-    /// How a target of the programme does; to the host.
+    /// The state of a target of the programme; for the host.
     case restream
+    /// The current version, sent every few seconds.
     case heartbeat
-    /// What is new of the audience.
+    /// News of the audience.
     case interaction
-    /// All of the audience, for who knows the rest already.
+    /// The audience's complete state, for a follower that has the rest already.
     case interactionSnapshot = "interaction-snapshot"
-    /// The comment that came on this socket is durable.
+    /// A comment that came on this connection is durable.
     case commented
-    /// The vote that came on this socket is durable.
+    /// A vote that came on this connection is durable.
     case voted
-    /// What was asked for on this socket was not done.
+    /// A request that came on this connection was refused.
     case refused
 
-    /// The message's text.
+    /// Encodes a message of this type.
     package func text(_ members: [String: JSON]) -> String {
         JSON.object(members.merging(["type": .string(rawValue)]) { $1 }).text
     }
 }
 
-/// What those who follow the feed are told, by the message's `type`.
+/// The messages to followers of the feed, by their `type`.
 package enum FeedSyncNotice: String, CaseIterable, Sendable {
     case snapshot, change, heartbeat
 
-    /// The message's text.
+    /// Encodes a message of this type.
     package func text(_ members: [String: JSON]) -> String {
         JSON.object(members.merging(["type": .string(rawValue)]) { $1 }).text
     }

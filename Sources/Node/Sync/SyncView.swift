@@ -1,38 +1,40 @@
 import Base
 import Stage
 
-/// What all who follow a stream know, in the pieces in which they are told of changes.
+/// The state of a stream that all followers see, in the parts in which changes are announced.
 struct SyncView: Equatable {
+    /// A host or speaker.
     struct Member: Equatable {
         let member: StageRecord.Member
         let isHost: Bool
         let isPresent: Bool
-        /// Less of what they send comes than should.
+        /// Whether the participant's media does not arrive as it should.
         let hasWeakUplink: Bool
     }
 
     struct Viewer: Equatable {
         let name: String
-        /// Whether they may take away what others wrote.
+        /// Whether the viewer may remove comments of others.
         let isModerator: Bool
     }
 
     struct Programme: Equatable {
         var hasAudio = false
         var hasVideo = false
-        /// Whoever provides it says that they are not there at the moment.
+        /// Whether the participant who provides the programme is away for the moment.
         var isPaused = false
     }
 
-    /// Its version stays 0.
+    /// The stream without its version, which is 0 here: the hub counts versions.
     var stream: StreamSnapshot
     var speakers: [ParticipantID: Member] = [:]
+    /// The listed viewers, which are not all of a large audience.
     var viewers: [ParticipantID: Viewer] = [:]
     var hands: [ParticipantID: StageRecord.Entry] = [:]
     var invitations: [ParticipantID: StageRecord.Entry] = [:]
     var programme = Programme()
 
-    /// Everything, for somebody who knows nothing.
+    /// The complete state, for a snapshot.
     var json: [String: JSON] {
         [
             "stream": streamJSON,
@@ -45,8 +47,8 @@ struct SyncView: Equatable {
         ]
     }
 
-    /// What has to be merged into `old` to become this; empty if it is the same.
-    /// - Source: RFC 7396 (merge patch).
+    /// The merge patch from `old` to this state; empty if followers see no difference.
+    /// - Source: RFC 7396.
     func patch(from old: SyncView) -> [String: JSON] {
         var patch: [String: JSON] = [:]
         if stream != old.stream { patch["stream"] = Self.difference(old.streamJSON, streamJSON) }
@@ -62,7 +64,7 @@ struct SyncView: Equatable {
         return patch
     }
 
-    /// Whether nothing is another but what people are and do.
+    /// Whether the two differ at most in participants and what they do.
     func isSameStream(as old: SyncView) -> Bool {
         var other = old
         (other.speakers, other.viewers) = (speakers, viewers)
@@ -72,7 +74,7 @@ struct SyncView: Equatable {
         return self == other
     }
 
-    /// The version stands outside.
+    /// The stream without its version, which messages contain at the top level.
     private var streamJSON: JSON {
         var json = stream.json
         json["version"] = nil
@@ -94,7 +96,7 @@ struct SyncView: Equatable {
         .object(Dictionary(uniqueKeysWithValues: values.map { ($0.description, json($1)) }))
     }
 
-    /// Entries that came, changed or went; nil if none did.
+    /// The entries that were added, changed or removed (null); nil if there are none.
     private static func difference<Value: Equatable>(
         _ old: [ParticipantID: Value], _ new: [ParticipantID: Value], _ json: (Value) -> JSON
     ) -> JSON? {
@@ -105,7 +107,7 @@ struct SyncView: Equatable {
         return .object(members)
     }
 
-    /// Members of flat objects that are different; nil if none is.
+    /// The changed members of a flat object; nil if there are none.
     private static func difference(_ old: JSON, _ new: JSON) -> JSON? {
         guard case .object(let members) = new else { return nil }
         let changed = members.filter { old[$0.key] != $0.value }
@@ -144,32 +146,32 @@ struct SyncView: Equatable {
     }
 }
 
-/// What only one participant is told about themselves.
+/// A participant's own state, which is sent to that participant alone.
 package struct SyncYou: Equatable, Sendable {
-    /// The token's subject.
+    /// The subject of the participant's token.
     package let id: ParticipantID
-    /// For people; nil where there is none.
+    /// The name to display; nil for a participant without one.
     package let name: String?
-    /// What they are now, not what their token would allow.
+    /// The participant's present role, not what the token would permit.
     package let standing: Stage.Standing
-    /// Whether they have a host's rights over others.
+    /// Whether the participant has a host's rights over others.
     package let isModerator: Bool
-    /// Whether they may take away what others wrote, silence them and pin.
+    /// Whether the participant may remove comments, silence others and pin.
     package let mayModerate: Bool
-    /// Of their token: what they have paid for, or been given.
+    /// The tiers in the participant's token, which open gates.
     package let tiers: Set<String>
-    /// Whether they wait for the host's invitation.
+    /// Whether the participant's hand is raised.
     package let isHandRaised: Bool
-    /// Which one is theirs of the hands that are raised, from 1 on; nil where none is, or the host holds it.
+    /// The place among the raised hands, from 1 on; nil without a raised hand, or while the host holds it.
     package let handPlace: Int?
-    /// Whether the host waits for an answer.
+    /// Whether the host has invited the participant to speak and waits for an answer.
     package let isInvited: Bool
-    /// Whether they may see and hear the programme now.
+    /// Whether the participant may see and hear the programme now.
     package let isAdmitted: Bool
-    /// Nil for those who are not on stage.
+    /// Nil for a viewer.
     package let member: StageRecord.Member?
 
-    /// - Parameter record: nil while nobody made the stream.
+    /// - Parameter record: nil while the stream is not made.
     init(_ sender: Stage.Sender, in record: StageRecord?, areDoorsOpen: Bool) {
         id = sender.id
         standing = record?.standing(of: sender) ?? .viewer
@@ -187,7 +189,7 @@ package struct SyncYou: Equatable, Sendable {
         name = sender.name ?? member?.name
     }
 
-    /// The member `you`, as followers are told it.
+    /// The member `you` of messages.
     package var json: JSON {
         .object([
             "id": .string(id.description), "name": .text(name), "role": .string(standing.rawValue),

@@ -5,13 +5,13 @@ import Synchronization
 import Transcoder
 import Wire
 
-/// Feeds what a tap takes to an input of the transcoder.
+/// Feeds the packets of a tap to an input of the transcoder, on the worker's thread.
 final class ProgrammeFeed: TapSink {
     private let transcoder: TranscoderSupervisor
     private let input: InputID
     private let finished: @Sendable () -> Void
 
-    /// - Parameter finished: the tap is closed, or its track has ended.
+    /// - Parameter finished: called when the tap is closed or its track has ended.
     init(
         _ transcoder: TranscoderSupervisor, _ input: InputID,
         finished: @escaping @Sendable () -> Void = {}
@@ -23,13 +23,14 @@ final class ProgrammeFeed: TapSink {
 
     func take(_ packet: TappedPacket, _ bytes: Span<UInt8>) {
         let range = packet.payload
+        // A range outside the packet would trap; the packet is left out instead.
         guard range.lowerBound >= 0, range.upperBound <= bytes.count else { return }
         transcoder.feed(input, Self.header(of: packet), payload: bytes.extracting(range))
     }
 
     func finish() { finished() }
 
-    /// Without the payload.
+    /// The packet's metadata; the payload goes beside it.
     private static func header(of packet: TappedPacket) -> InputPacket {
         InputPacket(
             sequenceNumber: packet.sequenceNumber, timestamp: packet.timestamp, marker: packet.marker,

@@ -2,23 +2,27 @@ import Forwarding
 import Recordings
 import Transcoder
 
-/// Taps on what workers forward, for recordings, clips and HLS: packets go straight from the worker's thread to the
-/// transcoder.
+/// Taps on what workers forward, for recordings, clips and HLS.
+///
+/// Packets go from the worker's thread straight to the transcoder; no actor is involved.
 struct WorkerTaps: ProgrammeTaps {
     let transcoder: TranscoderSupervisor
     let numbers: TapNumbers
-    /// Hands a command to a worker; false if that takes no more.
+    /// Posts a command to a worker, by its index; false if the worker's mailbox accepts no more.
     let post: @Sendable (Int, WorkerCommand) -> Bool
-    /// Whether they take only what comes for others.
+    /// Whether taps take only layers that are sent for others.
     private(set) var isAlongside = false
 
-    /// The same, for what is kept in case that it is wanted: no publisher sends anything for its sake.
+    /// The same taps, for media that is kept in case a clip is made of it.
+    ///
+    /// No publisher sends more because of them.
     var alongside: WorkerTaps {
         var taps = self
         taps.isAlongside = true
         return taps
     }
 
+    /// Opens a tap on all packets of a source, with a sink that feeds the input.
     func open(
         _ source: ProgrammeSource, into input: InputID, ended: @escaping @Sendable (TapID) -> Void
     ) -> TapID? {
