@@ -1,11 +1,14 @@
 import Base
 
-/// Counts what each address does, so that no single one takes all of the server.
+/// Limits connections and requests per client network, so that no single one can occupy the server.
+///
+/// Each network has a token bucket of requests and a count of connections. Not synchronized: belongs to one thread, or
+/// to a lock.
 package struct AddressLimits: Sendable {
-    /// Who is counted.
+    /// The client that a request or connection counts for.
     package struct Client: Hashable, Sendable {
         let ip: IPAddress
-        /// A proxy speaks for it; then the address of this machine is no reason to trust it.
+        /// Whether the request came through a proxy; then a loopback address is no reason for an exemption.
         let isForwarded: Bool
 
         package init(ip: IPAddress, isForwarded: Bool = false) {
@@ -16,25 +19,29 @@ package struct AddressLimits: Sendable {
 
     typealias Network = ClientNetwork
 
+    /// State of one network.
     private struct Entry {
         var connections = 0
+        /// Requests that may be made now; negative after a request that cost more than there was.
         var tokens: Double
-        /// When `tokens` was last brought up to date, in milliseconds.
+        /// When `tokens` was last refilled, in milliseconds.
         var refilledAt: UInt64
     }
 
-    /// Enough for every address that may hold a connection, and as many that recently did.
+    /// Bounds memory under a flood from many addresses: several times the default limit of connections.
     private static let maximumEntries = 65_536
 
     private let settings: HTTPServerSettings
     private var entries: [Network: Entry] = [:]
 
-    /// - Parameter settings: of which the limits per address count.
+    /// - Parameter settings: only its limits per address are used.
     package init(_ settings: HTTPServerSettings) {
         self.settings = settings
     }
 
-    /// - Returns: false when the address, or its network, has as many connections as it may.
+    /// Counts a new connection.
+    /// - Parameter now: in milliseconds of a monotonic clock.
+    /// - Returns: false if the address or one of its networks is at its limit, and nothing was counted.
     mutating func connect(_ client: Client, at now: UInt64) -> Bool {
         guard !isExempt(client) else { return true }
         let networks = Network.all(of: client.ip)
@@ -49,14 +56,15 @@ package struct AddressLimits: Sendable {
         return true
     }
 
+    /// Ends the count of a connection for which `connect` returned true.
     mutating func disconnect(_ client: Client) {
         guard !isExempt(client) else { return }
         for network in Network.all(of: client.ip) { entries[network]?.connections -= 1 }
     }
 
-    /// Takes one request from the address's allowance.
-    /// - Parameter now: in milliseconds, by any clock that always goes forward.
-    /// - Returns: nil when it may go on, else the seconds to wait.
+    /// Takes one request from the allowances of all networks of a client, or from none.
+    /// - Parameter now: in milliseconds of a monotonic clock.
+    /// - Returns: nil if the request may proceed, otherwise the seconds to wait, at least 1.
     package mutating func request(_ client: Client, at now: UInt64) -> Int? {
         guard !isExempt(client) else { return nil }
         let networks = Network.all(of: client.ip)
@@ -72,8 +80,9 @@ package struct AddressLimits: Sendable {
         return nil
     }
 
-    /// Takes from the allowance for what a request costs beyond others; what it does not hold is owed.
-    /// - Parameter cost: in requests; negative for one that costs less, of which at most itself is given back.
+    /// Charges a request's extra cost; an allowance that is too small becomes a debt, up to a whole burst.
+    /// - Parameter cost: in requests; negative for a cheap request, which gets back at most what it was counted as:
+    ///   one.
     mutating func charge(_ cost: Double, to client: Client, at now: UInt64) {
         guard cost != 0, !isExempt(client) else { return }
         for network in Network.all(of: client.ip) where entries[network] != nil {
@@ -83,21 +92,24 @@ package struct AddressLimits: Sendable {
         }
     }
 
-    /// Forgets addresses that have no connection and a full allowance.
+    /// Removes networks without a connection and with a full allowance, which differ in nothing from unknown ones.
     ///
-    /// Looks at all of them, so not often.
+    /// Visits every entry, so it should run at intervals of a second or more.
     package mutating func forgetIdle(at now: UInt64) {
         entries = entries.filter { network, entry in
             entry.connections > 0 || refilled(entry, network, at: now) < burst(of: network)
         }
     }
 
+    /// Number of networks remembered.
     var count: Int { entries.count }
 
+    /// Whether these networks are known already or there is room for new ones; a full table refuses new addresses.
     private func hasRoom(for networks: [Network]) -> Bool {
         entries.count < Self.maximumEntries || networks.allSatisfy { entries[$0] != nil }
     }
 
+    /// Modifies a network's entry, created or refilled as of `now`.
     @discardableResult
     private mutating func withEntry<Result>(
         _ network: Network, _ now: UInt64, _ body: (inout Entry) -> Result
@@ -109,16 +121,19 @@ package struct AddressLimits: Sendable {
         return body(&entry)
     }
 
+    /// Size of a network's token bucket.
     private func burst(of network: Network) -> Double {
         settings.requestBurstPerAddress * Double(network.factor)
     }
 
+    /// Tokens as of `now`, at most a full bucket.
     private func refilled(_ entry: Entry, _ network: Network, at now: UInt64) -> Double {
         let seconds = Double(now &- min(now, entry.refilledAt)) / 1_000
         let rate = settings.requestRatePerAddress * Double(network.factor)
         return min(burst(of: network), entry.tokens + seconds * rate)
     }
 
+    /// Whether no limit applies: a direct connection from this machine.
     private func isExempt(_ client: Client) -> Bool {
         client.ip.isLoopback && !client.isForwarded && !settings.limitsLoopback
     }

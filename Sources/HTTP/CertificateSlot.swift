@@ -1,10 +1,11 @@
 import CWebSockets
 
-/// What handshakes present: the certificate of the start, until another one is put here.
+/// The certificate that TLS handshakes present after a renewal; empty until then.
 ///
-/// Belongs to the thread of the handshakes, as `LibraryContext` does, whose library looks into it.
+/// While it is empty, OpenSSL presents the certificate of the start. Belongs to the service thread, on which
+/// libwebsockets performs handshakes and reads `current`.
 @safe final class CertificateSlot {
-    /// A `cws_certificate`, which is freed when another one comes; made in `init` and freed in `deinit`.
+    /// Points to a `cws_certificate`, or to null; the certificate is freed when another replaces it, and in `deinit`.
     private let current: UnsafeMutablePointer<OpaquePointer?>
 
     init() {
@@ -17,13 +18,15 @@ import CWebSockets
         unsafe current.deallocate()
     }
 
-    /// Has the library look here at the beginning of each handshake.
-    /// - Parameter library: its `SSL_CTX`, of which no handshake may begin once this is gone.
+    /// Makes the TLS library read `current` at the beginning of each handshake.
+    /// - Parameter library: an `SSL_CTX`; no handshake of it may begin after this object is gone.
     func attach(to library: UnsafeMutableRawPointer?) {
         unsafe cws_present(library, current)
     }
 
-    /// Of handshakes from now on; those under way hold what they need of the one before.
+    /// Presents a certificate from the next handshake on.
+    ///
+    /// Handshakes under way hold references of their own to the previous one, so it can be freed here.
     func put(_ certificate: consuming ServerCertificate) {
         unsafe cws_certificate_free(current.pointee)
         unsafe current.pointee = unsafe OpaquePointer(bitPattern: certificate.relinquish())

@@ -1,15 +1,21 @@
-/// Takes the chunked transfer coding off a request body, which libwebsockets leaves on.
-/// - Source: RFC 9112 §7.1.
+/// Decodes a request body in the chunked transfer coding, which libwebsockets passes on undecoded.
+///
+/// A state machine that accepts any split of the input.
+/// - Source: RFC 9112 §7.1 (chunks), §7.1.1 (extensions), §7.1.2 (trailer).
 struct ChunkedBody {
+    /// Why a body is refused, with 400 or 413.
     enum Failure: Error {
         case malformed
         case tooLarge
     }
 
+    /// What the next byte belongs to.
     private enum Expectation {
+        /// Hexadecimal digits of a chunk's size.
         case size
-        /// The rest of the size line: extensions, which are skipped.
+        /// The rest of the size line: chunk extensions, which are skipped.
         case sizeLine
+        /// The chunk itself, of which this many bytes are missing.
         case data(Int)
         /// The line break after a chunk.
         case dataEnd
@@ -18,12 +24,14 @@ struct ChunkedBody {
         case finished
     }
 
-    /// Bytes in one size line or in the whole trailer section.
+    /// Limit of one size line and of the whole trailer section, in bytes: both are outside of the body's limit.
     private static let maximumLineLength = 1_024
 
     private(set) var body: [UInt8] = []
+    /// Of the decoded body, in bytes.
     private let limit: Int
     private var expectation = Expectation.size
+    /// Size of the present chunk, as far as it has been read.
     private var size = 0
     private var lineLength = 0
     private var trailerLineIsEmpty = true
@@ -38,7 +46,7 @@ struct ChunkedBody {
         return false
     }
 
-    /// Decodes more bytes; what comes after the end is ignored.
+    /// Decodes more bytes; bytes after the end are ignored, as the connection closes after this request.
     mutating func append(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
         var rest = unsafe bytes[...]
         while let byte = unsafe rest.first {
@@ -55,12 +63,14 @@ struct ChunkedBody {
         }
     }
 
+    /// Processes one byte outside of a chunk's data.
     private mutating func take(_ byte: UInt8) throws(Failure) {
         switch expectation {
         case .size:
             lineLength += 1
             guard lineLength <= Self.maximumLineLength else { throw .malformed }
             if let digit = Self.hexadecimalValue(byte) {
+                // Checked before each digit, so that the shift cannot overflow.
                 guard size <= limit else { throw .tooLarge }
                 size = size << 4 | digit
             } else {
@@ -91,6 +101,7 @@ struct ChunkedBody {
         }
     }
 
+    /// Processes the byte after the size; a line feed without a carriage return is accepted as well.
     private mutating func endSize(_ byte: UInt8) throws(Failure) {
         switch byte {
         case 0x0A: try beginData()
@@ -99,6 +110,7 @@ struct ChunkedBody {
         }
     }
 
+    /// Begins a chunk's data, or the trailer after the last chunk, whose size is 0.
     private mutating func beginData() throws(Failure) {
         guard body.count + size <= limit else { throw .tooLarge }
         expectation = size == 0 ? .trailer : .data(size)

@@ -1,23 +1,23 @@
 import Base
 import CWebSockets
 
-/// One TCP connection, seen from the service thread.
+/// State of one TCP connection; belongs to the service thread.
 final class Connection {
     let wsi: LibraryConnection
     let address: TransportAddress
-    /// Whether the other end is a proxy that says who asks.
+    /// Whether the peer is a trusted proxy.
     let isProxy: Bool
-    /// Whom it counts for; nil for a proxy that passes nothing on at the moment.
+    /// The client that the connection is counted for; nil for a proxy's connection without a request.
     var counted: AddressLimits.Client?
-    /// Whether a request is under way.
+    /// Whether a request is under way; busy connections are not closed to make room.
     var isBusy = false
-    /// Whether a request has come before the one that is looked at.
+    /// Whether the connection has carried a request before the present one.
     var isReused = false
-    /// When to give it up, in the loop's milliseconds; nil while an exchange or a WebSocket decides.
+    /// When to close it, in milliseconds of the loop's clock; nil while an exchange or the heartbeats watch over it.
     var deadline: UInt64?
-    /// Closed at the next chance to write.
+    /// Set to close the connection at the next writable event.
     var isClosing = false
-    /// It spoke something else than HTTP and has been told so.
+    /// Set once bytes that are no HTTP have been answered, so that it happens once.
     var isRefused = false
 
     init(wsi: LibraryConnection, address: TransportAddress, isProxy: Bool, deadline: UInt64) {
@@ -28,53 +28,62 @@ final class Connection {
     }
 }
 
-/// One request and its answer, seen from the service thread.
+/// One request and its response; belongs to the service thread.
 final class Exchange {
+    /// A request passes through these in order; `draining` and `streaming` occur in some cases only.
     enum Phase {
-        /// The body is on its way.
+        /// The body is arriving.
         case receiving
-        /// A handler is at work.
+        /// A handler is working; the task is cancelled if the client disconnects.
         case handling(Task<Void, Never>)
-        /// The answer is on its way.
+        /// The response is being sent, from bytes or a file.
         case sending(Sending)
-        /// The answer is on its way, and its body is still being made.
+        /// The response is being sent while its body is produced.
         case streaming(Streaming)
-        /// Answered before all of the body came: the rest is read and dropped, because closing at once could make
-        /// the client lose the answer.
+        /// Answered before the body was complete. The rest is read and dropped, because closing with unread bytes
+        /// resets the connection, and the client could lose the response (RFC 9112 §9.6).
         case draining
     }
 
+    /// Progress of a response from bytes or a file.
     struct Sending {
         let response: HTTPResponse
-        /// Bytes of the body that were handed over.
+        /// Bytes of the body written so far.
         var offset = 0
         var hasSentHead = false
-        /// Of a file: bytes that were read and not handed over, and whether more are being read.
+        /// Bytes of a file that were read but not written yet.
         var piece: [UInt8] = []
+        /// Whether the next piece of a file is being read.
         var isReading = false
     }
 
+    /// A response whose body is being produced.
     struct Streaming {
         let stream: HTTPStream
         let isChunked: Bool
+        /// Runs the closure of `HTTPStream`.
         let producer: Task<Void, Never>
     }
 
+    /// Unique within the server; by it other threads refer to the exchange.
     let id: UInt64
     let wsi: LibraryConnection
     let connection: Connection
+    /// When the head had arrived, in milliseconds of the loop's clock.
     let startedAt: UInt64
-    /// nil when the head itself was refused.
+    /// Nil if the head itself was refused.
     let head: RequestHead?
-    /// Who sent it.
+    /// The client that limits apply to.
     var client: AddressLimits.Client
     var phase = Phase.receiving
     var body: [UInt8] = []
+    /// Decoder of a chunked body; nil for other framing.
     var chunks: ChunkedBody?
-    /// Not all of the body has come.
+    /// Whether a part of the body is still missing.
     var isBodyPending: Bool
-    /// When to give up the present phase, in the loop's milliseconds.
+    /// When the present phase times out, in milliseconds of the loop's clock.
     var deadline: UInt64
+    /// Whether the response announces `Connection: close`.
     var closesConnection = false
 
     init(

@@ -1,15 +1,15 @@
 import CZlib
 
-/// Makes bodies smaller that are made once and sent often.
+/// Compresses bodies that are made once and sent often.
 /// - Source: RFC 1952; RFC 9110 §8.4.1.3; zlib `zlib.h`.
 package enum Gzip {
-    /// `deflateInit2`'s: the largest window (2^15 bytes), and 16 for gzip's head and sum around it.
+    /// `deflateInit2`: the largest window (2^15 bytes); adding 16 selects the gzip header and checksum.
     private static let windowBits: CInt = 15 + 16
-    /// `deflateInit2`'s: as zlib has it by default, 256 kB while it works.
+    /// `deflateInit2`: zlib's default, which takes about 256 kB while compressing.
     private static let memoryLevel: CInt = 8
 
-    /// As small as zlib makes it.
-    /// - Returns: nil for what gets no smaller, and where the library has no memory for it.
+    /// Compresses at zlib's highest level, as time does not matter for work done once at the start.
+    /// - Returns: nil if the result would not be smaller, the input has 4 GiB or more, or memory is short.
     package static func compress(_ bytes: [UInt8]) -> [UInt8]? {
         guard let count = UInt32(exactly: bytes.count) else { return nil }
         var stream = unsafe z_stream()
@@ -18,7 +18,7 @@ package enum Gzip {
             ZLIB_VERSION, CInt(MemoryLayout<z_stream>.size))
         guard began == Z_OK else { return nil }
         defer { unsafe deflateEnd(&stream) }
-        // It only reads what it is given, though its type does not say so.
+        // zlib only reads its input, although `next_in` is not declared const.
         var input = bytes
         return unsafe input.withUnsafeMutableBufferPointer { input in
             unsafe stream.next_in = input.baseAddress
@@ -26,7 +26,7 @@ package enum Gzip {
             let made = unsafe [UInt8](unsafeUninitializedCapacity: input.count) { output, made in
                 unsafe stream.next_out = output.baseAddress
                 unsafe stream.avail_out = count
-                // One call writes all of it, or there is no room, and it is no smaller.
+                // The output has room for as many bytes as the input: if one call does not finish, nothing is gained.
                 guard unsafe deflate(&stream, Z_FINISH) == Z_STREAM_END else { return }
                 unsafe made = Int(stream.total_out)
             }
@@ -36,8 +36,8 @@ package enum Gzip {
 }
 
 extension HTTPRequest {
-    /// Whether the client takes a body in gzip.
-    /// - Source: RFC 9110 §12.5.3.
+    /// Whether the client accepts a body in gzip; an entry for gzip takes precedence over `*`, and weight 0 refuses.
+    /// - Source: RFC 9110 §12.5.3 (Accept-Encoding), §12.4.2 (weights), §8.4.1.3 (`x-gzip`).
     package var acceptsGzip: Bool {
         var acceptsAny = false
         for item in (headers["accept-encoding"] ?? "").split(separator: ",") {

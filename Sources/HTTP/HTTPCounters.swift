@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What a server has done so far, for whoever watches it.
+/// A server's counters for monitoring; written by the service thread and handlers, read by any thread.
 package final class HTTPCounters: Sendable {
     let connections = Atomic<Int>(0)
     let refusedConnections = Atomic<Int>(0)
@@ -8,7 +8,7 @@ package final class HTTPCounters: Sendable {
     let webSockets = Atomic<Int>(0)
     let streams = Atomic<Int>(0)
     let handlersAtWork = Atomic<Int>(0)
-    /// Answers by the first digit of their status.
+    /// Responses by the first digit of their status.
     private let informational = Atomic<Int>(0)
     private let success = Atomic<Int>(0)
     private let redirection = Atomic<Int>(0)
@@ -17,6 +17,7 @@ package final class HTTPCounters: Sendable {
 
     package init() {}
 
+    /// Counts a response by its class.
     func countAnswer(_ status: Int) {
         switch status / 100 {
         case 1: add(1, informational)
@@ -27,29 +28,30 @@ package final class HTTPCounters: Sendable {
         }
     }
 
+    /// Adds to a counter, or subtracts where it tells how many there are now.
     func add(_ number: Int, _ counter: borrowing Atomic<Int>) {
         counter.wrappingAdd(number, ordering: .relaxed)
     }
 
-    /// The numbers at one moment, for monitoring.
+    /// The numbers at one moment; connections, WebSockets, streams and handlers are present counts, the rest totals.
     package struct Copy: Sendable, Equatable {
         /// TCP connections that are open.
         package var connections = 0
-        /// Connections refused because their address had as many as it may.
+        /// Connections refused because their address was at its limit.
         package var refusedConnections = 0
         /// Idle connections closed to make room for others.
         package var displacedConnections = 0
         /// WebSockets that are open.
         package var webSockets = 0
-        /// Answers whose bodies are still being made.
+        /// Responses whose bodies are still being produced.
         package var streams = 0
-        /// Requests that handlers have not answered yet.
+        /// Requests that handlers are working on.
         package var handlersAtWork = 0
-        /// Answers by the first digit of their status, 1 to 5; not those that libwebsockets gives by itself.
+        /// Responses by the first digit of their status, 1 to 5; without those that libwebsockets sends on its own.
         package var answers: [Int: Int] = [:]
     }
 
-    /// As of now; counters are read one by one.
+    /// A copy of all counters; they are read one by one, so sums may be off by what happens meanwhile.
     package var copy: Copy {
         var copy = Copy()
         copy.connections = connections.load(ordering: .relaxed)

@@ -1,13 +1,13 @@
 import Glibc
 
-/// Times as headers have them.
+/// Timestamps in HTTP header fields (IMF-fixdate).
 /// - Source: RFC 9110 §5.6.7.
 package enum HTTPDate {
     private static let months = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
-    /// `Sun, 06 Nov 1994 08:49:37 GMT`.
+    /// Formats a time as `Sun, 06 Nov 1994 08:49:37 GMT`, in English whatever the locale.
     /// - Parameter seconds: since 1970.
     package static func text(_ seconds: Int) -> String {
         var time = time_t(seconds)
@@ -20,13 +20,15 @@ package enum HTTPDate {
             unsafe "\(days[Int(parts.tm_wday)]), \(day) \(months[Int(parts.tm_mon)]) \(1900 + parts.tm_year) \(clock) GMT"
     }
 
+    /// At least two digits.
     private static func two(_ number: CInt) -> String {
         number < 10 ? "0\(number)" : "\(number)"
     }
 
-    /// Seconds since 1970; nil for what is no such time.
+    /// Parses an IMF-fixdate to seconds since 1970; nil for any other text.
     ///
-    /// Obsolete forms are not read: whoever sends them gets the whole answer.
+    /// The obsolete forms are not supported: a client that sends one gets the full response instead of a 304. The
+    /// day of the week is ignored.
     /// - Source: RFC 9110 §5.6.7; the calendar is by Howard Hinnant, `days_from_civil`.
     package static func seconds(_ text: String) -> Int64? {
         let parts = text.split(separator: " ")
@@ -38,6 +40,7 @@ package enum HTTPDate {
         guard clock.count == 3, (0..<24).contains(clock[0]), (0..<60).contains(clock[1]),
             (0...60).contains(clock[2])
         else { return nil }
+        // Days since 1970-01-01 in the proleptic Gregorian calendar; years begin in March, so that leap days come last.
         let shifted = month <= 2 ? year - 1 : year
         let era = shifted / 400
         let yearOfEra = shifted - era * 400

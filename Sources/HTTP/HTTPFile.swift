@@ -1,14 +1,16 @@
 import Dispatch
 import Glibc
 
-/// A part of a file that is sent, read piece by piece as the client takes it.
+/// A range of a file as a response body, read in pieces as the client consumes it.
+///
+/// The descriptor stays open until the response is gone, so deleting or replacing the file does not disturb it.
 package final class HTTPFile: Sendable, Equatable {
-    /// Read at a time.
+    /// Bytes per read: memory of one download, whatever the file's size.
     static let pieceLength = 256 << 10
-    /// A disk that is slow holds up files, and nothing else.
+    /// Reads run here and not on the service thread, so a slow disk delays downloads only.
     private static let queue = DispatchQueue(label: "http-files", attributes: .concurrent)
 
-    /// Changes bytes that were read, not how many there are.
+    /// Modifies bytes in place after they were read; must not change their number.
     package typealias Edit = @Sendable (_ bytes: inout [UInt8], _ offset: Int64) -> Void
 
     private let descriptor: CInt
@@ -16,18 +18,21 @@ package final class HTTPFile: Sendable, Equatable {
     let offset: Int
     let count: Int
 
-    /// Of the whole file, when it was opened.
+    /// Size and modification time of the whole file at the moment of opening.
     package struct Size: Sendable {
-        /// Of the whole file.
+        /// Of the whole file, not of the chosen part.
         package let bytes: Int
-        /// In nanoseconds since 1970.
+        /// Time of the last modification, in nanoseconds since 1970.
         package let changedAt: Int64
     }
 
+    /// Opens a regular file and chooses the range to send.
+    ///
+    /// Symbolic links are refused (`O_NOFOLLOW`), so a link in the data folder cannot expose another file.
     /// - Parameters:
-    ///   - edit: is given bytes as they lie in the file, and where in it; nil for what is sent as it is.
-    ///   - choose: which part of a file of that size is meant; nil for none.
-    /// - Returns: nil if there is no such file, or no part was chosen.
+    ///   - edit: receives bytes as stored and their offset in the file; nil sends them unchanged.
+    ///   - choose: returns the range to send for a file of this size; nil for none.
+    /// - Returns: nil if there is no such regular file, or no range was chosen.
     package init?(path: String, edit: Edit? = nil, choose: (Size) -> Range<Int>?) {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { return nil }
@@ -54,8 +59,10 @@ package final class HTTPFile: Sendable, Equatable {
 
     package static func == (left: HTTPFile, right: HTTPFile) -> Bool { left === right }
 
-    /// Reads what comes behind `place` of this part.
-    /// - Parameter take: gets the bytes, on some thread; none if they cannot be read.
+    /// Reads the next piece, up to `pieceLength` bytes.
+    /// - Parameters:
+    ///   - place: offset within this range, not within the file.
+    ///   - take: receives the bytes on a thread of the pool; an empty array if reading failed or the file has shrunk.
     func read(from place: Int, _ take: @escaping @Sendable ([UInt8]) -> Void) {
         Self.queue.async { [self] in
             let wanted = min(Self.pieceLength, count - place)

@@ -1,55 +1,62 @@
-/// What a server does with its requests.
+/// The application behind a server: answers its requests and WebSockets.
 package protocol HTTPHandler: Sendable {
     /// Answers one request.
     ///
-    /// Runs as a task of its own, which is cancelled when the client goes away or the time is up.
+    /// Runs in its own task, which is cancelled when the client disconnects or `handlerTimeout` has passed.
     func respond(to request: HTTPRequest) async -> HTTPResponse
 
-    /// Answers a request by what lies at hand; nil for one that has to be looked into.
+    /// Answers a request from memory; nil for one that `respond` has to answer.
     ///
-    /// Runs on the service thread: it must neither wait nor take long.
+    /// Runs on the service thread, before `respond`, and saves a task and two thread switches: it must neither block
+    /// nor take long.
     func answerAtOnce(_ request: HTTPRequest) -> HTTPResponse?
 
-    /// Decides about a WebSocket.
+    /// Accepts or refuses a WebSocket handshake.
     ///
-    /// Runs on the service thread: it must neither wait nor take long.
+    /// Runs on the service thread, because libwebsockets needs the answer in its callback: it must neither block nor
+    /// take long.
     func upgrade(_ request: HTTPRequest) -> WebSocketDecision
 
-    /// What a request costs beyond others, in requests; negative for one that costs less.
+    /// The request's extra cost against the client's rate, in requests; negative for a cheap request.
+    ///
+    /// Runs on the service thread.
     func surcharge(_ request: HTTPRequest) -> Double
 
-    /// How much longer than others a request may take; asked on the service thread.
+    /// Time beyond `handlerTimeout` that a request may take; runs on the service thread.
     func extraTime(_ request: HTTPRequest) -> Duration
 
-    /// The answer to a request that the server itself turns away, such as one that is too large.
+    /// The response to a request that the server itself refuses, such as one that is too large.
+    ///
+    /// Runs on the service thread. The server adds header fields such as `Retry-After`.
     func refusal(_ status: Int, _ detail: String) -> HTTPResponse
 }
 
 extension HTTPHandler {
-    /// As much as any other.
+    /// No extra cost.
     package func surcharge(_ request: HTTPRequest) -> Double { 0 }
 
-    /// As long as any other.
+    /// No extra time.
     package func extraTime(_ request: HTTPRequest) -> Duration { .zero }
 
-    /// Nothing lies at hand.
+    /// Leaves every request to `respond`.
     package func answerAtOnce(_ request: HTTPRequest) -> HTTPResponse? { nil }
 
-    /// No WebSocket anywhere.
+    /// Refuses every WebSocket with 404.
     package func upgrade(_ request: HTTPRequest) -> WebSocketDecision {
         .refuse(refusal(404, "There is no WebSocket here."))
     }
 
-    /// A line of text; a handler with its own form of errors answers in that.
+    /// A line of plain text; handlers with an error format of their own override this.
     package func refusal(_ status: Int, _ detail: String) -> HTTPResponse {
         .text(status, detail)
     }
 }
 
-/// What becomes of a handshake.
+/// Outcome of a WebSocket handshake.
 package enum WebSocketDecision: Sendable {
+    /// Sent in place of the 101; the connection is closed afterwards.
     case refuse(HTTPResponse)
-    /// The closure owns the conversation: the connection is closed when it returns, and the task that runs it is
-    /// cancelled when the client goes away.
+    /// The closure runs the conversation in its own task: the connection is closed when it returns, and the task is
+    /// cancelled when the client disconnects.
     case accept(@Sendable (WebSocketConnection) async -> Void)
 }

@@ -1,6 +1,6 @@
 import Base
 
-/// The methods that a handler gets; the server refuses every other.
+/// The methods that reach a handler; the server itself refuses all others.
 package enum HTTPMethod: String, CaseIterable, Sendable {
     case get = "GET"
     case head = "HEAD"
@@ -11,14 +11,14 @@ package enum HTTPMethod: String, CaseIterable, Sendable {
     case options = "OPTIONS"
 }
 
-/// Header fields in the order they came; names compare without regard to case.
+/// Header fields in order of arrival; names are compared without regard to case.
 /// - Source: RFC 9110 §5.
 package struct HTTPHeaders: Sendable, Equatable, ExpressibleByDictionaryLiteral {
     /// One line of a head.
     package struct Field: Sendable, Equatable {
-        /// In lower case.
+        /// In lower case, as names do not distinguish case (RFC 9110 §5.1).
         package let name: String
-        /// Without blanks around it.
+        /// Without surrounding blanks (RFC 9110 §5.5).
         package let value: String
     }
 
@@ -31,33 +31,33 @@ package struct HTTPHeaders: Sendable, Equatable, ExpressibleByDictionaryLiteral 
         for (name, value) in elements { add(name, value) }
     }
 
-    /// The first field of that name.
+    /// The value of the first field of that name; nil if there is none.
     package subscript(_ name: String) -> String? {
         let name = name.lowercased()
         return fields.first { $0.name == name }?.value
     }
 
-    /// Appends a field, whether there is one of that name or not.
+    /// Appends a field, even if there is one of that name already.
     package mutating func add(_ name: String, _ value: String) {
         fields.append(Field(name: name.lowercased(), value: value))
     }
 
-    /// Replaces all fields of that name by one.
+    /// Replaces all fields of that name with one.
     package mutating func set(_ name: String, _ value: String) {
         let lowered = name.lowercased()
         fields.removeAll { $0.name == lowered }
         add(name, value)
     }
 
-    /// Replaces the fields of each name that others have by those.
+    /// Replaces fields, for each name in `others`; of a name that occurs twice there, the last one remains.
     package mutating func set(_ others: HTTPHeaders) {
         for field in others.fields { set(field.name, field.value) }
     }
 }
 
-/// One request, complete and within the server's limits.
+/// One complete request, within the server's limits.
 package struct HTTPRequest: Sendable {
-    /// One `name=value` of a query.
+    /// One `name=value` pair of a query.
     package struct QueryItem: Sendable, Equatable {
         /// Percent-decoded.
         package let name: String
@@ -70,25 +70,25 @@ package struct HTTPRequest: Sendable {
         }
     }
 
-    /// HEAD is answered like GET, without the body.
+    /// A handler answers HEAD like GET; the server leaves out the body (RFC 9110 §9.3.2).
     package var method: HTTPMethod
-    /// Starts with a slash, percent-decoded, without `.` and `..` segments.
+    /// Begins with a slash; percent-decoded, with `.` and `..` segments resolved.
     package var path: String
     /// In order; a name may come several times.
     package var query: [QueryItem]
-    /// Names in lower case.
+    /// Only the fields that libwebsockets knows, `Idempotency-Key` and those of proxies; see `RequestHead`.
     package var headers: HTTPHeaders
-    /// Whole, and within `maximumBodyBytes`.
+    /// Complete and decoded, at most `maximumBodyBytes`; empty if there is none.
     package var body: [UInt8]
-    /// The other end of the TCP connection.
+    /// Peer of the TCP connection, which may be a proxy.
     package var remoteAddress: TransportAddress
-    /// Whether the client's connection is encrypted, to us or to a trusted proxy.
+    /// Whether the client's connection is encrypted, to this server or to a trusted proxy.
     package var isSecure: Bool
-    /// Who asks: the other end, or whom a trusted proxy names.
+    /// The client: the connection's peer, or the address that a trusted proxy names.
     package var clientAddress: IPAddress
-    /// Whether the other end is a trusted proxy, or asks as some proxy would.
+    /// Whether the peer is a trusted proxy, or speaks HTTP/1.0 as many proxies do.
     package var isByProxy = false
-    /// What a trusted proxy says that the client called us by.
+    /// The host by which the client addressed the server, according to a trusted proxy; otherwise nil.
     package var publicHost: String?
 
     package init(
@@ -106,18 +106,18 @@ package struct HTTPRequest: Sendable {
         self.isSecure = isSecure
     }
 
-    /// Whether somebody else may have asked than who has the connection.
+    /// Whether the client may be another host than the connection's peer.
     package var isForwarded: Bool { isByProxy || headers.isForwarded }
 
-    /// The value of the first query item of that name.
+    /// The value of the first query item of that name; nil if there is none.
     package func query(_ name: String) -> String? {
         query.first { $0.name == name }?.value
     }
 
-    /// Path and query for a log line; a token is never part of it.
+    /// Path and query for a log line, with tokens replaced.
     ///
-    /// A component of the path that looks like a JSON Web Token is taken for one: three parts with dots between them
-    /// (RFC 7515, section 7.1), of which the first begins with `e`, as `{` does in base64url.
+    /// A path component counts as a JSON Web Token if it has three parts separated by dots (RFC 7515, section 7.1) and
+    /// begins with `e`, as `{` does in base64url.
     package var loggedTarget: String {
         var text = path.split(separator: "/", omittingEmptySubsequences: false)
             .map { $0.hasPrefix("e") && $0.count(where: { $0 == "." }) == 2 ? "<secret>" : $0 }
@@ -131,7 +131,9 @@ package struct HTTPRequest: Sendable {
 }
 
 extension HTTPRequest {
-    /// What the client calls this server, such as `https://example.org`; nil where it does not say.
+    /// The server's origin as the client addresses it, such as `https://example.org`; nil if unknown or malformed.
+    ///
+    /// `Host` comes from the client: only characters of a host and port pass, so that it is safe to repeat in answers.
     package var origin: String? {
         guard let host = publicHost ?? headers["host"], (1...255).contains(host.utf8.count),
             host.utf8.allSatisfy({ byte in
@@ -148,17 +150,17 @@ extension HTTPRequest {
     }
 }
 
-/// One answer.
+/// One response.
 package struct HTTPResponse: Sendable, Equatable {
     /// 200 to 599.
     package var status: Int
-    /// Without `Content-Length` and `Date`, which the server adds.
+    /// Without `Content-Length`, `Date`, `Connection` and `Transfer-Encoding`, which the server adds.
     package var headers: HTTPHeaders
-    /// Left out of answers to HEAD.
+    /// Left out of responses to HEAD.
     package var body: [UInt8]
-    /// What is sent instead of the body.
+    /// Sent in place of `body`, if set.
     package var file: HTTPFile?
-    /// What is sent instead of the body, as it is made.
+    /// Sent in place of `body` while it is produced, if set; takes precedence over `file`.
     package var stream: HTTPStream?
 
     package init(status: Int, headers: HTTPHeaders = HTTPHeaders(), body: [UInt8] = []) {
@@ -167,7 +169,7 @@ package struct HTTPResponse: Sendable, Equatable {
         self.body = body
     }
 
-    /// A line of plain text.
+    /// A response with one line of plain text.
     package static func text(_ status: Int, _ line: String) -> HTTPResponse {
         HTTPResponse(
             status: status, headers: ["Content-Type": "text/plain; charset=utf-8"],
@@ -176,8 +178,8 @@ package struct HTTPResponse: Sendable, Equatable {
 }
 
 extension HTTPResponse {
-    /// What stands behind a status in the first line of an answer.
-    /// - Source: RFC 9110 §15, RFC 6585 (428, 429, 431).
+    /// The reason phrase of a status line, which clients ignore (RFC 9112 §4) but people read.
+    /// - Source: RFC 9110 §15, RFC 6585 (428, 429, 431), RFC 4918 (507).
     package static func reasonPhrase(_ status: Int) -> String {
         switch status {
         case 200: "OK"

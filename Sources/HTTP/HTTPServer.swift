@@ -3,8 +3,10 @@ import Foundation
 import Glibc
 
 /// An HTTP/1.1 and WebSocket server on libwebsockets, with one service thread.
+///
+/// This object is the handle for other threads: it only posts commands to the service thread.
 package final class HTTPServer: Sendable {
-    /// Where it listens, with the port the kernel chose if it was asked to.
+    /// The address it listens on, with the actual port if the settings left the choice to the kernel.
     package let address: TransportAddress
     private let link: ServiceLink
     private let isSecure: Bool
@@ -15,7 +17,8 @@ package final class HTTPServer: Sendable {
         self.isSecure = isSecure
     }
 
-    /// Returns once the server accepts connections.
+    /// Starts the service thread and returns once the server accepts connections.
+    /// - Throws: if a TLS file is unreadable or unsuitable, the address cannot be bound, or libwebsockets fails.
     package static func start(
         _ settings: HTTPServerSettings, handler: any HTTPHandler, counters: HTTPCounters = HTTPCounters(),
         log: Log
@@ -36,7 +39,7 @@ package final class HTTPServer: Sendable {
                         link: link, counters: counters, log: log.subsystem("http"))
                     loop.run { continuation.resume(returning: $0) }
                 }
-                // The loop has gone, and with it the listening socket: another server may have the port.
+                // The loop is gone, and with it the listening socket: from here on another server can bind the port.
                 link.finish()
             }
             thread.name = "http"
@@ -46,7 +49,8 @@ package final class HTTPServer: Sendable {
         return HTTPServer(address: address, link: link, isSecure: settings.tls != nil)
     }
 
-    /// - Returns: nil as descriptor where others listen.
+    /// Binds the listening socket on the caller's thread, so that errors surface before a thread exists.
+    /// - Returns: the bound address, and the descriptor; nil as descriptor if another component listens.
     private static func listen(
         _ settings: HTTPServerSettings
     ) throws(HTTPServerError) -> (TransportAddress, CInt?) {
@@ -56,41 +60,44 @@ package final class HTTPServer: Sendable {
         return (address, listener.relinquish())
     }
 
-    /// Takes a connection that somebody else has accepted, which does not block and is the server's from then on.
+    /// Serves a connection that another component has accepted; the server owns the descriptor from then on.
     ///
-    /// All limits hold for it as for others. Where too many are on their way it is closed.
+    /// All limits apply to it. If 1,024 such connections are waiting already, it is closed.
     ///
     /// - Parameters:
-    ///   - client: where it comes from, whatever the descriptor says.
-    ///   - isDecrypted: whether TLS was taken off it, so that it counts as secure without any.
+    ///   - descriptor: a connected, non-blocking socket.
+    ///   - client: the client's address, which may differ from the socket's peer.
+    ///   - isDecrypted: whether TLS has been terminated before, so that the connection speaks plain HTTP.
     package func adopt(_ descriptor: CInt, from client: TransportAddress, isDecrypted: Bool) {
         let adoption = Adoption(descriptor: descriptor, client: client, isDecrypted: isDecrypted)
         if !link.post(adoption) { close(descriptor) }
     }
 
-    /// Reads the TLS files again, and presents what they hold to those who connect from now on; who is connected stays.
+    /// Reads the TLS files again and presents the new certificate in handshakes from now on.
     ///
-    /// Where one of them is missing or makes no sense, all stays as it was.
+    /// Established connections continue with the old one. If a file is missing or invalid, nothing changes.
     ///
-    /// - Parameter files: which may be others than those of the start; nothing for a server without TLS.
+    /// - Parameter files: may differ from those of the start; ignored by a server without TLS.
+    /// - Throws: as `ServerCertificate.init(_:)`.
     package func renewCertificate(_ files: HTTPServerSettings.TLSFiles?) throws(HTTPServerError) {
         guard isSecure, let files else { return }
         link.present(try ServerCertificate(files))
     }
 
-    /// Returns once the service thread has had a turn.
+    /// Returns once the service thread has performed all commands posted before; immediately after the end.
     package func turn() async {
         await withCheckedContinuation { continuation in
             if !link.post(.turn(continuation)) { continuation.resume() }
         }
     }
 
-    /// Stops accepting, lets what is under way finish for at most `grace`, and returns when all is closed.
+    /// Stops accepting, lets requests finish for up to `grace`, and returns when every connection is closed.
     package func stop(grace: Duration = .seconds(5)) async {
         link.post(.stop(grace: grace))
         await link.finished()
     }
 
+    /// Opens a file for a test, because libwebsockets' own message does not name the file that is missing.
     static func requireReadable(_ path: String) throws(HTTPServerError) {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
@@ -99,9 +106,9 @@ package final class HTTPServer: Sendable {
         close(descriptor)
     }
 
-    /// The usual 1,024 descriptors would be 1,024 clients.
+    /// Raises the limit of open files: each client takes a descriptor, and 1,024 is a common default.
     ///
-    /// Not more than 262,144, because libwebsockets allocates a table as long as the limit.
+    /// At most 262,144, because libwebsockets allocates a table with one entry per possible descriptor.
     private static func raiseDescriptorLimit() {
         var limit = rlimit()
         guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }

@@ -1,19 +1,25 @@
 import Base
 
-/// Why a server cannot start, in words that say how to mend it.
+/// Why a server cannot start; the description tells the operator how to fix it.
 package enum HTTPServerError: Error, Equatable, CustomStringConvertible {
+    /// `EADDRINUSE`: another socket is bound to the address.
     case addressInUse(TransportAddress)
+    /// `EADDRNOTAVAIL`: the address belongs to no interface of this machine.
     case addressNotAvailable(TransportAddress)
+    /// `EACCES` or `EPERM`, usually a port below 1024.
     case permissionDenied(TransportAddress)
-    /// `detail` comes from the system.
+    /// Any other error of the socket calls; `detail` is the system's text.
     case cannotListen(TransportAddress, detail: String)
+    /// A TLS file that cannot be opened; `detail` is the system's text.
     case unreadableFile(String, detail: String)
-    /// The certificate and the key were read, but TLS refuses them.
+    /// The files are readable, but they are no PEM or do not belong together; `detail` is the library's text.
     case badCertificate(certificate: String, key: String, detail: String)
+    /// Debian packages libwebsockets' libuv support separately, as a plugin loaded at run time.
     case missingEventPlugin(detail: String)
+    /// libwebsockets could not start; `detail` is its first log line.
     case libraryFailed(detail: String)
 
-    /// In words for an operator, with the option to change.
+    /// For operators, with the option to change.
     package var description: String {
         switch self {
         case .addressInUse(let address):

@@ -1,12 +1,12 @@
 import Base
 
-/// Where a server listens and what it puts up with.
+/// Address, TLS files, limits and timeouts of a server.
 package struct HTTPServerSettings: Sendable {
     /// PEM files for TLS.
     package struct TLSFiles: Sendable, Equatable {
-        /// Path of the chain, the server's certificate first.
+        /// Path of the chain, the server's certificate first (RFC 8446 §4.4.2).
         package var certificate: String
-        /// Path of the private key.
+        /// Path of the private key, without a pass phrase.
         package var key: String
 
         package init(certificate: String, key: String) {
@@ -15,53 +15,56 @@ package struct HTTPServerSettings: Sendable {
         }
     }
 
-    /// Port 0 lets the kernel choose.
+    /// Address to listen on; with port 0 the kernel chooses a free port.
     package var address: TransportAddress
-    /// False where others take the connections to that address, and hand them over.
+    /// False if another component accepts connections for `address` and hands them over by `HTTPServer.adopt`.
     package var listens = true
-    /// Plain text when nil.
+    /// Certificate and key; nil for plain HTTP.
     package var tls: TLSFiles?
 
-    /// Request line and headers, in bytes; more gets 431, twice as much a closed connection.
+    /// Limit of request line and header fields, in bytes; more gets 431, twice as much a closed connection.
     package var maximumHeaderBytes = 16 * 1024
-    /// Request body, in bytes; more gets 413.
+    /// Limit of a request body, in bytes; more gets 413.
     package var maximumBodyBytes = 192 * 1024
-    /// For a request to arrive, counted from the connection or its previous answer; in whole seconds for the head.
+    /// Time for a request to arrive, counted from the connection or its previous answer; in whole seconds for the head.
+    ///
+    /// A body that is late gets 408 (RFC 9110 §15.5.9).
     package var receiveTimeout = Duration.seconds(10)
-    /// For a handler to answer, beside what it wants for some requests; then the client gets 503.
+    /// Time for a handler to answer, plus `HTTPHandler.extraTime`; then the client gets 503.
     package var handlerTimeout = Duration.seconds(30)
-    /// For a client to take its answer.
+    /// Time for a client to read its response; then the connection is closed.
     package var sendTimeout = Duration.seconds(60)
-    /// For an idle connection.
+    /// Time for which a connection without a request stays open.
     package var idleTimeout = Duration.seconds(30)
 
-    /// Of all clients; beyond it idle ones are closed for new ones, or nothing is accepted.
+    /// Limit of open connections; at the limit idle ones are closed for new ones, and if none is idle, new ones wait.
     package var maximumConnections = 16_384
-    /// From one address, or one /64 for IPv6, whose /56 and /48 have 4 and 16 times as many; loopback is exempt, unless
-    /// something forwards to it.
-    package var maximumConnectionsPerAddress = 200
-    /// In requests a second from one address, or one /64 for IPv6; loopback is exempt.
+    /// Limit of connections from one IPv4 address or one IPv6 /64; its /56 and /48 have 4 and 16 times as many.
     ///
-    /// More gets 429.
+    /// Loopback is exempt, unless the request was forwarded.
+    package var maximumConnectionsPerAddress = 200
+    /// Sustained requests per second from one IPv4 address or one IPv6 /64; loopback is exempt.
+    ///
+    /// More gets 429 (RFC 6585 §4).
     package var requestRatePerAddress = 50.0
-    /// How many requests may come at once before the rate counts.
+    /// Size of the token bucket: requests that may arrive in one moment before the rate applies.
     package var requestBurstPerAddress = 200.0
-    /// Bytes of a body that cost as much as one request more.
+    /// Bytes of a request body that cost as much as one more request.
     package var bytesPerRequest = 16_384
-    /// Proxies that say who asks: then limits count for that address.
+    /// Proxies whose `X-Forwarded-…` fields are believed; limits then apply to the client they name.
     package var trustedProxies = TrustedProxies()
-    /// Whether the limits per address count for loopback too; for tests.
+    /// Applies the limits per address to loopback as well; for tests.
     package var limitsLoopback = false
 
-    /// Silence after which a WebSocket is pinged.
+    /// Silence after which a WebSocket is pinged (RFC 6455 §5.5.2).
     package var webSocketPing = Duration.seconds(5)
-    /// Silence after which a WebSocket is given up; longer than `webSocketPing`.
+    /// Silence after which a WebSocket counts as lost and is closed; longer than `webSocketPing`.
     package var webSocketHangup = Duration.seconds(15)
-    /// One incoming WebSocket message, in bytes; more closes with 1009.
+    /// Limit of one incoming WebSocket message, in bytes; a longer one closes the socket with 1009.
     package var maximumMessageBytes = 16 * 1024
-    /// Incoming messages nobody has read yet; more closes with 1008.
+    /// Limit of incoming messages that the conversation has not read yet; more close the socket with 1008.
     package var maximumIncomingMessages = 64
-    /// Outgoing bytes not yet sent; what would exceed it is refused.
+    /// Limit of queued outgoing bytes per WebSocket; `send` refuses a message that would exceed it.
     package var maximumOutgoingBytes = 256 * 1024
 
     package init(address: TransportAddress, tls: TLSFiles? = nil) {

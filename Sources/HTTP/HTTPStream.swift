@@ -1,30 +1,30 @@
 import Synchronization
 
-/// The body of an answer that is made while it is sent, such as events (`text/event-stream`).
+/// A response body that is produced while it is sent, such as `text/event-stream`.
 ///
-/// Any task may send. What the client has not taken waits here, up to a limit: then `send` says so, and whoever makes
-/// the body decides what to leave out. A client that takes nothing of it for the server's `sendTimeout` is let go of.
+/// Any task may send. Unsent bytes are queued up to a limit; when it is reached, `send` returns `full` and the producer
+/// decides what to leave out. A client that reads nothing for the server's `sendTimeout` is disconnected.
 package final class HTTPStream: Sendable, Equatable {
-    /// What became of a part.
+    /// Outcome of `send`.
     package enum SendResult: Sendable {
         case queued
         /// Nothing was queued: the client reads too slowly.
         case full
-        /// Nothing was queued: the body has ended, or the client is gone.
+        /// Nothing was queued: the body has been finished, or the client is gone.
         case closed
     }
 
-    /// What the service thread does next.
+    /// What the service thread has to do next.
     enum Output: Equatable {
         case nothing
         case part([UInt8])
-        /// All has been sent, and nothing more comes.
+        /// Everything has been sent and the body is finished.
         case end
     }
 
     private struct State {
         var queue: StreamQueue
-        /// Asks the service thread to look at this body; nil before the head was sent and after the end.
+        /// Notifies the service thread of new bytes; nil before the head was sent and after the end.
         var wake: (@Sendable () -> Void)?
     }
 
@@ -32,10 +32,10 @@ package final class HTTPStream: Sendable, Equatable {
     private let produce: @Sendable (HTTPStream) async -> Void
 
     /// - Parameters:
-    ///   - limit: bytes that may wait for the client.
-    ///   - produce: makes the body, which ends when it returns. It runs as a task of its own once the head is on its
-    ///     way, is cancelled when the client goes away or the server stops, and is not run at all for a client that
-    ///     went before or asked by `HEAD`.
+    ///   - limit: bytes that may be queued for the client.
+    ///   - produce: sends the body, which ends when it returns. It runs in its own task from when the head is sent, is
+    ///     cancelled when the client disconnects or the server stops, and never runs for `HEAD` or for a client that
+    ///     disconnected before.
     package init(limit: Int = 64 * 1024, produce: @escaping @Sendable (HTTPStream) async -> Void) {
         state = Mutex(State(queue: StreamQueue(limit: limit)))
         self.produce = produce
@@ -43,9 +43,10 @@ package final class HTTPStream: Sendable, Equatable {
 
     package static func == (left: HTTPStream, right: HTTPStream) -> Bool { left === right }
 
-    /// Queues a part of the body, whole or not at all.
+    /// Queues a part of the body, entirely or not at all.
     @discardableResult
     package func send(_ part: some Collection<UInt8>) -> SendResult {
+        // One wake-up is enough until the queue is empty: the service thread goes on whenever the socket has room.
         let (result, wake) = state.withLock { state in
             let wasEmpty = state.queue.isEmpty
             let result = state.queue.append(part)
@@ -55,7 +56,7 @@ package final class HTTPStream: Sendable, Equatable {
         return result
     }
 
-    /// Ends the body once everything queued has been sent.
+    /// Ends the body after everything queued; later calls have no effect.
     package func finish() {
         let wake = state.withLock { $0.queue.finish() ? $0.wake : nil }
         wake?()
@@ -63,7 +64,8 @@ package final class HTTPStream: Sendable, Equatable {
 
     // MARK: The service thread's side
 
-    /// Runs whatever makes the body.
+    /// Starts the producer in a task of its own.
+    /// - Parameter wake: called on any thread when the queue is no longer empty, and at the end.
     func begin(wake: @escaping @Sendable () -> Void) -> Task<Void, Never> {
         state.withLock { $0.wake = wake }
         return Task { [self] in
@@ -72,10 +74,10 @@ package final class HTTPStream: Sendable, Equatable {
         }
     }
 
-    /// - Parameter count: bytes at most.
+    /// Removes up to `count` bytes, or reports that there are none or that the body has ended.
     func next(_ count: Int) -> Output { state.withLock { $0.queue.next(count) } }
 
-    /// Nobody is left to read it.
+    /// Discards the queue because the client is gone.
     func close() {
         state.withLock { state in
             state.queue.close()
@@ -84,7 +86,7 @@ package final class HTTPStream: Sendable, Equatable {
     }
 }
 
-/// Parts of a body that wait for their client.
+/// The queue of unsent bytes of a body; a value, so that it can be tested without threads.
 struct StreamQueue {
     private let limit: Int
     private var waiting: [UInt8] = []
@@ -105,7 +107,7 @@ struct StreamQueue {
         return .queued
     }
 
-    /// - Returns: whether that is news.
+    /// - Returns: false if it was finished before.
     mutating func finish() -> Bool {
         defer { isFinished = true }
         return !isFinished
@@ -129,10 +131,10 @@ struct StreamQueue {
     }
 }
 
-/// Puts the chunked transfer coding on the body of an answer.
+/// Encodes a response body with the chunked transfer coding.
 /// - Source: RFC 9112 §7.1.
 enum ChunkedCoding {
-    /// - Parameter part: not empty, because an empty chunk is the end.
+    /// - Parameter part: must not be empty, because an empty chunk ends the body.
     static func chunk(_ part: [UInt8]) -> [UInt8] {
         Array((String(part.count, radix: 16) + "\r\n").utf8) + part + [0x0D, 0x0A]
     }

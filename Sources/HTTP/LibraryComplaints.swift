@@ -1,13 +1,16 @@
 import CWebSockets
 import Synchronization
 
-/// Collects what libwebsockets says while a context is made; afterwards it is silent.
+/// Collects libwebsockets' log messages while a context is created; at other times its log is off.
 ///
-/// Its log is one for the process and takes no context, so this is too.
+/// The library has one log callback per process, without a context argument, so this state is global as well.
 enum LibraryComplaints {
     private static let lines = Mutex<[String]>([])
+    /// Serializes creations, so that messages are attributed to the right one.
     private static let turn = Mutex<Void>(())
 
+    /// Runs `body` with logging on.
+    /// - Returns: the result, and the lines logged meanwhile, at most 16.
     static func collect<Result>(_ body: () -> Result) -> (Result, [String]) {
         turn.withLock { _ in
             lines.withLock { $0.removeAll() }
@@ -21,6 +24,7 @@ enum LibraryComplaints {
         }
     }
 
+    /// Stores a line without its line break; excess lines are dropped, as the first ones name the cause.
     private static func keep(_ line: String) {
         lines.withLock { lines in
             guard lines.count < 16 else { return }

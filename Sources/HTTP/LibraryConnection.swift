@@ -1,7 +1,7 @@
-/// A connection as libwebsockets knows it (`struct lws`), from its adoption to `LWS_CALLBACK_WSI_DESTROY`.
+/// A connection's `struct lws`, valid from its adoption until `LWS_CALLBACK_WSI_DESTROY`.
 ///
-/// A name by which tables here know it: looking one up reads nothing behind it. Only calls of the library do, and the
-/// library says that a connection ends before it frees it; from then on no table has it.
+/// Serves as a key in tables, which compare the address and never dereference it. Only calls of libwebsockets do; it
+/// announces the end of a connection before it frees it, and the tables drop the key then.
 @safe struct LibraryConnection: Hashable {
     let pointer: OpaquePointer
 

@@ -2,17 +2,23 @@ import Base
 import CWebSockets
 import Glibc
 
-/// A listening TCP socket; accepts without blocking.
+/// A non-blocking listening TCP socket.
+///
+/// Not copyable: it owns the descriptor and closes it.
 struct ListenSocket: ~Copyable {
     let descriptor: CInt
+    /// The bound address, with the port that the kernel chose for port 0.
     let address: TransportAddress
 
+    /// Binds and listens.
+    /// - Throws: an error that names the address and what to change.
     init(_ wanted: TransportAddress) throws(HTTPServerError) {
         let family = wanted.ip.ipv4 == nil ? AF_INET6 : AF_INET
         let descriptor = socket(
             family, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_NONBLOCK.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0
         )
         guard descriptor >= 0 else { throw Self.failure(errno, wanted) }
+        // A restarted server may bind while connections of the previous process are in TIME_WAIT.
         var on: CInt = 1
         unsafe setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<CInt>.size))
         let isBound = unsafe wanted.withSocketAddress {
@@ -27,7 +33,7 @@ struct ListenSocket: ~Copyable {
         self.address = address
     }
 
-    /// Takes over a listening descriptor.
+    /// Takes ownership of a listening descriptor.
     init(adopting descriptor: CInt, _ address: TransportAddress) {
         self.descriptor = descriptor
         self.address = address
@@ -37,21 +43,23 @@ struct ListenSocket: ~Copyable {
         close(descriptor)
     }
 
-    /// Hands the descriptor to the caller, who takes it to another thread.
+    /// Hands the descriptor to the caller, which owns it from then on; a noncopyable value cannot enter a closure.
     consuming func relinquish() -> CInt {
         let descriptor = descriptor
         discard self
         return descriptor
     }
 
+    /// Outcome of `accept`.
     enum Accepted {
         case connection(CInt, from: TransportAddress)
+        /// The queue is empty.
         case nothing
-        /// Out of file descriptors or memory: the connection stays in the kernel's queue.
+        /// The process is out of descriptors or memory; the connection remains in the kernel's queue.
         case exhausted
     }
 
-    /// Takes one connection out of the queue.
+    /// Accepts one connection, without blocking.
     func accept() -> Accepted {
         while true {
             var storage = sockaddr_storage()
@@ -68,6 +76,7 @@ struct ListenSocket: ~Copyable {
                 }
                 return .connection(connection, from: address)
             }
+            // A connection that was reset in the queue is skipped.
             switch errno {
             case EINTR, ECONNABORTED, EPROTO: continue
             case EMFILE, ENFILE, ENOBUFS, ENOMEM: return .exhausted
@@ -76,6 +85,7 @@ struct ListenSocket: ~Copyable {
         }
     }
 
+    /// The error for an `errno` of socket, bind or listen.
     private static func failure(_ code: CInt, _ address: TransportAddress) -> HTTPServerError {
         switch code {
         case EADDRINUSE: .addressInUse(address)
@@ -87,7 +97,7 @@ struct ListenSocket: ~Copyable {
 }
 
 extension TransportAddress {
-    /// Calls `body` with the address as the system wants it.
+    /// Calls `body` with the address as a `sockaddr_in` or `sockaddr_in6` in network byte order.
     package func withSocketAddress<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
         if let bits = ip.ipv4 {
             var address = sockaddr_in()
@@ -114,7 +124,7 @@ extension TransportAddress {
         }
     }
 
-    /// Reads what `accept` and `getsockname` filled in; nil for other families.
+    /// Reads an address that `accept` or `getsockname` has filled in; nil for other families than IPv4 and IPv6.
     init?(_ storage: sockaddr_storage) {
         var storage = storage
         switch Int32(storage.ss_family) {
@@ -142,6 +152,7 @@ extension TransportAddress {
         }
     }
 
+    /// The address that a socket is bound to; nil if the kernel reports none.
     init?(localAddressOf descriptor: CInt) {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)

@@ -1,8 +1,13 @@
 import Base
 import CWebSockets
 
-/// A request line and headers, read from libwebsockets and checked.
+/// A request line and header fields, read from libwebsockets and validated.
+///
+/// libwebsockets accepts more than RFC 9112 allows. Ambiguous framing, which a proxy in front may read differently, is
+/// refused here, against request smuggling.
+/// - Source: RFC 9112 §3 (request line), §6 (body), §11.2 (smuggling).
 struct RequestHead {
+    /// How the body's length is determined.
     enum Framing: Equatable {
         case none
         case length(Int)
@@ -13,15 +18,18 @@ struct RequestHead {
     let path: String
     let query: [HTTPRequest.QueryItem]
     let headers: HTTPHeaders
+    /// `none` for a `Content-Length` of 0, too.
     let framing: Framing
+    /// Whether the client waits for a 100 before it sends the body (RFC 9110 §10.1.1).
     let expectsContinue: Bool
-    /// Whether it is in HTTP/1.0.
+    /// Whether the request is in HTTP/1.0.
     ///
-    /// nginx asks so unless it is told otherwise, and then adds nothing that would tell who asks it.
+    /// nginx uses that version for upstreams by default, and then adds no field that would name the client.
     let isOldHTTP: Bool
-    /// Whether libwebsockets takes all that follows the head for a body.
+    /// Whether libwebsockets treats everything after the head as a body, so that it cannot find a next request.
     let libraryAwaitsMore: Bool
 
+    /// A status and a sentence for the client.
     struct Refusal: Error {
         let status: Int
         let detail: String
@@ -32,7 +40,9 @@ struct RequestHead {
         }
     }
 
-    /// Must be called while libwebsockets still holds the headers: in its callback for a request or an upgrade.
+    /// Reads and validates a head; libwebsockets holds it only during its callback for a request or an upgrade.
+    /// - Parameter maximumBytes: limit of path, query and fields together.
+    /// - Throws: 400 for a malformed head, 411, 431 or 501.
     init(reading wsi: LibraryConnection, maximumBytes: Int) throws(Refusal) {
         (method, path) = try Self.target(wsi)
         query = Self.query(wsi)
@@ -45,6 +55,7 @@ struct RequestHead {
             throw Refusal(400, "The request line does not end in an HTTP version.")
         }
         isOldHTTP = version == "HTTP/1.0"
+        // RFC 9112 §3.2: an HTTP/1.1 request without Host gets 400.
         guard headers["host"] != nil || isOldHTTP else {
             throw Refusal(400, "The request has no Host field.")
         }
@@ -55,9 +66,10 @@ struct RequestHead {
             || framing == .none && headers["content-length"] == nil && [.post, .put, .patch].contains(method)
     }
 
+    /// The method and the decoded path; libwebsockets stores the target under a token of its method.
     private static func target(_ wsi: LibraryConnection) throws(Refusal) -> (HTTPMethod, String) {
         let found = methods.compactMap { method, token in wsi.text(token).map { (method, $0) } }
-        // libwebsockets lets a byte of zero (`%00`) pass behind a slash; one that ends the path it drops.
+        // libwebsockets passes a zero byte (`%00`) in the middle of a path and drops one at its end.
         guard found.count == 1, let (method, path) = found.first, path.hasPrefix("/"), !path.utf8.contains(0)
         else {
             throw Refusal(400, "The request line is malformed.")
@@ -71,12 +83,13 @@ struct RequestHead {
         (.options, WSI_TOKEN_OPTIONS_URI),
     ]
 
+    /// The query's items, percent-decoded; libwebsockets has split them at `&`.
     private static func query(_ wsi: LibraryConnection) -> [HTTPRequest.QueryItem] {
         let length = unsafe Int(lws_hdr_total_length(wsi.pointer, WSI_TOKEN_HTTP_URI_ARGS))
         guard length > 0 else { return [] }
         var items: [HTTPRequest.QueryItem] = []
         unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: length + 1) { buffer in
-            // libwebsockets keeps fewer than 128 pieces for all headers together.
+            // libwebsockets stores fewer than 128 fragments for all fields together.
             for index in 0..<CInt(128) {
                 let count = unsafe lws_hdr_copy_fragment(
                     wsi.pointer, buffer.baseAddress, CInt(length + 1), WSI_TOKEN_HTTP_URI_ARGS, index)
@@ -93,6 +106,7 @@ struct RequestHead {
         return items
     }
 
+    /// All fields that libwebsockets has stored under a known name or one of `customNames`; others are not accessible.
     private static func headers(_ wsi: LibraryConnection) -> HTTPHeaders {
         var headers = HTTPHeaders()
         for (name, token) in names {
@@ -106,11 +120,11 @@ struct RequestHead {
         return headers
     }
 
-    /// What handlers, and the limits of addresses, need beyond them.
+    /// Further fields that handlers and address limits need.
     private static let customNames =
         ["idempotency-key"] + HTTPHeaders.forwarding.filter { name in !names.contains { $0.0 == name } }
 
-    /// The header fields that libwebsockets knows by itself.
+    /// The field names for which libwebsockets has a token; its list also contains pseudo-headers and methods.
     private static let names: [(String, lws_token_indexes)] = (0..<WSI_TOKEN_COUNT.rawValue).compactMap {
         number in
         let token = lws_token_indexes(rawValue: number)
@@ -120,7 +134,8 @@ struct RequestHead {
         return (String(name.dropLast()), token)
     }
 
-    /// - Source: RFC 9112 §6.3.
+    /// Determines the body's framing; contradictory fields are refused.
+    /// - Source: RFC 9112 §6.1, §6.3.
     private static func framing(
         _ headers: HTTPHeaders, _ method: HTTPMethod
     ) throws(Refusal) -> Framing {
@@ -132,13 +147,14 @@ struct RequestHead {
             guard coding.lowercased() == "chunked" else {
                 throw Refusal(501, "The transfer coding is not known here.")
             }
-            // libwebsockets would take the body of any other method for the next request.
+            // libwebsockets takes a chunked body of any other method for the next request.
             guard [.post, .put, .patch].contains(method) else {
                 throw Refusal(411, "This method's body needs a Content-Length.")
             }
             return .chunked
         }
         guard let length else { return .none }
+        // Digits only, and few enough to fit an integer: no sign, no list such as `5, 5`.
         guard (1...15).contains(length.utf8.count), length.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
             let count = Int(length)
         else { throw Refusal(400, "The Content-Length is malformed.") }
@@ -147,7 +163,8 @@ struct RequestHead {
 }
 
 extension LibraryConnection {
-    /// A header libwebsockets has no token for, by its name in lower case with the colon.
+    /// A field that libwebsockets has no token for; nil if it is missing or empty.
+    /// - Parameter name: in lower case, with the colon.
     func customText(_ name: String) -> String? {
         let length = unsafe lws_hdr_custom_length(pointer, name, CInt(name.utf8.count))
         guard length > 0 else { return nil }
@@ -162,7 +179,7 @@ extension LibraryConnection {
         }
     }
 
-    /// A header of a `struct lws`; nil when it is not there.
+    /// A field that libwebsockets has a token for; nil if it is missing or empty.
     func text(_ token: lws_token_indexes) -> String? {
         let length = unsafe lws_hdr_total_length(pointer, token)
         guard length > 0 else { return nil }

@@ -3,61 +3,68 @@ import CWebSockets
 import Glibc
 import Synchronization
 
-/// A connection that somebody else has accepted.
+/// A connection that another component has accepted and hands over.
 struct Adoption: Sendable {
+    /// Owned by the holder of the adoption, which has to serve or close it.
     let descriptor: CInt
+    /// The client's address, which may differ from the socket's peer.
     let client: TransportAddress
+    /// Whether TLS has been terminated before.
     let isDecrypted: Bool
 }
 
-/// The way from any thread to the service thread.
+/// Passes commands from any thread to the service thread.
+///
+/// Commands go through a locked queue; the first one in an empty queue wakes the loop by `uv_async_send`, the only
+/// libuv call that other threads may make.
 final class ServiceLink: Sendable {
     enum Command: Sendable {
-        /// A handler has answered the exchange of that number.
+        /// A handler's response to the exchange of that id.
         case answer(UInt64, HTTPResponse)
-        /// A piece of the file that answers the exchange of that number; empty if it cannot be read.
+        /// The next piece of a file for the exchange of that id; empty if it cannot be read.
         case piece(UInt64, [UInt8])
-        /// There is more of the body that answers the exchange of that number, or it has ended.
+        /// The streamed body of the exchange of that id has more bytes, or has ended.
         case streamed(UInt64)
-        /// Serve a connection that somebody else has accepted.
+        /// Serve a connection that another component has accepted.
         case adopt(Adoption)
-        /// Present a certificate that its owner has relinquished.
+        /// Present a certificate, by the address that `ServerCertificate.relinquish` returned.
         case present(certificate: UInt)
-        /// Say that the loop turns.
+        /// Resume the continuation, as a sign that the loop runs.
         case turn(CheckedContinuation<Void, Never>)
-        /// Serve what is under way for at most so long, then stop.
+        /// Finish requests for up to this time, then stop.
         case stop(grace: Duration)
     }
 
     private struct State {
         var commands: [Command] = []
-        /// Connections of others that have not been served yet.
+        /// Number of handed-over connections that have not been admitted yet.
         var adoptions = 0
-        /// Numbers of WebSockets that have something to send; apart, so that answers need not wait behind thousands.
+        /// Ids of WebSockets with queued output; separate, so that responses do not wait behind thousands of them.
         var sockets: [UInt64] = []
         /// Address of the `uv_async_t` that wakes the loop; nil before the start and after the end.
         var wakeup: UInt?
+        /// Set once the thread is done, so that late calls of `finished` return immediately.
         var isFinished = false
         var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
     private let state = Mutex(State())
 
-    /// Leaves a command; without effect once the loop has ended.
-    /// - Returns: whether it has not.
+    /// Queues a command.
+    /// - Returns: false if the loop is not running, and the command was not queued.
     @discardableResult
     func post(_ command: Command) -> Bool {
         state.withLock { state in
             guard let wakeup = state.wakeup else { return false }
             state.commands.append(command)
-            // Under the lock, so that the handle cannot be closed meanwhile.
+            // Under the lock, so that the handle cannot be closed during the call.
             if state.commands.count == 1 { unsafe uv_async_send(UnsafeMutablePointer(bitPattern: wakeup)) }
             return true
         }
     }
 
     /// Hands a connection over.
-    /// - Returns: false if too many are on their way, or the loop has ended: then it is still the caller's.
+    /// - Returns: false if too many are waiting or the loop is not running; the descriptor then remains the caller's.
     func post(_ adoption: Adoption) -> Bool {
         let hasRoom = state.withLock { state in
             guard state.adoptions < Self.mostAdoptions else { return false }
@@ -72,18 +79,19 @@ final class ServiceLink: Sendable {
         return true
     }
 
-    /// Says that one of those connections is served, or closed.
+    /// Notes that a handed-over connection has been admitted or closed.
     func endAdoption() { state.withLock { $0.adoptions -= 1 } }
 
+    /// Limit of connections on their way, as each holds a descriptor; equal to the listening socket's backlog.
     private static let mostAdoptions = 1_024
 
-    /// Hands a certificate over; without effect once the loop has ended.
+    /// Hands a certificate over; freed here if the loop is not running.
     func present(_ certificate: consuming ServerCertificate) {
         let address = certificate.relinquish()
         if !post(.present(certificate: address)) { _ = ServerCertificate(address: address) }
     }
 
-    /// Says that a WebSocket has something to send.
+    /// Notifies the loop that a WebSocket has queued output or is to be closed.
     func serveSocket(_ number: UInt64) {
         state.withLock { state in
             guard let wakeup = state.wakeup else { return }
@@ -92,7 +100,7 @@ final class ServiceLink: Sendable {
         }
     }
 
-    /// Waits until the loop has ended.
+    /// Waits until the service thread has ended.
     func finished() async {
         await withCheckedContinuation { continuation in
             let isFinished = state.withLock { state in
@@ -105,11 +113,13 @@ final class ServiceLink: Sendable {
 
     // MARK: The service thread's side
 
+    /// Publishes the wake-up handle: from here on commands are accepted.
     func open(_ wakeup: UnsafeMutablePointer<uv_async_t>) {
         let address = UInt(bitPattern: wakeup)
         state.withLock { $0.wakeup = address }
     }
 
+    /// Removes and returns all queued commands, in order.
     func take() -> [Command] {
         state.withLock { state in
             let commands = state.commands
@@ -118,12 +128,12 @@ final class ServiceLink: Sendable {
         }
     }
 
-    /// Swaps the numbers of WebSockets that have something to send with `numbers`, which must be empty.
+    /// Swaps the queued ids of WebSockets with `numbers`, which must be empty; both arrays keep their memory.
     func takeSockets(into numbers: inout [UInt64]) {
         state.withLock { swap(&$0.sockets, &numbers) }
     }
 
-    /// Must be called before the wakeup handle is closed.
+    /// Stops accepting commands and disposes of queued ones; must be called before the wake-up handle is closed.
     func close() {
         let left = state.withLock { state in
             defer { state.commands.removeAll() }
@@ -141,6 +151,7 @@ final class ServiceLink: Sendable {
         }
     }
 
+    /// Resumes everything that waits in `finished`.
     func finish() {
         let waiters = state.withLock { state in
             state.isFinished = true

@@ -2,10 +2,10 @@ import Base
 import CWebSockets
 import Glibc
 
-/// What libwebsockets calls, for everything.
+/// The callback of libwebsockets for all events, on the service thread.
 ///
-/// Zero means go on, anything else close the connection. The input is the library's until this returns: what is kept of
-/// it is copied.
+/// Returning 0 means go on, anything else closes the connection. The input belongs to the library and is valid only
+/// until this returns, so everything that is kept is copied.
 func serviceCallback(
     _ wsi: OpaquePointer?, _ reason: lws_callback_reasons, _ subject: UnsafeMutableRawPointer?,
     _ input: UnsafeMutableRawPointer?, _ length: Int
@@ -14,7 +14,7 @@ func serviceCallback(
         let user = unsafe lws_context_user(context)
     else { return 0 }
     let loop = unsafe Unmanaged<ServiceLoop>.fromOpaque(user).takeUnretainedValue()
-    // While the library is made, before there is a connection.
+    // Called while the context is being created, before any connection exists.
     if reason == LWS_CALLBACK_OPENSSL_LOAD_EXTRA_SERVER_VERIFY_CERTS {
         unsafe loop.certificates.attach(to: subject)
         return 0
@@ -25,6 +25,7 @@ func serviceCallback(
 }
 
 extension ServiceLoop {
+    /// Dispatches an event of one connection.
     fileprivate func handle(
         _ reason: lws_callback_reasons, _ wsi: LibraryConnection, _ input: UnsafeRawBufferPointer
     ) -> CInt {
@@ -55,7 +56,7 @@ extension ServiceLoop {
         connections[wsi]
     }
 
-    /// The last word about a connection: its memory is freed next.
+    /// Removes a connection from all tables; libwebsockets frees its memory after this call.
     private func forgetConnection(_ wsi: LibraryConnection) {
         forgetExchange(wsi)
         endSocket(wsi)
@@ -65,11 +66,12 @@ extension ServiceLoop {
         release(connection)
     }
 
-    /// Answers what does not even begin like HTTP.
+    /// Answers bytes in which libwebsockets did not recognize a request: an unknown method, or no HTTP at all.
+    /// - Source: RFC 9110 §15.6.2 (501 for an unknown method).
     private func refuseGarbage(_ wsi: LibraryConnection, _ input: UnsafeRawBufferPointer) -> CInt {
         guard let connection = connection(of: wsi), !connection.isRefused else { return 0 }
         connection.isRefused = true
-        // Closing at once, with bytes unread, could make the client lose the answer.
+        // Closing now, with bytes unread, resets the connection, and the client may lose the answer (RFC 9112 §9.6).
         connection.deadline = now + 1_000
         let line = unsafe input.prefix { $0 != 0x0D && $0 != 0x0A }.prefix(1_024)
         let words = unsafe line.split(separator: 0x20, omittingEmptySubsequences: false)
@@ -80,7 +82,8 @@ extension ServiceLoop {
         return write(wsi, head.bytes, response.body[...], LWS_WRITE_HTTP) ? 0 : -1
     }
 
-    /// Hands at most `2 * chunkLength` bytes to libwebsockets, which buffers what the socket does not take.
+    /// Writes head and body, together at most `2 * chunkLength` bytes; libwebsockets buffers what the socket rejects.
+    /// - Returns: false if that is too much, or the connection is broken.
     func write(
         _ wsi: LibraryConnection, _ head: [UInt8], _ body: ArraySlice<UInt8>, _ kind: lws_write_protocol
     ) -> Bool {

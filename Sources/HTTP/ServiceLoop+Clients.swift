@@ -2,9 +2,12 @@ import Base
 import CWebSockets
 import Glibc
 
-/// Who asks, whom it counts for, and who has to go when all places are taken.
+/// The client behind a request, its limits, and which connections to close when all places are taken.
 extension ServiceLoop {
-    /// Who sent a request.
+    /// The client that sent a request, to which limits apply.
+    ///
+    /// On a trusted proxy's connection it is the address in `X-Forwarded-For`. On any other connection the field proves
+    /// nothing and only marks the request as forwarded.
     func client(of connection: Connection, _ head: RequestHead) -> AddressLimits.Client {
         let isForwarded = isForwarded(head, on: connection)
         guard connection.isProxy else {
@@ -19,38 +22,42 @@ extension ServiceLoop {
         return AddressLimits.Client(ip: ip, isForwarded: isForwarded)
     }
 
-    /// Whether somebody else may have asked than who has the connection.
+    /// Whether the client may be another host than the connection's peer.
+    ///
+    /// HTTP/1.0 counts as a sign of a proxy: nginx uses it by default, without adding any field.
     private func isForwarded(_ head: RequestHead, on connection: Connection) -> Bool {
         connection.isProxy || head.headers.isForwarded || head.isOldHTTP
     }
 
-    /// Lets a request count for who sent it; behind a proxy as one of its connections too, while it lasts.
-    /// - Returns: nil when it may go on, else the seconds to wait.
+    /// Counts a request against its client's limits; behind a proxy also as one of the client's connections while it
+    /// lasts.
+    /// - Returns: nil if the request may proceed, otherwise the seconds to wait.
     func count(_ client: AddressLimits.Client, on connection: Connection) -> Int? {
         if let seconds = limits.request(client, at: now) { return seconds }
         guard connection.isProxy else { return nil }
+        // The connection may still count for the client of the request before.
         release(connection)
         guard limits.connect(client, at: now) else { return 1 }
         connection.counted = client
         return nil
     }
 
-    /// What somebody is told who has to wait.
-    /// - Parameter seconds: for how long.
+    /// The header fields of a 429 for a client over its request rate.
+    /// - Parameter seconds: time to wait.
     func rateLimit(wait seconds: Int) -> RateLimit {
         let quota = RateLimit.Quota(
             burst: settings.requestBurstPerAddress, rate: settings.requestRatePerAddress)
         return RateLimit("too-many-requests", wait: seconds, quota: quota)
     }
 
-    /// Counts a connection for nobody any more.
+    /// Stops counting a connection for any client.
     func release(_ connection: Connection) {
         guard let client = connection.counted else { return }
         connection.counted = nil
         limits.disconnect(client)
     }
 
-    /// A request as handlers see it.
+    /// Builds the request that handlers receive; a trusted proxy's fields replace address, scheme and host.
     func request(
         _ head: RequestHead, on connection: Connection, from client: AddressLimits.Client, body: [UInt8] = []
     ) -> HTTPRequest {
@@ -65,16 +72,17 @@ extension ServiceLoop {
         return request
     }
 
-    /// Says once what is wrong with a proxy.
+    /// Logs once per run how to configure a proxy.
     private func warnOfProxy(_ event: String, _ remedy: String) {
         guard !hasWarnedOfProxy else { return }
         hasWarnedOfProxy = true
         log.warning(event, ["why-it-matters": "all who come by it count as one address; \(remedy)"])
     }
 
-    /// Closes connections that do nothing, of the network that has the most, when no more may be accepted.
+    /// Closes up to `closedForRoom` idle connections of the network with the most connections.
     ///
-    /// Looks at all of them, so not often.
+    /// Runs only when all places are taken and a new connection waits. It visits every connection, so at most every
+    /// 200 ms.
     func makeRoom() {
         guard now >= nextRoomMaking, isSomebodyWaiting else { return }
         nextRoomMaking = now + 200
@@ -87,6 +95,7 @@ extension ServiceLoop {
         }
         let byNetwork = Dictionary(grouping: idle) { AddressLimits.Network(widestOf: $0.address.ip) }
         let fullest = byNetwork.max { (counts[$0.key] ?? 0) < (counts[$1.key] ?? 0) }
+        // Those closest to their own timeout go first.
         let eldest = (fullest?.value ?? []).sorted { ($0.deadline ?? .max) < ($1.deadline ?? .max) }
         for connection in eldest.prefix(Self.closedForRoom) {
             connection.isClosing = true
@@ -95,6 +104,7 @@ extension ServiceLoop {
         }
     }
 
+    /// Whether a connection waits in the kernel's queue or among the handed-over ones.
     private var isSomebodyWaiting: Bool {
         guard adoptions.isEmpty else { return true }
         guard let descriptor = listenDescriptor else { return false }
@@ -102,5 +112,6 @@ extension ServiceLoop {
         return unsafe poll(&waiting, 1, 0) == 1
     }
 
+    /// As many as `acceptConnections` takes per turn.
     private static let closedForRoom = 64
 }

@@ -2,12 +2,15 @@ import Base
 import CWebSockets
 import Glibc
 
-/// Requests and answers.
+/// Requests and responses.
 ///
-/// A request is answered as soon as its handler is done; until then reading is paused.
+/// One request at a time per connection: while a handler runs, reading is paused, and the client's further bytes stay
+/// in the socket.
 extension ServiceLoop {
     // MARK: Receiving
 
+    /// Reads a request's head and decides how it goes on: refusal, body, or handler.
+    /// - Returns: as for all functions here that return `CInt`, libwebsockets' code: 0 to go on, else close.
     func beginExchange(_ wsi: LibraryConnection) -> CInt {
         guard let connection = connection(of: wsi), exchangeOf[wsi] == nil else { return -1 }
         let deadline = now + settings.receiveTimeout.milliseconds
@@ -32,6 +35,7 @@ extension ServiceLoop {
             case .chunked: exchange.chunks = ChunkedBody(limit: settings.maximumBodyBytes)
             case .none: return dispatch(exchange)
             }
+            // Without this line the client would hold back its body (RFC 9110 §10.1.1).
             if head.expectsContinue {
                 let line = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
                 guard write(wsi, line, [], LWS_WRITE_HTTP_HEADERS) else { return -1 }
@@ -45,8 +49,9 @@ extension ServiceLoop {
 
     /// Whether libwebsockets 4.1 would read freed memory for this request's body, or never stop reading it.
     ///
-    /// It happens when the head lies in its buffer of bytes that came too early, behind an earlier request in the
-    /// same packet. libwebsockets does not say so for one connection, only whether there are such bytes at all.
+    /// That happens if the head is in its buffer of early bytes, because it arrived in one packet with another request
+    /// (pipelining, RFC 9112 §9.3.2). libwebsockets reports such bytes for all connections together, not for one, so
+    /// some harmless requests are refused as well.
     private func isUnsafeToContinue(_ connection: Connection, _ head: RequestHead) -> Bool {
         guard connection.isReused else { return false }
         guard head.framing != .none || head.libraryAwaitsMore else { return false }
@@ -58,19 +63,20 @@ extension ServiceLoop {
     ) -> Exchange {
         let exchange = Exchange(
             id: nextID(), wsi: wsi, connection: connection, head: head, startedAt: now, deadline: deadline)
-        // After a body of unknown length libwebsockets cannot find the next request. With TLS one request must do,
-        // because `isUnsafeToContinue` cannot be known there.
+        // libwebsockets cannot find the next request after a body of unknown length. With TLS each connection serves
+        // one request only, because `isUnsafeToContinue` cannot be determined there.
         exchange.closesConnection = settings.tls != nil || head?.libraryAwaitsMore ?? true
         connection.isReused = true
         exchanges[exchange.id] = exchange
         exchangeOf[wsi] = exchange
         connection.isBusy = true
         connection.deadline = nil
-        // From here on our own deadlines count.
+        // From here on the exchange's own deadline applies, which ends with an answer; libwebsockets' just closes.
         unsafe lws_set_timeout(wsi.pointer, NO_PENDING_TIMEOUT, 0)
         return exchange
     }
 
+    /// Appends a piece of the body; the limit is checked before memory is taken.
     func receiveBody(_ wsi: LibraryConnection, _ bytes: UnsafeRawBufferPointer) -> CInt {
         guard let exchange = exchangeOf[wsi], case .receiving = exchange.phase else { return 0 }
         if exchange.chunks != nil {
@@ -94,20 +100,22 @@ extension ServiceLoop {
         return 0
     }
 
+    /// The body is complete, by libwebsockets' count.
     func endBody(_ wsi: LibraryConnection) -> CInt {
         guard let exchange = exchangeOf[wsi] else { return -1 }
         exchange.isBodyPending = false
         switch exchange.phase {
         case .receiving: return dispatch(exchange)
-        // All has been read, so that closing loses nothing.
+        // The response was sent early, and the rest of the body has been read: closing loses nothing now.
         case .draining: return -1
-        // Said again for a POST of length zero.
+        // libwebsockets calls a second time for a POST of length zero.
         case .handling: return 0
-        // Said again: bytes are left, which libwebsockets would go on offering.
+        // A second call here means that bytes are left over, which libwebsockets would deliver forever.
         case .sending, .streaming: return -1
         }
     }
 
+    /// Charges a complete request to its client and has the handler answer it, here or in a task.
     private func dispatch(_ exchange: Exchange) -> CInt {
         guard let head = exchange.head else { return -1 }
         unsafe lws_set_timeout(exchange.wsi.pointer, NO_PENDING_TIMEOUT, 0)
@@ -118,7 +126,7 @@ extension ServiceLoop {
         exchange.body = []
         exchange.chunks = nil
         if let response = handler.answerAtOnce(request) { return begin(response, exchange) }
-        // What the client sends meanwhile stays in the socket.
+        // The client's further bytes stay in the socket until the answer is there.
         unsafe lws_rx_flow_control(exchange.wsi.pointer, 0)
         let patience = settings.handlerTimeout + self.handler.extraTime(request)
         exchange.deadline = now + patience.milliseconds
@@ -140,7 +148,7 @@ extension ServiceLoop {
         refuse(exchange, 413, "The body is larger than \(settings.maximumBodyBytes) bytes.")
     }
 
-    /// Answers without asking the handler; whatever of the request is still to come is dropped.
+    /// Answers without calling `respond`; the rest of the request is read and dropped.
     private func refuse(
         _ exchange: Exchange, _ status: Int, _ detail: String, _ headers: HTTPHeaders = [:]
     ) -> CInt {
@@ -150,7 +158,9 @@ extension ServiceLoop {
         return begin(response, exchange)
     }
 
-    /// The time for the present phase is up.
+    /// Ends an exchange whose present phase has exceeded its deadline.
+    ///
+    /// A slow request gets 408, a slow handler 503; a client that does not read its response is disconnected.
     func giveUp(_ exchange: Exchange) {
         switch exchange.phase {
         case .receiving:
@@ -169,12 +179,14 @@ extension ServiceLoop {
 
     // MARK: Answering
 
+    /// Begins to send a handler's response; dropped if the exchange has ended or been answered meanwhile.
     func answer(_ id: UInt64, _ response: HTTPResponse) {
         guard let exchange = exchanges[id], exchange.isWaitingForHandler else { return }
         unsafe lws_rx_flow_control(exchange.wsi.pointer, 1)
         if begin(response, exchange) != 0 { closeSoon(exchange.connection) }
     }
 
+    /// Begins to send a response, as a stream, a file or bytes.
     private func begin(_ response: HTTPResponse, _ exchange: Exchange) -> CInt {
         if stopDeadline != nil { exchange.closesConnection = true }
         if let stream = response.stream, exchange.head?.method != .head {
@@ -188,6 +200,7 @@ extension ServiceLoop {
         return proceed(exchange)
     }
 
+    /// Continues the response once libwebsockets reports that the socket has room.
     func continueSending(_ wsi: LibraryConnection) -> CInt {
         guard let exchange = exchangeOf[wsi] else {
             return connection(of: wsi)?.isClosing == true ? -1 : 0
@@ -200,7 +213,7 @@ extension ServiceLoop {
         }
     }
 
-    /// Hands over as much of the answer as there is room for.
+    /// Writes the response until the socket is full or the response is complete.
     func proceed(_ exchange: Exchange) -> CInt {
         while true {
             guard case .sending(var sending) = exchange.phase else { return 0 }
@@ -219,6 +232,8 @@ extension ServiceLoop {
         }
     }
 
+    /// Writes the head, if not written yet, and up to `chunkLength` bytes of the body from `sending.offset`.
+    /// - Returns: false if the connection is broken.
     func writePart(_ exchange: Exchange, _ sending: inout Exchange.Sending, _ body: [UInt8]) -> Bool {
         var head: [UInt8] = []
         if !sending.hasSentHead {
@@ -235,10 +250,12 @@ extension ServiceLoop {
         return write(exchange.wsi, head, part, LWS_WRITE_HTTP)
     }
 
+    /// Logs a completed response and either keeps the connection for the next request or closes it.
     func finish(_ exchange: Exchange, _ response: HTTPResponse) -> CInt {
         noteAnswer(to: exchange, response)
         if exchange.isBodyPending {
             exchange.phase = .draining
+            // Two seconds for the client to notice the response and to stop sending its body.
             exchange.deadline = now + 2_000
             return 0
         }
@@ -262,7 +279,7 @@ extension ServiceLoop {
             ])
     }
 
-    /// Closes a connection from outside its own callbacks, after what is buffered.
+    /// Closes a connection from outside its own callbacks, once buffered bytes have been sent; after 5 s in any case.
     func closeSoon(_ connection: Connection) {
         connection.isClosing = true
         connection.deadline = now + 5_000
@@ -271,6 +288,7 @@ extension ServiceLoop {
 
     // MARK: The end
 
+    /// Ends an exchange, complete or broken off, and starts the connection's idle timeout.
     func forgetExchange(_ wsi: LibraryConnection) {
         guard let exchange = exchangeOf.removeValue(forKey: wsi) else { return }
         exchanges[exchange.id] = nil
@@ -282,6 +300,7 @@ extension ServiceLoop {
         endStopIfDone()
     }
 
+    /// Cancels the handler or the producer of a body, because the response is over.
     private func cancelTask(of exchange: Exchange) {
         switch exchange.phase {
         case .handling(let task):
@@ -289,7 +308,7 @@ extension ServiceLoop {
             task.cancel()
         case .streaming(let streaming):
             counters.add(-1, counters.streams)
-            // First: whoever makes the body finds it closed once it is told to end.
+            // Closed before the cancellation, so that the producer finds it closed when it notices.
             streaming.stream.close()
             streaming.producer.cancel()
         case .receiving, .sending, .draining: break
@@ -298,7 +317,7 @@ extension ServiceLoop {
 }
 
 extension RequestHead {
-    /// For a log line, without a token.
+    /// Path and query for a log line, without tokens.
     var loggedTarget: String {
         HTTPRequest(method: method, path: path, query: query).loggedTarget
     }

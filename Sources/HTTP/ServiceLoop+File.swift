@@ -1,15 +1,17 @@
 import CWebSockets
 
-/// Answers that are files: never more of one in memory than a piece.
+/// Responses from files, of which at most one piece is in memory.
+///
+/// Pieces are read on other threads and arrive as `piece` commands, so that a slow disk never blocks this thread.
 extension ServiceLoop {
-    /// Hands over what has been read, and has the next piece read.
-    /// - Returns: nil to be asked again, what to return to libwebsockets otherwise.
+    /// Writes the piece that has been read, or starts reading the next one.
+    /// - Returns: nil if the caller should call again, otherwise the result for libwebsockets.
     func proceed(_ exchange: Exchange, _ sending: inout Exchange.Sending, with file: HTTPFile) -> CInt? {
         if sending.hasSentHead, sending.offset == file.count { return finish(exchange, sending.response) }
         guard sending.hasSentHead, sending.piece.isEmpty else {
             let part = sending.piece.prefix(Self.chunkLength)
             var head = sending
-            // Its offset counts the file, not the piece.
+            // `writePart` counts from the start of the piece; `sending.offset` counts from the start of the range.
             head.offset = 0
             guard writePart(exchange, &head, Array(part)) else { return -1 }
             sending.hasSentHead = true
@@ -27,9 +29,10 @@ extension ServiceLoop {
         return 0
     }
 
-    /// A piece has been read: who takes pieces has time to take more.
+    /// Continues with a piece that has been read; the send timeout starts again, as the disk's time does not count.
     func continueFile(_ id: UInt64, _ bytes: [UInt8]) {
         guard let exchange = exchanges[id], case .sending(var sending) = exchange.phase else { return }
+        // The announced length cannot be kept any more; closing early is the only way to report it.
         guard !bytes.isEmpty else { return closeSoon(exchange.connection) }
         sending.piece = bytes
         sending.isReading = false

@@ -1,12 +1,13 @@
 import CWebSockets
 import Glibc
 
-/// Answers whose bodies are made while they are sent.
+/// Responses whose bodies are produced while they are sent.
 ///
-/// In HTTP/1.1 they come in chunks, in HTTP/1.0 as they are. The connection is closed behind them: what a client sends
-/// during such an answer is nobody's, and a next request would find it.
+/// HTTP/1.1 clients get chunks, HTTP/1.0 clients plain bytes up to the end of the connection. The connection closes
+/// afterwards in both cases: bytes that the client sent meanwhile would be taken for the next request.
+/// - Source: RFC 9112 §6.1, §6.3 (framing by close).
 extension ServiceLoop {
-    /// Sends the head, and has the body made.
+    /// Sends the head and starts the task that produces the body.
     func begin(_ stream: HTTPStream, _ response: HTTPResponse, _ exchange: Exchange) -> CInt {
         exchange.closesConnection = true
         let isChunked = exchange.head?.isOldHTTP == false
@@ -23,14 +24,14 @@ extension ServiceLoop {
         return proceed(exchange, with: stream, isChunked: isChunked)
     }
 
-    /// Hands over as much of the body as there is and as there is room for.
+    /// Writes queued parts of the body until the queue is empty or the socket is full.
     func proceed(_ exchange: Exchange, with stream: HTTPStream, isChunked: Bool) -> CInt {
         while true {
             guard unsafe lws_partial_buffered(exchange.wsi.pointer) == 0 else {
                 unsafe lws_callback_on_writable(exchange.wsi.pointer)
                 return 0
             }
-            // The time-out is for a client that does not take what there is, however long there is nothing.
+            // The send timeout applies only while there is something to send: a producer may be silent for any time.
             switch stream.next(Self.chunkLength) {
             case .nothing:
                 exchange.deadline = .max
@@ -43,23 +44,23 @@ extension ServiceLoop {
                 let isWritten = !isChunked || write(exchange.wsi, ChunkedCoding.end, [], LWS_WRITE_HTTP)
                 let connection = exchange.connection
                 forgetExchange(exchange.wsi)
-                // What libwebsockets has buffered goes out first.
+                // Closes after the bytes that libwebsockets has buffered.
                 if isWritten { closeSoon(connection) }
                 return isWritten ? 0 : -1
             }
         }
     }
 
-    /// Something more of a body was made, or that was all of it.
+    /// The producer has queued more of a body, or finished it.
     func continueStream(_ id: UInt64) {
         guard let exchange = exchanges[id], case .streaming(let streaming) = exchange.phase else { return }
         let result = proceed(exchange, with: streaming.stream, isChunked: streaming.isChunked)
         if result != 0 { unsafe cws_kill(exchange.wsi.pointer) }
     }
 
-    /// Ends those whose clients have left.
+    /// Ends streams whose clients have disconnected.
     ///
-    /// libwebsockets reads nothing while an answer is under way, and so does not see that nobody is there.
+    /// libwebsockets does not read while a response is under way, so it does not notice a closed connection.
     func endDesertedStreams() {
         for exchange in exchanges.values {
             guard case .streaming = exchange.phase, !isEstablished(exchange.wsi) else { continue }
@@ -67,7 +68,9 @@ extension ServiceLoop {
         }
     }
 
-    /// Whether neither end has closed a connection; the kernel says so first of all that it knows of it.
+    /// Whether neither end has closed the connection.
+    ///
+    /// Reads the first byte of the kernel's `tcp_info`, which is the state; 1 is `TCP_ESTABLISHED`.
     private func isEstablished(_ wsi: LibraryConnection) -> Bool {
         var state: UInt8 = 0
         var length = socklen_t(1)
@@ -78,7 +81,7 @@ extension ServiceLoop {
         return state == 1
     }
 
-    /// Ends all such answers, because the server stops: clients of events come again.
+    /// Ends all streams because the server stops; clients of event streams reconnect automatically.
     func endStreams() {
         for exchange in exchanges.values {
             guard case .streaming(let streaming) = exchange.phase else { continue }

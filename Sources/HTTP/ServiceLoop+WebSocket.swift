@@ -2,23 +2,25 @@ import Base
 import CWebSockets
 import Glibc
 
-/// A WebSocket that may be opened, until libwebsockets has opened it.
+/// An accepted handshake that libwebsockets has not completed yet.
 struct Upgrade {
     let request: HTTPRequest
     let conversation: @Sendable (WebSocketConnection) async -> Void
 }
 
-/// One WebSocket, seen from the service thread.
+/// State of one WebSocket; belongs to the service thread.
 final class SocketSession {
     let wsi: LibraryConnection
     let connection: WebSocketConnection
+    /// Runs the handler's closure; cancelled when the client disconnects.
     var conversation: Task<Void, Never>?
-    /// The message that is arriving.
+    /// Fragments of a message that is not complete yet.
     var message: [UInt8] = []
+    /// The client's close frame, once it has arrived; nothing may be sent after that (RFC 6455 §5.5.1).
     var peerClose: WebSocketClose?
-    /// When the client was last heard of, in the loop's milliseconds.
+    /// When the client last sent anything, pongs included, in milliseconds of the loop's clock.
     var heardAt: UInt64 = 0
-    /// When it was last asked whether it is there.
+    /// When the client was last pinged, in milliseconds of the loop's clock.
     var pingedAt: UInt64 = 0
 
     init(wsi: LibraryConnection, connection: WebSocketConnection) {
@@ -27,15 +29,14 @@ final class SocketSession {
     }
 }
 
-/// WebSockets.
+/// WebSockets: handshake, messages and close.
 extension ServiceLoop {
     // MARK: Opening
 
-    /// Asked for a request that wants another protocol.
+    /// Called for a request with an `Upgrade` field; decides whether it may become a WebSocket.
     func confirmUpgrade(_ wsi: LibraryConnection) -> CInt {
-        // Every other protocol libwebsockets has refused by itself before it comes here. On a connection that was kept
-        // alive it has given up the headers by then (CVE-2025-11677): its own text must not be touched, and it goes on
-        // unless it is told to close.
+        // libwebsockets itself has refused every other protocol before this call. On a kept-alive connection it has
+        // freed the headers by then (CVE-2025-11677): they must not be read, and only a nonzero result closes.
         guard let name = wsi.text(WSI_TOKEN_UPGRADE)?.lowercased(), name == "websocket" || name == "h2c",
             let connection = connection(of: wsi)
         else { return -1 }
@@ -52,17 +53,19 @@ extension ServiceLoop {
         return -1
     }
 
-    /// Asked again for a WebSocket, before the handshake is answered.
+    /// Called again for a WebSocket before the handshake is answered; closes one that was not accepted.
     func confirmSocket(_ wsi: LibraryConnection) -> CInt {
         upgrades[wsi] == nil ? -1 : 0
     }
 
+    /// Outcome of a request for an upgrade.
     private enum Decision {
         case accept(Upgrade)
         case refuse(HTTPResponse)
     }
 
-    /// - Source: RFC 6455 §4.2.1.
+    /// Validates a handshake, applies limits, and asks the handler.
+    /// - Source: RFC 6455 §4.2.1 (what a handshake contains), §4.2.2 (how it is refused).
     private func decide(_ wsi: LibraryConnection, _ connection: Connection) -> Decision {
         let head: RequestHead
         do throws(RequestHead.Refusal) {
@@ -85,6 +88,8 @@ extension ServiceLoop {
         }
     }
 
+    /// The response to an invalid handshake; nil for a valid one.
+    /// - Source: RFC 6455 §4.2.1, §4.4 (versions); RFC 9110 §15.5.22 (426).
     private func handshakeRefusal(_ head: RequestHead) -> HTTPResponse? {
         guard head.headers["upgrade"]?.lowercased() == "websocket" else {
             var response = handler.refusal(426, "No protocol but websocket can be switched to.")
@@ -106,11 +111,12 @@ extension ServiceLoop {
         return nil
     }
 
+    /// The handshake is complete: starts the conversation.
     func beginSocket(_ wsi: LibraryConnection) -> CInt {
         guard let upgrade = upgrades.removeValue(forKey: wsi), let connection = connection(of: wsi) else {
             return -1
         }
-        // Heartbeats watch over it from here on.
+        // The heartbeats replace the deadline.
         connection.deadline = nil
         let link = link
         let socket = WebSocketConnection(
@@ -134,6 +140,7 @@ extension ServiceLoop {
 
     // MARK: Talking
 
+    /// Collects the fragments of a message and delivers it when complete.
     func receiveMessage(_ wsi: LibraryConnection, _ bytes: UnsafeRawBufferPointer) -> CInt {
         guard let session = socketOf[wsi] else { return -1 }
         session.heardAt = now
@@ -152,8 +159,10 @@ extension ServiceLoop {
         return session.connection.deliver(message) ? 0 : close(session, .policyViolation)
     }
 
-    /// Sends what waits at once: to wait until the socket says that it has room, which it nearly always has, would cost
-    /// three calls of the system for each client instead of one.
+    /// Writes queued messages without waiting for a writable event.
+    ///
+    /// The socket nearly always has room. To wait for the event would cost three system calls per client instead of
+    /// one.
     func serve(_ session: SocketSession) {
         for _ in 0..<Self.messagesAtOnce
         where unsafe lws_partial_buffered(session.wsi.pointer) == 0 && session.peerClose == nil {
@@ -163,7 +172,7 @@ extension ServiceLoop {
         if session.connection.hasOutput { unsafe lws_callback_on_writable(session.wsi.pointer) }
     }
 
-    /// So that none keeps the others waiting.
+    /// Messages per socket and turn, so that a long queue does not delay other sockets.
     private static let messagesAtOnce = 16
 
     private func write(_ message: WebSocketMessage, to wsi: LibraryConnection) -> Bool {
@@ -175,6 +184,7 @@ extension ServiceLoop {
         }
     }
 
+    /// Writes one message, or closes, when the socket has become writable.
     func sendMessage(_ wsi: LibraryConnection) -> CInt {
         guard let session = socketOf[wsi] else { return -1 }
         switch session.connection.nextOutput() {
@@ -190,7 +200,7 @@ extension ServiceLoop {
         }
     }
 
-    /// Larger messages go out in one piece too, from a buffer of their own.
+    /// Writes one message as a single frame; one larger than `scratch` from a temporary buffer.
     private func writeMessage(
         _ wsi: LibraryConnection, _ bytes: UnsafeRawBufferPointer, _ kind: lws_write_protocol
     ) -> Bool {
@@ -205,7 +215,8 @@ extension ServiceLoop {
 
     // MARK: Closing
 
-    /// Has libwebsockets send a close frame, from the callback for what came in.
+    /// Makes libwebsockets send a close frame; only valid within the callback for received data.
+    /// - Returns: the callback's result.
     private func close(_ session: SocketSession, _ reason: WebSocketClose) -> CInt {
         session.connection.close(reason)
         var text = Array(reason.reason.utf8.prefix(123))
@@ -214,6 +225,7 @@ extension ServiceLoop {
         return -1
     }
 
+    /// Stores the client's close frame; one without a code counts as 1005 (RFC 6455 §7.1.5).
     func peerCloses(_ wsi: LibraryConnection, _ payload: UnsafeRawBufferPointer) {
         guard let session = socketOf[wsi] else { return }
         guard payload.count >= 2 else {
@@ -225,6 +237,7 @@ extension ServiceLoop {
             code: code, reason: String(decoding: payload.dropFirst(2), as: UTF8.self))
     }
 
+    /// The connection has ended: cancels the conversation and reports the reason.
     func endSocket(_ wsi: LibraryConnection) {
         guard let session = socketOf.removeValue(forKey: wsi) else { return }
         sockets[session.connection.id] = nil

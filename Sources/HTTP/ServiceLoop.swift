@@ -2,38 +2,43 @@ import Base
 import CWebSockets
 import Glibc
 
-/// The service thread: a libuv loop with one libwebsockets context, which own all HTTP connections.
+/// The service thread: a libuv loop with one libwebsockets context, which owns all HTTP connections.
 ///
-/// Everything here runs on that one thread; other threads reach it by the `ServiceLink`. Handlers run elsewhere, as
-/// tasks.
+/// Everything here runs on that one thread, without locks; other threads post commands to the `ServiceLink`. Handlers
+/// run elsewhere, as tasks, except for the calls that `HTTPHandler` documents as made on the service thread.
 @safe final class ServiceLoop {
     let settings: HTTPServerSettings
     let handler: any HTTPHandler
     let link: ServiceLink
     let counters: HTTPCounters
     let log: Log
-    /// Nil where others listen.
+    /// Nil if another component listens and hands connections over (`HTTPServerSettings.listens`).
     let listener: ListenSocket?
-    /// Connections of others for which there is no room at the moment; the link bounds them.
+    /// Handed-over connections that wait for a free place; `ServiceLink` bounds their number.
     var adoptions: [Adoption] = []
 
     var connections: [LibraryConnection: Connection] = [:]
+    /// By exchange id, for answers from other threads: by then the connection may be gone and its address reused.
     var exchanges: [UInt64: Exchange] = [:]
+    /// By connection, for callbacks: HTTP/1.1 has at most one request under way on each.
     var exchangeOf: [LibraryConnection: Exchange] = [:]
+    /// WebSockets by id, for messages from other threads.
     var sockets: [UInt64: SocketSession] = [:]
+    /// WebSockets by connection, for callbacks.
     var socketOf: [LibraryConnection: SocketSession] = [:]
-    /// WebSockets accepted by the handler, between libwebsockets' two questions.
+    /// WebSockets that the handler accepted, between libwebsockets' callbacks `CONFIRM_UPGRADE` and `ESTABLISHED`.
     var upgrades: [LibraryConnection: Upgrade] = [:]
-    /// WebSockets that have something to send, and how many of them had their turn.
+    /// Ids of WebSockets with queued output, and how many of them were served already.
     private var due: [UInt64] = []
     private var served = 0
     var vigil: Vigil
     var limits: AddressLimits
     var lastID: UInt64 = 0
-    /// When a graceful stop ends, in the loop's milliseconds.
+    /// End of a graceful stop, in milliseconds of the loop's clock; nil unless the server is stopping.
     var stopDeadline: UInt64?
-    /// Bytes for `lws_write`, after the room it wants in front; made in `init` and freed in `deinit`.
+    /// Buffer for `lws_write`, which needs `prefix` writable bytes in front of the payload; freed in `deinit`.
     let scratch: UnsafeMutableRawBufferPointer
+    /// Bytes that libwebsockets overwrites in front of a payload (`LWS_PRE`).
     let prefix = Int(cws_prefix())
 
     private var library: LibraryContext?
@@ -41,16 +46,19 @@ import Glibc
     private let sweep = UnsafeMutablePointer<uv_timer_t>.allocate(capacity: 1)
     private let accepting = UnsafeMutablePointer<uv_poll_t>.allocate(capacity: 1)
     private var isAccepting = false
+    /// Set once the loop has stopped, so that closing the last connections does not stop it again.
     private var hasLeft = false
+    /// When idle addresses are removed from `limits` next, in milliseconds of the loop's clock.
     private var nextForgetting: UInt64 = 0
-    /// When room may be made again, in the loop's milliseconds.
+    /// When `makeRoom` may run again, in milliseconds of the loop's clock.
     var nextRoomMaking: UInt64 = 0
+    /// Limits the warning about a misconfigured proxy to one per run.
     var hasWarnedOfProxy = false
     let certificates = CertificateSlot()
 
-    /// How often time-outs are looked at, in milliseconds.
+    /// Interval between checks of all deadlines, in milliseconds: the error of every timeout here.
     private static let sweepInterval: UInt64 = 250
-    /// Written at once; also what a response's first packet burst may hold.
+    /// Bytes of a body per call of `lws_write`; `scratch` has room for twice as many, so that a head fits as well.
     static let chunkLength = 32 * 1024
 
     init(
@@ -76,10 +84,10 @@ import Glibc
         unsafe scratch.deallocate()
     }
 
-    /// Milliseconds on the loop's own clock.
+    /// Milliseconds on the loop's monotonic clock, as of the start of this turn; 0 before the loop runs.
     var now: UInt64 { library.map { unsafe uv_now($0.loop) } ?? 0 }
 
-    /// Whether libwebsockets holds bytes that it has read and not yet looked at, of any connection.
+    /// Whether libwebsockets holds bytes of any connection that it has read but not parsed yet.
     var hasUnreadBytes: Bool { unsafe lws_service_adjust_timeout(library?.context, 1, 0) == 0 }
 
     func nextID() -> UInt64 {
@@ -89,10 +97,10 @@ import Glibc
 
     // MARK: Life
 
-    /// Serves until it is told to stop.
-    /// - Parameter started: called once it accepts connections, or cannot.
+    /// Serves until a `stop` command has been carried out; blocks the calling thread.
+    /// - Parameter started: called once, as soon as connections are accepted or the start has failed.
     func run(_ started: (Result<Void, HTTPServerError>) -> Void) {
-        // Whoever calls this holds the loop until it returns, and nothing calls back after that.
+        // Unretained is safe: the caller holds this object until `run` returns, and no callback comes after that.
         let this = unsafe Unmanaged.passUnretained(self).toOpaque()
         let library: LibraryContext
         do throws(HTTPServerError) {
@@ -120,7 +128,9 @@ import Glibc
         leave(library)
     }
 
-    /// Closes what is left; the loop has stopped and runs only for this.
+    /// Closes all connections and handles after the loop has stopped.
+    ///
+    /// libuv closes handles asynchronously, so the loop has to run until each close callback has been called.
     private func leave(_ library: LibraryContext) {
         hasLeft = true
         link.close()
@@ -140,14 +150,14 @@ import Glibc
                     unsafe $0?.pointee.data.assumingMemoryBound(to: Int.self).pointee -= 1
                 }
             }
-            // Until the last of them has been closed: `open` is gone after that.
+            // The close callbacks write to `open`, which is on this stack frame.
             while unsafe open.pointee > 0 { unsafe uv_run(library.loop, UV_RUN_ONCE) }
         }
     }
 
     // MARK: Accepting
 
-    /// Nil where others listen.
+    /// Nil if another component listens.
     var listenDescriptor: CInt? {
         switch listener {
         case .some(let listener): listener.descriptor
@@ -164,6 +174,7 @@ import Glibc
         }
     }
 
+    /// Leaves new connections in the kernel's queue; the next deadline check, at most 250 ms later, resumes.
     private func pauseAccepting() {
         guard isAccepting else { return }
         isAccepting = false
@@ -171,7 +182,7 @@ import Glibc
     }
 
     private func acceptConnections() {
-        // A few at a time, so that those already there get their turn.
+        // At most 64 per turn, so that a flood of new connections does not starve existing ones.
         for _ in 0..<64 {
             guard connections.count < settings.maximumConnections else {
                 makeRoom()
@@ -187,7 +198,7 @@ import Glibc
         }
     }
 
-    /// As far as there is room.
+    /// Admits handed-over connections while there are free places.
     private func serveAdoptions() {
         while stopDeadline == nil, !adoptions.isEmpty {
             guard connections.count < settings.maximumConnections else { return makeRoom() }
@@ -197,6 +208,9 @@ import Glibc
         }
     }
 
+    /// Gives an accepted socket to libwebsockets, or closes it if its address has too many connections.
+    ///
+    /// A proxy's own connections are not counted: each request on them counts for the client it names.
     private func admit(_ descriptor: CInt, _ address: TransportAddress, isDecrypted: Bool = false) {
         let isProxy = settings.trustedProxies.contains(address.ip)
         let client = AddressLimits.Client(ip: address.ip)
@@ -208,10 +222,12 @@ import Glibc
         }
         var on: CInt = 1
         unsafe setsockopt(descriptor, CInt(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<CInt>.size))
-        // Room for a whole answer: while one waits for room, libwebsockets cannot pause reading.
+        // Fits a whole typical response: libwebsockets cannot pause reading while it has unsent bytes.
         var room: CInt = 256 * 1024
         unsafe setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &room, socklen_t(MemoryLayout<CInt>.size))
+        // A handed-over connection may have had its TLS removed already.
         let speaksTLS: CInt = settings.tls == nil || isDecrypted ? 0 : 1
+        // libwebsockets owns the descriptor from here on and closes it even if this fails.
         guard let pointer = unsafe cws_adopt(library?.host, descriptor, speaksTLS) else {
             if !isProxy { limits.disconnect(client) }
             return
@@ -227,10 +243,12 @@ import Glibc
 
     // MARK: What the loop calls
 
+    /// The loop behind a libuv handle's `data`.
     static func of(_ pointer: UnsafeMutableRawPointer?) -> ServiceLoop? {
         unsafe pointer.map { unsafe Unmanaged<ServiceLoop>.fromOpaque($0).takeUnretainedValue() }
     }
 
+    /// Performs the commands that other threads have posted; runs when `wakeup` fires.
     private func drainLink() {
         for command in link.take() {
             switch command {
@@ -247,13 +265,15 @@ import Glibc
         serveSockets()
     }
 
+    /// Presents a renewed certificate in handshakes from now on.
     private func present(_ address: UInt) {
         guard let certificate = ServerCertificate(address: address) else { return }
         certificates.put(certificate)
         log.info("certificate-renewed")
     }
 
-    /// A part of them at a time, so that thousands who are told something do not keep requests waiting.
+    /// Writes queued messages of at most `socketsAtOnce` WebSockets, so that a message to thousands of clients does not
+    /// delay requests; the rest follow in the next turn.
     private func serveSockets() {
         takeDue()
         let end = min(served + Self.socketsAtOnce, due.count)
@@ -261,11 +281,12 @@ import Glibc
             if let session = sockets[due[served]] { serve(session) }
             served += 1
         }
-        // Those that came meanwhile called once, and that call is over.
+        // The wake-up for ids that arrived meanwhile has been consumed by this turn, so this loop wakes itself.
         takeDue()
         if served < due.count { unsafe uv_async_send(wakeup) }
     }
 
+    /// Fetches the next batch of ids once the present one is finished; large buffers are released.
     private func takeDue() {
         guard served == due.count else { return }
         due.removeAll(keepingCapacity: due.capacity <= Self.socketsAtOnce * 64)
@@ -273,8 +294,10 @@ import Glibc
         link.takeSockets(into: &due)
     }
 
+    /// WebSockets served per turn of the loop.
     private static let socketsAtOnce = 256
 
+    /// Runs every `sweepInterval`: enforces timeouts and resumes whatever was paused for lack of room.
     private func enforceDeadlines() {
         let now = now
         for exchange in exchanges.values where exchange.deadline <= now { giveUp(exchange) }
@@ -295,6 +318,10 @@ import Glibc
 
     // MARK: Stopping
 
+    /// Begins a graceful stop: accepts nothing, closes idle connections, and lets requests finish.
+    ///
+    /// WebSockets are closed with 1001 after their queued messages.
+    /// - Parameter grace: time after which the remaining connections are cut.
     private func beginStop(_ grace: Duration) {
         guard stopDeadline == nil else { return }
         stopDeadline = now + grace.milliseconds
@@ -313,6 +340,7 @@ import Glibc
         endStopIfDone()
     }
 
+    /// Stops the loop once nothing is under way or the grace period is over.
     func endStopIfDone() {
         guard let stopDeadline, !hasLeft else { return }
         guard exchanges.isEmpty && sockets.isEmpty || stopDeadline <= now else { return }

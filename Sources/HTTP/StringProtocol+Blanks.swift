@@ -1,5 +1,5 @@
 extension StringProtocol {
-    /// Without blanks and tabs at both ends (OWS of RFC 9110 §5.6.3).
+    /// The text without blanks and tabs at both ends (OWS of RFC 9110 §5.6.3).
     package var trimmed: String {
         var text = Substring(self)
         while text.first == " " || text.first == "\t" { text.removeFirst() }

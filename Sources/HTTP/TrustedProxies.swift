@@ -1,16 +1,18 @@
 import Base
 
-/// The proxies whose word counts about who asks.
+/// The proxies that are trusted to name the client behind a request.
 ///
-/// - Source: RFC 7239 §8.1: what stands before the first trusted proxy's entry may be anybody's invention.
+/// - Source: RFC 7239 §8.1: entries from before the first trusted proxy may be forged.
 package struct TrustedProxies: Sendable, Equatable {
-    /// Addresses that begin alike.
+    /// An address prefix (CIDR).
     package struct Network: Sendable, Equatable, CustomStringConvertible {
+        /// The network's first address: all bits after the prefix are 0.
         private let first: IPAddress
-        /// Of the 128 bits that an address has in its IPv6-mapped form.
+        /// Length of the prefix in bits, counted in the 128 bits of the IPv6-mapped form.
         private let length: Int
 
-        /// - Parameter text: `10.0.0.0/8`, `fd00::/8`, or one address.
+        /// Parses a network; nil for text that is none.
+        /// - Parameter text: `10.0.0.0/8`, `fd00::/8`, or a single address.
         package init?(_ text: some StringProtocol) {
             let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
             guard let head = parts.first, let ip = IPAddress(String(head)) else { return nil }
@@ -38,7 +40,7 @@ package struct TrustedProxies: Sendable, Equatable {
         }
     }
 
-    /// Empty where nobody's word counts.
+    /// Empty if no proxy is trusted.
     package let networks: [Network]
 
     package init(_ networks: [Network] = []) {
@@ -47,23 +49,25 @@ package struct TrustedProxies: Sendable, Equatable {
 
     func contains(_ ip: IPAddress) -> Bool { networks.contains { $0.contains(ip) } }
 
-    /// Who asks: the last address in the chain that no trusted proxy has.
+    /// The client: the last address in the chain that does not belong to a trusted proxy.
+    ///
+    /// Read from the end, because only the entries that trusted proxies appended are reliable.
     /// - Parameters:
-    ///   - connection: the other end of the connection.
-    ///   - field: `X-Forwarded-For`, to which each proxy appends whom it heard.
+    ///   - connection: address of the connection's peer.
+    ///   - field: `X-Forwarded-For`, to which each proxy appends the address it received the request from.
     func client(of connection: IPAddress, forwardedFor field: String?) -> IPAddress {
         var client = connection
         guard let field else { return client }
         for entry in field.split(separator: ",", omittingEmptySubsequences: false).reversed() {
             guard contains(client) else { return client }
-            // Whoever wrote nonsense is as far as can be known.
+            // An entry that is no address ends the chain: the proxy that wrote it is the last known hop.
             guard let ip = Self.address(entry.trimmed) else { return client }
             client = ip
         }
         return client
     }
 
-    /// An address, perhaps with a port.
+    /// Parses an entry: an address, with brackets or a port if the proxy adds them.
     private static func address(_ text: String) -> IPAddress? {
         if let ip = IPAddress(text) { return ip }
         if text.hasPrefix("[") { return IPAddress(String(text.dropFirst().prefix { $0 != "]" })) }
@@ -74,12 +78,12 @@ package struct TrustedProxies: Sendable, Equatable {
 }
 
 extension HTTPHeaders {
-    /// What proxies add to what they pass on.
+    /// Header fields that proxies add to forwarded requests.
     static let forwarding = [
         "forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-port", "x-forwarded-proto",
         "x-forwarded-server", "x-real-ip",
     ]
 
-    /// Whether somebody else asks than who has the connection.
+    /// Whether a field shows that a proxy forwarded the request.
     var isForwarded: Bool { fields.contains { Self.forwarding.contains($0.name) } }
 }

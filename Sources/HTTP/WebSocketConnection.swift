@@ -1,12 +1,12 @@
 import Base
 import Synchronization
 
-/// A whole message, of however many frames (RFC 6455 §5.4).
+/// A complete message, reassembled from its frames (RFC 6455 §5.4).
 package enum WebSocketMessage: Sendable, Equatable {
     case text(String)
     case binary([UInt8])
 
-    /// In bytes on the wire, without framing.
+    /// Payload size in bytes, without framing.
     var size: Int {
         switch self {
         case .text(let text): text.utf8.count
@@ -15,12 +15,12 @@ package enum WebSocketMessage: Sendable, Equatable {
     }
 }
 
-/// The reason a WebSocket was closed.
-/// - Source: RFC 6455 §7.4.1.
+/// The status code and reason of a close frame.
+/// - Source: RFC 6455 §5.5.1 (length of the reason), §7.4.1 (codes).
 package struct WebSocketClose: Sendable, Equatable {
-    /// 1000 to 4999.
+    /// 1000 to 4999; codes from 4000 on are this application's own (RFC 6455 §7.4.2).
     package let code: UInt16
-    /// At most 123 bytes.
+    /// At most 123 bytes of UTF-8, because a control frame has at most 125; longer text is cut when sent.
     package let reason: String
 
     package init(code: UInt16, reason: String = "") {
@@ -28,23 +28,24 @@ package struct WebSocketClose: Sendable, Equatable {
         self.reason = reason
     }
 
-    /// Everything was said.
+    /// The conversation is complete.
     package static let normal = WebSocketClose(code: 1000)
-    /// The server stops.
+    /// The server is stopping.
     package static let goingAway = WebSocketClose(code: 1001, reason: "the server is going away")
-    /// More messages wait than the settings allow.
+    /// More incoming messages are waiting than `maximumIncomingMessages`.
     package static let policyViolation = WebSocketClose(code: 1008, reason: "too many messages at once")
-    /// A message is longer than the settings allow.
+    /// A message is longer than `maximumMessageBytes`.
     package static let messageTooBig = WebSocketClose(code: 1009, reason: "the message is too big")
-    /// The code means that no close frame came.
+    /// The connection ended without a close frame; this code never appears on the wire.
     package static let lost = WebSocketClose(code: 1006)
 }
 
 /// The server's end of one WebSocket; any task may use it.
 ///
-/// Messages out wait in a bounded queue: when it is full, `send` says so and the sender decides what to drop.
+/// Outgoing messages wait in a bounded queue: when it is full, `send` returns `full` and the sender decides what to
+/// drop.
 package final class WebSocketConnection: Sendable {
-    /// What became of a message.
+    /// Outcome of `send`.
     package enum SendResult: Sendable {
         case queued
         /// Nothing was queued: the client reads too slowly.
@@ -54,15 +55,18 @@ package final class WebSocketConnection: Sendable {
     }
 
     struct State {
+        /// Messages to send; those before `head` have been sent.
         var outgoing: [WebSocketMessage] = []
         /// Index of the next message to send.
         var head = 0
+        /// Payload bytes of the unsent messages.
         var outgoingBytes = 0
-        /// Set once we want to close; what is queued goes out first.
+        /// Set once the server wants to close; queued messages are sent first.
         var closing: WebSocketClose?
-        /// Set once the connection is gone.
+        /// Set once the connection has ended.
         var closed: WebSocketClose?
 
+        /// Removes the next message; the array is compacted every 64 messages, so that removal takes constant time.
         mutating func takeFirst() -> WebSocketMessage? {
             guard head < outgoing.count else { return nil }
             let message = outgoing[head]
@@ -79,16 +83,17 @@ package final class WebSocketConnection: Sendable {
         }
     }
 
-    /// Messages from the client; ends when the connection does.
+    /// Messages from the client, for one reader; ends with the connection.
     package let incoming: AsyncStream<WebSocketMessage>
-    /// The other end of the TCP connection, which may be a proxy's.
+    /// Peer of the TCP connection, which may be a proxy.
     package let remoteAddress: TransportAddress
+    /// Unique within the server; never reused.
     let id: UInt64
 
     private let received: AsyncStream<WebSocketMessage>.Continuation
     private let state = Mutex(State())
     private let maximumOutgoingBytes: Int
-    /// Asks the service thread to look at this connection.
+    /// Notifies the service thread that this connection has output.
     private let wake: @Sendable (UInt64) -> Void
 
     init(
@@ -103,8 +108,8 @@ package final class WebSocketConnection: Sendable {
             bufferingPolicy: .bufferingOldest(settings.maximumIncomingMessages))
     }
 
-    /// Queues one message.
-    /// - Parameter limit: bytes that may wait already; nil for what the server's settings say.
+    /// Queues a message, entirely or not at all.
+    /// - Parameter limit: refuses if more bytes than this are queued already; nil to apply only `maximumOutgoingBytes`.
     @discardableResult
     package func send(_ message: WebSocketMessage, limit: Int? = nil) -> SendResult {
         let (result, isFirst) = state.withLock { state -> (SendResult, Bool) in
@@ -124,10 +129,10 @@ package final class WebSocketConnection: Sendable {
     @discardableResult
     package func send(_ text: String) -> SendResult { send(.text(text)) }
 
-    /// Whether nothing waits to be sent.
+    /// Whether all queued messages have been handed to libwebsockets.
     package var isDrained: Bool { state.withLock { $0.outgoingBytes == 0 } }
 
-    /// Closes once everything queued has been sent.
+    /// Closes after everything queued has been sent; only the first call counts.
     package func close(_ reason: WebSocketClose = .normal) {
         let isNew = state.withLock { state in
             guard state.closing == nil, state.closed == nil else { return false }
@@ -137,21 +142,23 @@ package final class WebSocketConnection: Sendable {
         if isNew { wake(id) }
     }
 
-    /// Whether it is to be closed, as soon as what is queued has been sent.
+    /// Whether the server has decided to close.
     var isClosing: Bool { state.withLock { $0.closing != nil } }
 
-    /// Why the connection ended; nil while it is open.
+    /// How the connection ended; nil while it is open.
     package var closeReason: WebSocketClose? { state.withLock { $0.closed } }
 
     // MARK: The service thread's side
 
-    /// The next thing to do for the service thread.
+    /// What the service thread has to do next.
     enum Output {
         case nothing
+        /// Send this message; `more` if there is output after it.
         case send(WebSocketMessage, more: Bool)
         case close(WebSocketClose)
     }
 
+    /// Removes the next message, or reports that the connection is to be closed.
     func nextOutput() -> Output {
         state.withLock { state in
             guard let message = state.takeFirst() else { return state.closing.map { .close($0) } ?? .nothing }
@@ -159,15 +166,16 @@ package final class WebSocketConnection: Sendable {
         }
     }
 
-    /// The next message, while there are any.
+    /// Removes the next message; nil if none is queued.
     func nextMessage() -> WebSocketMessage? {
         state.withLock { $0.takeFirst() }
     }
 
-    /// Whether there is anything to do for the service thread.
+    /// Whether messages or a close are waiting.
     var hasOutput: Bool { state.withLock { !$0.outgoing.isEmpty || $0.closing != nil } }
 
-    /// - Returns: false when nobody reads what the client sends.
+    /// Hands a message to the conversation.
+    /// - Returns: false if the conversation is `maximumIncomingMessages` behind, and the message was dropped.
     func deliver(_ message: WebSocketMessage) -> Bool {
         switch received.yield(message) {
         case .dropped: false
@@ -175,7 +183,7 @@ package final class WebSocketConnection: Sendable {
         }
     }
 
-    /// The connection is gone; the first reason counts.
+    /// Notes that the connection has ended; a close that the server had requested takes precedence over `reason`.
     func didClose(_ reason: WebSocketClose) {
         state.withLock { state in
             if state.closed == nil { state.closed = state.closing ?? reason }

@@ -3,27 +3,33 @@ import CCurl
 import Foundation
 import Synchronization
 
-/// Posts webhooks by HTTP, many at once on one thread, with libcurl.
+/// Posts webhooks over HTTP with libcurl, many at a time on one thread.
 ///
-/// Certificates are verified; redirects are not followed, as a webhook is for the receiver that was configured.
+/// Certificates are verified. Redirects are not followed, because the signed event is meant for the configured
+/// receiver alone. Tasks wait in continuations; only the thread touches libcurl, except for waking it.
 package final class HTTPPoster: WebhookTransport {
     private struct Request: Sendable {
+        /// Identifies the request to libcurl; unique within the poster.
         let token: UInt64
         let url: String
+        /// Lines `Name: value`.
         let headers: [String]
         let body: [UInt8]
     }
 
     private struct State {
+        /// Requests that the thread has not started yet.
         var waiting: [Request] = []
+        /// Callers that wait for an answer, by token; each is resumed exactly once.
         var answers: [UInt64: CheckedContinuation<WebhookAnswer, Never>] = [:]
         var next: UInt64 = 1
+        /// Set by `close()` and when the thread ends: further requests fail immediately.
         var isClosed = false
     }
 
-    /// Wakes the thread; valid as long as the thread runs.
+    /// Wakes the thread from its wait for sockets; valid while the thread runs.
     private struct Waker: Sendable {
-        /// A pointer as a number: it is only handed back to libcurl, which allows that from any thread.
+        /// The client's pointer as a number; waking is the one call that libcurl allows from any thread.
         let address: UInt
 
         func wake() {
@@ -31,19 +37,22 @@ package final class HTTPPoster: WebhookTransport {
         }
     }
 
+    /// State shared by the poster and its thread, which may outlive the poster.
     private final class Shared: Sendable {
         let state = Mutex(State())
-        /// Nil before the thread has begun, and after it has ended.
+        /// Nil before the thread has started and after it has ended; used under the lock, so that it cannot end
+        /// meanwhile.
         let waker = Mutex<Waker?>(nil)
     }
 
     private let shared = Shared()
+    /// Timeouts in milliseconds: 5 s to connect, 15 s for the whole request.
     private static let limits = ccurl_limits(connect_timeout: 5_000, timeout: 15_000)
-    /// Milliseconds; only a bound, as the thread is woken when there is something to do.
+    /// Milliseconds that the thread sleeps at most; it is woken earlier when there is something to do.
     private static let longestWait: CInt = 60_000
 
-    /// Starts the thread, which ends with `close()` or the poster.
-    /// - Parameter timeout: of a request, from the connection to the answer; nil for 15 seconds.
+    /// Starts the thread, which ends with `close()` or when the poster is released.
+    /// - Parameter timeout: for a whole request, connecting included; nil for 15 s, of which 5 s for connecting.
     package init(timeout: Duration? = nil) {
         let shared = shared
         let limits =
@@ -62,6 +71,8 @@ package final class HTTPPoster: WebhookTransport {
         close()
     }
 
+    /// Sends a request and waits for its answer.
+    /// - Returns: a status, or `unreachable` if there was no response in time or the poster is closed.
     package func post(to url: String, headers: [String], body: [UInt8]) async -> WebhookAnswer {
         await withCheckedContinuation { continuation in
             let isTaken = shared.state.withLock { state in
@@ -80,7 +91,7 @@ package final class HTTPPoster: WebhookTransport {
         }
     }
 
-    /// Abandons what is under way, and refuses what comes.
+    /// Aborts requests under way, which then count as unreachable, and refuses new ones.
     package func close() {
         shared.state.withLock { $0.isClosed = true }
         shared.waker.withLock { $0?.wake() }
@@ -88,6 +99,7 @@ package final class HTTPPoster: WebhookTransport {
 
     // MARK: The thread
 
+    /// The thread's main function; without libcurl, all requests fail.
     private static func run(_ shared: Shared, _ limits: ccurl_limits) {
         if let client = ccurl_open() {
             shared.waker.withLock { $0 = Waker(address: UInt(bitPattern: client)) }
@@ -95,6 +107,7 @@ package final class HTTPPoster: WebhookTransport {
             shared.waker.withLock { $0 = nil }
             ccurl_close(client)
         }
+        // No continuation may be left unresumed.
         let left = shared.state.withLock { state in
             state.isClosed = true
             state.waiting = []
@@ -104,6 +117,7 @@ package final class HTTPPoster: WebhookTransport {
         for continuation in left { continuation.resume(returning: .unreachable("the server is ending")) }
     }
 
+    /// Starts queued requests and reports finished ones until the poster is closed.
     private static func serve(_ shared: Shared, _ client: OpaquePointer, _ limits: ccurl_limits) {
         var answers = [ccurl_answer](repeating: ccurl_answer(), count: 16)
         while true {
@@ -120,8 +134,10 @@ package final class HTTPPoster: WebhookTransport {
         }
     }
 
+    /// Gives a request to libcurl.
+    /// - Returns: false if libcurl does not accept it, such as for a malformed URL.
     private static func begin(_ request: Request, _ client: OpaquePointer, _ limits: ccurl_limits) -> Bool {
-        // Copies that live until the call is over; libcurl makes its own.
+        // C strings that live until the call returns; libcurl copies them.
         let lines = request.headers.map { strdup($0) }
         defer { for line in lines { free(line) } }
         let pointers = lines.map { UnsafePointer<CChar>($0) }
@@ -132,6 +148,8 @@ package final class HTTPPoster: WebhookTransport {
         }
     }
 
+    /// Translates libcurl's result; `Retry-After` is capped at a day.
+    /// - Source: RFC 9110 §10.2.3.
     private static func meaning(of answer: ccurl_answer) -> WebhookAnswer {
         guard answer.status == 0 else {
             let seconds = min(max(answer.retry_after, 0), 86_400)
@@ -143,6 +161,7 @@ package final class HTTPPoster: WebhookTransport {
         return .unreachable(text)
     }
 
+    /// Resumes the task that waits for a token; does nothing if that has happened before.
     private static func resume(_ shared: Shared, _ token: UInt64, _ answer: WebhookAnswer) {
         let continuation = shared.state.withLock { $0.answers.removeValue(forKey: token) }
         continuation?.resume(returning: answer)

@@ -2,44 +2,46 @@ import Base
 import Store
 import Synchronization
 
-/// Asks one receiver about comments before anybody is shown them, and waits no longer than it may.
+/// Asks a receiver about each comment before it is shown, with a short timeout.
 ///
-/// `200` to `299` lets a comment be shown, `403` keeps it away; for all else, and without an answer in time, what the
-/// operator said counts. No more are asked about at once than `limit`, and of one stream than `streamLimit`, so that a
-/// receiver that is slow or dead costs nobody anything but that time.
+/// A status of 200 to 299 lets the comment be shown, 403 withholds it. For any other result, or none in time, the
+/// operator's fallback applies. At most `limit` questions are under way, and `streamLimit` of one stream, so that a
+/// slow or dead receiver delays a comment by the timeout at most and one stream cannot take all places.
 package final class ReviewHook: Sendable {
-    /// What counts where the receiver says nothing of it.
+    /// Verdict on a comment if the receiver gives none.
     package enum Fallback: String, Sendable, CaseIterable {
         case allow, deny
     }
 
-    /// What became of questions, for metrics.
+    /// Outcomes of questions, for metrics.
     package struct Counters: Sendable, Equatable {
+        /// Answered with 2xx.
         package var allowed: UInt64 = 0
+        /// Answered with 403.
         package var denied: UInt64 = 0
-        /// Without an answer in time.
+        /// Not answered in time.
         package var late: UInt64 = 0
-        /// The receiver could not be reached, or said something else.
+        /// The receiver was unreachable, or answered with another status.
         package var failed: UInt64 = 0
-        /// Not asked at all: as many questions as may be were under way.
+        /// Not asked, because too many questions were under way.
         package var skipped: UInt64 = 0
-        /// Now, those included that nobody waits for any more.
+        /// Under way now, including those that have timed out but still hold a connection.
         package var underWay = 0
     }
 
     private struct State {
         var counters = Counters()
-        /// By stream.
+        /// Questions under way, by stream.
         var underWay: [String: Int] = [:]
-        /// Whether the last question was in vain.
+        /// Whether the last question got no verdict; a change is logged, not each failure.
         var isFailing = false
     }
 
-    /// From a comment to what counts.
+    /// Time from a comment to its verdict: short, because the comment is not shown before.
     package static let timeout = Duration.milliseconds(200)
-    /// Questions under way, of all streams.
+    /// Limit of questions under way, over all streams.
     package static let limit = 64
-    /// Questions under way, of one stream.
+    /// Limit of questions under way of one stream.
     package static let streamLimit = 16
     private let url: String
     private let signature: WebhookSignature
@@ -51,8 +53,9 @@ package final class ReviewHook: Sendable {
     private let state = Mutex(State())
 
     /// - Parameters:
-    ///   - timeout: another one is for tests.
-    ///   - now: milliseconds since 1970.
+    ///   - secret: signs questions, as it signs webhooks.
+    ///   - timeout: other values are for tests.
+    ///   - now: milliseconds since 1970, for the signature.
     package init(
         url: String, secret: Secret<String>, fallback: Fallback, transport: any WebhookTransport,
         timeout: Duration = ReviewHook.timeout, log: Log, now: @escaping @Sendable () -> Int64
@@ -66,24 +69,24 @@ package final class ReviewHook: Sendable {
         self.now = now
     }
 
-    /// For metrics.
+    /// A copy for metrics.
     package var counters: Counters { state.withLock { $0.counters } }
 
-    /// A question that is under way.
+    /// A question under way.
     struct Question: Sendable {
         fileprivate let verdict: FirstAnswer
-        /// Ends once the receiver has answered, or cannot be reached: one that answers too late only frees its place.
+        /// Ends when the receiver has answered or is unreachable; a late answer only frees the question's place.
         let asking: Task<Void, Never>
     }
 
-    /// Whether what an event tells of may be shown.
+    /// Whether the comment that an event describes may be shown; waits for up to the timeout.
     package func ask(_ event: OutboxEvent, of stream: String) async -> Bool {
         guard let question = pose(event, of: stream) else { return fallback == .allow }
         return await answer(to: question)
     }
 
-    /// Begins to ask.
-    /// - Returns: nil if as many questions as may be are under way.
+    /// Starts a question.
+    /// - Returns: nil if a limit is reached.
     func pose(_ event: OutboxEvent, of stream: String) -> Question? {
         guard begin(stream) else { return nil }
         let verdict = FirstAnswer()
@@ -96,10 +99,10 @@ package final class ReviewHook: Sendable {
             })
     }
 
-    /// What counts, as soon as it is known, and no later than in the time that a question may take.
+    /// The verdict: the receiver's, or the fallback when the timeout has passed.
     func answer(to question: Question) async -> Bool {
         let waiting = Task { [timeout] in
-            // Cancelled once there is an answer.
+            // Cancelled when the answer is there.
             do { try await Task.sleep(for: timeout) } catch { return }
             question.verdict.complete(nil)
         }
@@ -108,6 +111,7 @@ package final class ReviewHook: Sendable {
         return note(answer)
     }
 
+    /// Takes a place for a question; counts it as skipped if there is none.
     private func begin(_ stream: String) -> Bool {
         state.withLock { state in
             let ofStream = state.underWay[stream, default: 0]
@@ -121,6 +125,7 @@ package final class ReviewHook: Sendable {
         }
     }
 
+    /// Frees a question's place.
     private func end(_ stream: String) {
         state.withLock { state in
             state.counters.underWay -= 1
@@ -129,6 +134,7 @@ package final class ReviewHook: Sendable {
         }
     }
 
+    /// Posts the event with the headers of a webhook, so that one receiver can verify both alike.
     private func post(_ event: OutboxEvent) async -> WebhookAnswer {
         let headers = [
             "Content-Type: application/json",
@@ -139,6 +145,7 @@ package final class ReviewHook: Sendable {
     }
 
     /// - Parameter answer: nil for none in time.
+    /// - Returns: whether the comment may be shown.
     private func note(_ answer: WebhookAnswer?) -> Bool {
         var isShown = fallback == .allow
         let change = state.withLock { state -> Bool? in
@@ -171,6 +178,7 @@ package final class ReviewHook: Sendable {
         return isShown
     }
 
+    /// Why a question got no verdict, for the log.
     private func reason(_ answer: WebhookAnswer?) -> String {
         switch answer {
         case nil: "no answer within \(timeout)"
@@ -180,7 +188,9 @@ package final class ReviewHook: Sendable {
     }
 }
 
-/// Waits for whichever answer comes first; later ones are nothing to it.
+/// A value that is set once, by the receiver's answer or the timeout, whichever is first; later ones are ignored.
+///
+/// A task group would wait for its slower child; this lets the question go on while its comment is decided.
 fileprivate final class FirstAnswer: Sendable {
     private enum State {
         case open
@@ -201,6 +211,7 @@ fileprivate final class FirstAnswer: Sendable {
         waiter?.resume(returning: answer)
     }
 
+    /// Waits for the value; for one caller only.
     func value() async -> WebhookAnswer? {
         await withCheckedContinuation { continuation in
             let isDone: (WebhookAnswer?)? = state.withLock { state in

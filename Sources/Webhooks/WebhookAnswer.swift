@@ -1,13 +1,15 @@
-/// What became of one attempt to deliver a webhook.
+/// Result of one attempt to deliver a webhook.
 package enum WebhookAnswer: Sendable, Equatable {
-    /// - Parameter retryAfter: milliseconds that the receiver asks to wait.
+    /// The receiver answered.
+    /// - Parameter retryAfter: milliseconds from `Retry-After`; nil without the field.
     case status(Int, retryAfter: Int64?)
-    /// No response: the receiver is down, too slow, or there is none.
+    /// No response: the receiver is down, too slow or unknown to DNS; the text is for logs.
     case unreachable(String)
 }
 
-/// Brings a webhook to its receiver, once.
+/// Delivers a webhook with one attempt; tests replace it.
 package protocol WebhookTransport: Sendable {
     /// - Parameter headers: lines `Name: value`.
+    /// - Returns: once the receiver has answered or cannot be reached.
     func post(to url: String, headers: [String], body: [UInt8]) async -> WebhookAnswer
 }

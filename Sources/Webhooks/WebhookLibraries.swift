@@ -1,8 +1,8 @@
 import CCurl
 
-/// What this target runs on, as it is found on this machine.
+/// The library that this target is linked with, as installed on this machine.
 package enum WebhookLibraries {
-    /// Names and versions.
+    /// Name and version.
     package static var versions: [(name: String, version: String)] {
         [("libcurl", String(cString: ccurl_version()))]
     }

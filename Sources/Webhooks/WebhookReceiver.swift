@@ -3,9 +3,10 @@ import Foundation
 import Store
 import Synchronization
 
-/// Delivers one receiver's webhooks: asks the outbox, posts, and writes down what became of it.
+/// Delivers one receiver's webhooks: reads the outbox, posts events and stores the outcomes.
 ///
-/// Receivers have nothing in common but the outbox, so that one which is slow or down holds up no other.
+/// Receivers share only the outbox, so a slow or unreachable one does not delay the others. What is sent when is
+/// decided by `WebhookSchedule`; this actor does the I/O.
 actor WebhookReceiver {
     private let outbox: any Outbox
     private let transport: any WebhookTransport
@@ -16,16 +17,18 @@ actor WebhookReceiver {
     private let url: String
     private var schedule: WebhookSchedule
     private var random = SystemRandomNumberGenerator()
+    /// Answers that the next step has to process.
     private var answers: [(delivery: Delivery, answer: WebhookAnswer)] = []
-    /// Outcomes that the outbox has not taken yet.
+    /// Outcomes that the outbox has not stored yet; kept while the store fails.
     private var outcomes: [(number: Int64, outcome: DeliveryOutcome)] = []
-    /// When to look again though nobody wakes; nil for never.
+    /// When to run the next step without a wake-up, in milliseconds since 1970; nil for never.
     private(set) var deadline: Int64?
     private var timer: Task<Void, Never>?
+    /// Wake-ups; several before a step count as one.
     private let wakes: AsyncStream<Void>
     private let waker: AsyncStream<Void>.Continuation
 
-    /// Milliseconds until the outbox is asked again after it refused.
+    /// Milliseconds before the outbox is tried again after an error.
     private static let storeDelay: Int64 = 1_000
 
     init(
@@ -44,7 +47,7 @@ actor WebhookReceiver {
         (wakes, waker) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// There may be something new in the outbox.
+    /// Requests a step, because the outbox may have new events or an answer has arrived.
     nonisolated func wake() {
         waker.yield()
     }
@@ -64,14 +67,15 @@ actor WebhookReceiver {
         }
     }
 
-    /// Takes the answers that have come, and chooses what to send next.
+    /// Processes the answers received so far and chooses the events to send next.
     ///
-    /// Only one at a time: what the outbox says is due must still be true when the schedule chooses.
+    /// Steps must not overlap: what the outbox reports as due must still hold when the schedule chooses.
     func step() async -> [Delivery] {
         let time = now()
         for (delivery, answer) in answers { take(answer, to: delivery, at: time) }
         answers = []
         do throws(StoreError) {
+            // Outcomes are stored before the outbox is read, so that a settled event is not reported as due again.
             if !outcomes.isEmpty {
                 let settled = outcomes
                 try await outbox.settle(settled.map(\.outcome))
@@ -84,17 +88,19 @@ actor WebhookReceiver {
             deadline = [schedule.deadline(at: time), next].compactMap { $0 }.min()
             return schedule.begin(due, at: time)
         } catch {
-            // Busy or a full disk: what is under way stays so, and nothing is sent twice.
+            // A busy store or a full disk: events stay marked as under way, so that none is sent twice.
             deadline = error == .closed ? nil : time + Self.storeDelay
             return []
         }
     }
 
+    /// Queues an answer for the next step.
     func finish(_ delivery: Delivery, with answer: WebhookAnswer) {
         answers.append((delivery, answer))
         wake()
     }
 
+    /// Posts one event, signed at the time of sending so that each attempt is fresh to the receiver.
     private func deliver(_ delivery: Delivery) async {
         let signed = signature.value(for: delivery.event.body, at: now() / 1_000)
         let headers = [
@@ -102,10 +108,12 @@ actor WebhookReceiver {
             "Rostrum-Event: \(delivery.event.type)", "Rostrum-Delivery: \(delivery.event.id)",
         ]
         let answer = await transport.post(to: url, headers: headers, body: delivery.event.body)
+        // The server is stopping: the event stays in the outbox and is delivered after the restart.
         guard !Task.isCancelled else { return }
         finish(delivery, with: answer)
     }
 
+    /// Turns an answer into an outcome, counts it and logs it.
     private func take(_ answer: WebhookAnswer, to delivery: Delivery, at time: Int64) {
         guard let outcome = schedule.take(answer, to: delivery.number, at: time, using: &random) else {
             return
@@ -114,6 +122,7 @@ actor WebhookReceiver {
         counters.note(outcome)
         switch outcome {
         case .delivered: break
+        // One warning per event: further failed attempts are logged for debugging only.
         case .failed where delivery.attempts == 0:
             log.warning("webhook.failed", fields(delivery, answer))
         case .failed: log.debug("webhook.failed", fields(delivery, answer))
@@ -122,6 +131,7 @@ actor WebhookReceiver {
         }
     }
 
+    /// Fields of a log line; the receiver's URL without its secrets.
     private func fields(
         _ delivery: Delivery, _ answer: WebhookAnswer
     ) -> KeyValuePairs<String, any CustomStringConvertible> {
@@ -136,10 +146,11 @@ actor WebhookReceiver {
         ]
     }
 
+    /// Starts the timer for `deadline`, replacing an earlier one.
     private func setTimer() {
         timer?.cancel()
         guard let deadline else { return }
-        // Looks at the clock again now and then, as somebody may set it.
+        // At least once a minute, because the wall clock may be set meanwhile.
         let milliseconds = min(max(deadline - now(), 1), 60_000)
         let waker = waker
         timer = Task {
@@ -149,17 +160,17 @@ actor WebhookReceiver {
     }
 }
 
-/// What became of attempts, for metrics.
+/// Outcomes of attempts, for metrics.
 package final class WebhookCounters: Sendable {
     /// Totals since the start, over all receivers.
     package struct Values: Sendable, Equatable {
-        /// Events that were answered with a 2xx.
+        /// Events answered with 2xx.
         package var delivered: UInt64 = 0
-        /// Attempts that failed and are repeated.
+        /// Failed attempts that will be repeated.
         package var failed: UInt64 = 0
-        /// Events given up after the last attempt.
+        /// Events dropped because they could not be delivered in time.
         package var dropped: UInt64 = 0
-        /// Receivers that wanted nothing any more.
+        /// Receivers that unsubscribed by answering 410.
         package var gone: UInt64 = 0
     }
 
@@ -167,7 +178,7 @@ package final class WebhookCounters: Sendable {
 
     package init() {}
 
-    /// For metrics; the receivers go on counting.
+    /// A copy for metrics.
     package var copy: Values { values.withLock { $0 } }
 
     func note(_ outcome: DeliveryOutcome) {

@@ -1,34 +1,36 @@
 import Base
 import Store
 
-/// Decides what of one receiver's outbox is sent when, and what an answer means; no I/O and no clock.
+/// Decides which events of one receiver are sent when, and what an answer means; no I/O and no clock.
 ///
-/// At most one event of a lane is under way, so that a stream's events arrive in order. A receiver that cannot be
-/// reached is tried with one event at a time until it answers, instead of with every stream's. Times are milliseconds
-/// since 1970.
+/// At most one event per stream (a lane of the outbox) is under way, so that a stream's events arrive in order. An
+/// unreachable receiver is tried with one event at a time until it answers, rather than with one of every stream.
+/// Times are milliseconds since 1970.
 package struct WebhookSchedule: Sendable {
-    /// How hard a receiver is tried; times in milliseconds.
+    /// Concurrency and delays of delivery; times in milliseconds.
     package struct Settings: Sendable, Equatable {
-        /// Events under way at once.
+        /// Limit of events under way.
         package var concurrency = 4
-        /// Before the second attempt; doubles with each further one.
+        /// Delay before the second attempt; doubles with each further one.
         package var firstDelay: Int64 = 1_000
-        /// Between two attempts, whatever the receiver's `Retry-After` says.
+        /// Limit of the delay between two attempts, including the receiver's `Retry-After`: 10 minutes.
         package var longestDelay: Int64 = 600_000
-        /// An event that could not be delivered for this long is dropped, so that those after it get their turn.
+        /// An undelivered event is dropped at this age, three days, so that the stream's later events can be sent.
         package var patience: Int64 = 3 * 24 * 3_600_000
 
         package init() {}
     }
 
-    /// Its URL.
+    /// The receiver's URL, by which the outbox knows it.
     package let receiver: String
     private let settings: Settings
+    /// Events sent and not settled yet, by their number in the outbox.
     private var underWay: [Int64: Delivery] = [:]
-    /// Attempts since the receiver last answered anything.
+    /// Attempts without any response since the receiver last answered.
     private var silences = 0
+    /// No event is sent before this time.
     private var silentUntil: Int64 = .min
-    /// The receiver wants nothing any more (410).
+    /// Whether the receiver has answered 410: nothing is sent to it any more (RFC 9110 §15.5.11).
     package private(set) var isOver = false
 
     package init(receiver: String, settings: Settings = Settings()) {
@@ -36,24 +38,25 @@ package struct WebhookSchedule: Sendable {
         self.settings = settings
     }
 
-    /// How many due events to look at: those under way are due until they are settled.
+    /// How many due events to read from the outbox; events under way stay due until settled, so they are added.
     package func demand(at now: Int64) -> Int {
         let free = room(at: now)
         return free == 0 ? 0 : free + underWay.count
     }
 
+    /// How many more events may be sent now.
     private func room(at now: Int64) -> Int {
         guard !isOver, now >= silentUntil else { return 0 }
         return max((silences == 0 ? settings.concurrency : 1) - underWay.count, 0)
     }
 
-    /// When to look again though nothing happened; nil if only an answer or a new event can change anything.
+    /// When to call `begin` again without an event; nil if only an answer or a new event can change anything.
     package func deadline(at now: Int64) -> Int64? {
         isOver || silentUntil <= now ? nil : silentUntil
     }
 
-    /// Chooses what to send now.
-    /// - Parameter due: the heads of lanes that are due, the longest due first.
+    /// Chooses the events to send now and marks them as under way.
+    /// - Parameter due: the oldest undelivered event of each stream whose time has come, longest due first.
     package mutating func begin(_ due: [Delivery], at now: Int64) -> [Delivery] {
         var chosen: [Delivery] = []
         for delivery in due where room(at: now) > 0 {
@@ -65,9 +68,11 @@ package struct WebhookSchedule: Sendable {
         return chosen
     }
 
-    /// Says what an answer means for the event it answers.
+    /// Turns an answer into the outcome for its event.
     ///
-    /// The event stays under way until `settled`: if the outcome cannot be written, it must not be sent again at once.
+    /// The event stays under way until `settled`: while its outcome cannot be stored, it must not be sent again.
+    /// - Parameter number: of the event in the outbox.
+    /// - Returns: nil if the event is not under way.
     package mutating func take(
         _ answer: WebhookAnswer, to number: Int64, at now: Int64,
         using random: inout some RandomNumberGenerator
@@ -75,6 +80,7 @@ package struct WebhookSchedule: Sendable {
         guard let delivery = underWay[number] else { return nil }
         switch answer {
         case .status(let status, let retryAfter):
+            // Any status shows that the receiver is up, even if it refuses this event.
             silences = 0
             silentUntil = .min
             if 200..<300 ~= status { return .delivered(number) }
@@ -90,11 +96,12 @@ package struct WebhookSchedule: Sendable {
         }
     }
 
-    /// The outcome of an event was written, or can no more be.
+    /// Ends an event, because its outcome has been stored or can no longer be.
     package mutating func settled(_ number: Int64) {
         underWay[number] = nil
     }
 
+    /// Schedules the next attempt, or drops the event if that would be beyond `patience`.
     private func retry(
         _ delivery: Delivery, at now: Int64, notBefore wish: Int64?,
         using random: inout some RandomNumberGenerator
@@ -108,7 +115,8 @@ package struct WebhookSchedule: Sendable {
         return .failed(delivery.number, nextAttemptAt: next)
     }
 
-    /// Exponential, and between half and all of it, so that many lanes do not come back in one moment.
+    /// Exponential backoff with jitter: between half and all of the delay, so that many streams do not retry in one
+    /// moment.
     private func delay(after attempts: Int, using random: inout some RandomNumberGenerator) -> Int64 {
         let doublings = min(max(attempts, 0), 30)
         let (grown, overflow) = settings.firstDelay.multipliedReportingOverflow(by: 1 << doublings)

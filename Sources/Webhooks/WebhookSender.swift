@@ -1,9 +1,9 @@
 import Base
 import Store
 
-/// Delivers what the outbox holds to all receivers, until it is told to stop.
+/// Delivers the outbox to all receivers until its task is cancelled.
 package struct WebhookSender: Sendable {
-    /// Of all receivers together.
+    /// Counters over all receivers.
     package let counters = WebhookCounters()
     private let outbox: any Outbox
     private let receivers: [WebhookReceiver]
@@ -11,10 +11,11 @@ package struct WebhookSender: Sendable {
     private let settings: WebhookSchedule.Settings
     private let now: @Sendable () -> Int64
 
-    /// How often events that waited for too long are looked for.
+    /// How often events older than `patience` are removed from the outbox.
     private static let cleaning = Duration.seconds(3_600)
 
     /// - Parameter now: milliseconds since 1970.
+    /// Creates one receiver per URL; all share the secret and the transport.
     package init(
         outbox: any Outbox, receivers urls: [String], secret: Secret<String>,
         transport: any WebhookTransport, settings: WebhookSchedule.Settings = WebhookSchedule.Settings(),
@@ -33,7 +34,8 @@ package struct WebhookSender: Sendable {
         }
     }
 
-    /// Tells the outbox for whom to keep events; to be called before the first commit.
+    /// Registers the receivers with the outbox; must be called before the first commit, whose events would be lost.
+    /// - Throws: if the store cannot write.
     package func prepare() async throws(StoreError) {
         try await outbox.setReceivers(urls)
     }
@@ -43,6 +45,7 @@ package struct WebhookSender: Sendable {
         await withDiscardingTaskGroup { group in
             for receiver in receivers { group.addTask { await receiver.run() } }
             group.addTask {
+                // A commit does not name the receivers of its events; a wake-up without new events costs one query.
                 for await _ in outbox.changes {
                     for receiver in receivers { receiver.wake() }
                 }
@@ -50,7 +53,7 @@ package struct WebhookSender: Sendable {
             group.addTask {
                 while !Task.isCancelled {
                     do { try await Task.sleep(for: Self.cleaning) } catch { return }
-                    // A store that refuses now is asked again in an hour.
+                    // After an error the next attempt is in an hour: the events only take space.
                     _ = try? await outbox.drop(committedBefore: now() - settings.patience)
                 }
             }

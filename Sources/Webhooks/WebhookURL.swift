@@ -1,8 +1,9 @@
 import Foundation
 
-/// Where webhooks go.
+/// Validation and display of receivers' URLs.
 package enum WebhookURL {
-    /// - Returns: nil if `text` is no URL that webhooks can be posted to.
+    /// Checks a URL from the configuration: `http` or `https` with a host, printable ASCII, at most 2,000 bytes.
+    /// - Returns: the text, unchanged; nil if webhooks cannot be posted to it.
     package static func checked(_ text: String) -> String? {
         let isPlain = text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
         guard isPlain, text.utf8.count <= 2_000, let url = URLComponents(string: text) else { return nil }
@@ -12,7 +13,7 @@ package enum WebhookURL {
         return text
     }
 
-    /// Without what may be secret: user, password and query.
+    /// The URL for logs and answers, without the parts that may be secret: user, password, query and fragment.
     package static func shown(_ text: String) -> String {
         guard var url = URLComponents(string: text) else { return "?" }
         url.user = nil

@@ -4,9 +4,9 @@ import HTTP
 import Node
 import StoryFeed
 
-/// Who follows the feed's list.
+/// Following the feed's list by WebSocket.
 extension GatewayHandler {
-    /// `GET /v1/feed/sync`: first a snapshot, then changes, over a WebSocket.
+    /// `GET /v1/feed/sync`: a WebSocket that gets a snapshot of the list's beginning and then changes.
     func followFeed(_ call: Call) throws(Problem) -> @Sendable (WebSocketConnection) async -> Void {
         let reader = try call.access.requireFeedReader()
         let expiry = try call.access.token()?.expiry
@@ -15,7 +15,7 @@ extension GatewayHandler {
             let following = await service.followFeed(
                 reader, limit: limit, until: expiry, SyncSocket(connection: connection))
             for await message in connection.incoming {
-                // Heartbeats, and whatever else we do not know, only show that the client is there.
+                // Heartbeats and unknown messages only show that the client is alive.
                 guard let streams = FeedNews(message)?.streams else { continue }
                 await following.watch(streams)
             }
@@ -24,11 +24,12 @@ extension GatewayHandler {
     }
 }
 
-/// What a follower says beyond that it is there: `{"type":"watch","streams":["s1","s2"]}`.
+/// A follower's message with the streams that it shows: `{"type":"watch","streams":["s1","s2"]}`.
 struct FeedNews {
-    /// As the message's `type`.
+    /// Value of the member `type`.
     static let kind = "watch"
 
+    /// Valid names only; empty to watch none.
     let streams: [StreamID]
 
     private struct Form: Decodable {
@@ -36,10 +37,10 @@ struct FeedNews {
         let streams: [String]?
     }
 
-    /// In bytes: as many names as may be watched.
+    /// Limit of the message in bytes: room for as many names as may be watched.
     private static let longest = 48 * 1_024
 
-    /// - Returns: nil for what means nothing; names that are none are passed over.
+    /// Parses a message; nil for any other, while invalid names in it are skipped.
     init?(_ message: WebSocketMessage) {
         guard case .text(let text) = message, text.utf8.count <= Self.longest,
             let form = try? JSONDecoder().decode(Form.self, from: Data(text.utf8)), form.type == Self.kind

@@ -3,9 +3,9 @@ import HTTP
 import Node
 import Stage
 
-/// What encoders have to be told.
+/// Addresses and keys for encoders.
 extension GatewayHandler {
-    /// `GET .../ingest`: where an encoder publishes to, a key for whoever asks, and what comes of encoders now.
+    /// `GET .../ingest`: addresses for encoders, a key for the sender, and the state of connected encoders.
     func showIngest(_ call: Call) async throws -> HTTPResponse {
         let stream = try call.stream
         let token = try call.access.requirePublisher(of: stream)
@@ -13,13 +13,13 @@ extension GatewayHandler {
         do throws(StageRefusal) {
             revocations = try await service.linkRevocations(of: stream)
         } catch {
-            // Whoever is about to make it may set up their encoder before.
+            // A host may configure the encoder before the stream exists.
             guard error == .unknownStream else { throw error }
         }
         return Self.fresh(try await ingest(call, token, after: revocations), status: 200)
     }
 
-    /// `POST .../ingest/key`: another key for whoever asks; what they had before is good for nothing.
+    /// `POST .../ingest/key`: a new key for the sender; all earlier ones become invalid.
     func replaceIngestKey(_ call: Call) async throws -> HTTPResponse {
         let stream = try call.stream
         let token = try call.access.requirePublisher(of: stream)
@@ -30,6 +30,8 @@ extension GatewayHandler {
         return Self.fresh(try await ingest(call, token, after: answer.linkRevocations), status: 201)
     }
 
+    /// The response of both routes.
+    /// - Parameter revocations: the new key must be issued after these.
     private func ingest(
         _ call: Call, _ token: Token, after revocations: StageRecord.LinkRevocations
     ) async throws -> JSON {
@@ -42,10 +44,12 @@ extension GatewayHandler {
                 await service.ingestStatuses(of: stream, for: token.sender).map(\.json)),
         ]
         guard settings.takesRTMP || settings.takesSRT else { return .object(answer) }
+        // Each request signs a new key; earlier ones remain valid until they expire or are replaced.
         let (key, expires) = try call.access.ingestKey(to: stream, of: token, after: revocations)
         let host = Self.host(of: origin)
         let expiresAt = JSON.string(Timestamp.text(Double(expires)))
         if settings.takesRTMP {
+            // Default ports are left out, as encoders show the URL to people. RTMPS is preferred: the key is secret.
             let plain = settings.rtmpPort.map { "rtmp://\(host)\($0 == 1_935 ? "" : ":\($0)")/live" }
             let secure = settings.rtmpsPort.map { "rtmps://\(host)\($0 == 443 ? "" : ":\($0)")/live" }
             answer["rtmp"] = .object([
@@ -56,6 +60,7 @@ extension GatewayHandler {
             ])
         }
         if let port = settings.srtPort {
+            // Null for a key that SRT cannot carry; the other protocols remain.
             let streamID = IngestKey.streamID(stream, key)
             answer["srt"] = .object([
                 "server": .string("srt://\(host):\(port)"), "streamId": streamID.map { .string($0) } ?? .null,
@@ -66,7 +71,7 @@ extension GatewayHandler {
         return .object(answer)
     }
 
-    /// As the client knows this server.
+    /// The host of an origin, without scheme and port; `localhost` if the client did not name one.
     static func host(of origin: String?) -> String {
         guard let authority = origin?.split(separator: "/").last else { return "localhost" }
         if authority.hasPrefix("[") { return authority.prefix { $0 != "]" } + "]" }
@@ -75,7 +80,9 @@ extension GatewayHandler {
 }
 
 extension Access {
-    /// Signs a stream key for the bearer of a token, which lasts no longer than what may be had for the token.
+    /// Signs a stream key for the bearer of a token; it ends no later than the last token obtainable by renewing
+    /// that one.
+    /// - Throws: 503 if the server has no signing key.
     func ingestKey(
         to stream: StreamID, of token: Token, after revocations: StageRecord.LinkRevocations
     ) throws(Problem) -> (text: Secret<String>, expires: Int) {
@@ -83,7 +90,7 @@ extension Access {
         let key = Token(
             keyID: token.keyID, subject: token.subject, name: token.name, scope: .one(stream),
             role: token.role, capabilities: token.capabilities, expires: expires, link: token.link)
-        // What was issued until a revocation is good for nothing, so this one is issued after it.
+        // Keys issued up to a revocation are invalid, so this one has to be issued later.
         let issued = max(now(), revocations.firstKey(of: token.subject))
         guard let text = authority.mint(ingestKeyOf: key, issuedAt: issued) else {
             throw Problem(503, nil, "This server has no key to sign with.")

@@ -1,8 +1,9 @@
 import Net
 import Node
 
-/// What monitoring knows of publishers by RTMP and SRT; nothing of a protocol by which nobody is taken.
+/// Metrics of publishers by RTMP and SRT, for the protocols that are enabled.
 extension Node {
+    /// Read from counters without waiting for the node's actor.
     package nonisolated var ingestMetrics: [Metric] {
         let rtmp = ingestCounters.map { Self.metrics(of: $0, "rtmp", "RTMP") } ?? []
         guard let srt = srtCounters else { return rtmp }
@@ -17,6 +18,8 @@ extension Node {
         ]
     }
 
+    /// The metrics that both protocols have.
+    /// - Parameters: `prefix` and `name`: of the protocol, in metric names and in texts.
     private static func metrics(of counters: StreamServerCounters, _ prefix: String, _ name: String)
         -> [Metric]
     {

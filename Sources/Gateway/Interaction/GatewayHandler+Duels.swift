@@ -4,9 +4,9 @@ import Interaction
 import Node
 import Stage
 
-/// Duels of two live streams: each side's host acts for their own stream, an admin for either.
+/// Duels of two live streams: a host acts for their own stream, an admin for either.
 extension GatewayHandler {
-    /// `POST /v1/duels`.
+    /// `POST /v1/duels`: invites another stream's host, with the duel's terms.
     func inviteToDuel(_ call: Call) async throws -> HTTPResponse {
         let body = try call.body()
         guard let from = try body.stream("from") else { throw Interaction.Refusal.invalid("from") }
@@ -17,7 +17,7 @@ extension GatewayHandler {
         return Self.fresh(duel, status: 201)
     }
 
-    /// `GET /v1/duels/{duel}`: for whoever may watch one of its streams.
+    /// `GET /v1/duels/{duel}`: the duel, for viewers of either stream.
     func showDuel(_ call: Call) async throws -> HTTPResponse {
         let id = try duel(call)
         let token = try await call.access.requireViewer(
@@ -27,38 +27,39 @@ extension GatewayHandler {
             try await service.duel(id, of: stream, as: token.token?.sender(in: stream)))
     }
 
-    /// `POST /v1/duels/{duel}/accept`.
+    /// `POST /v1/duels/{duel}/accept`: for the invited stream's host.
     func acceptDuel(_ call: Call) async throws -> HTTPResponse {
         try await act(call, as: { $0.to }) { .accept($0) }
     }
 
-    /// `POST /v1/duels/{duel}/decline`.
+    /// `POST /v1/duels/{duel}/decline`: for the invited stream's host.
     func declineDuel(_ call: Call) async throws -> HTTPResponse {
         try await act(call, as: { $0.to }) { .decline($0) }
     }
 
-    /// `POST /v1/duels/{duel}/cancel`.
+    /// `POST /v1/duels/{duel}/cancel`: for the inviting stream's host.
     func cancelDuel(_ call: Call) async throws -> HTTPResponse {
         try await act(call, as: { $0.from }) { .cancel($0) }
     }
 
-    /// `POST /v1/duels/{duel}/leave`.
+    /// `POST /v1/duels/{duel}/leave`: for the host of either stream.
     func leaveDuel(_ call: Call) async throws -> HTTPResponse {
         try await act(call, as: nil) { .leave($0) }
     }
 
-    /// `POST /v1/duels/{duel}/rematch`.
+    /// `POST /v1/duels/{duel}/rematch`: for the host of either stream; 201 with the new duel.
     func rematchDuel(_ call: Call) async throws -> HTTPResponse {
         try await act(call, as: nil, status: 201) { .rematch($0) }
     }
 
-    /// The duel in the path.
+    /// The duel in the path; 404 for a text that is no duel's id.
     private func duel(_ call: Call) throws(Interaction.Refusal) -> DuelID {
         guard let id = call.parameters["duel"].flatMap({ DuelID($0) }) else { throw .unknownDuel }
         return id
     }
 
-    /// - Parameter side: whose host says that; nil for either, whom the body or else the token names.
+    /// Performs a command in a duel, for the stream of one side.
+    /// - Parameter side: the side that may give the command; nil for either, named by the body or else by the token.
     private func act(
         _ call: Call, as side: (((from: StreamID, to: StreamID)) -> StreamID)?, status: Int = 200,
         _ command: (DuelID) -> DuelSide.Command
@@ -73,7 +74,7 @@ extension GatewayHandler {
             let named = try call.body(isOptional: true).stream("stream")
             let own = [sides.from, sides.to].filter(token.mayPlay)
             guard !own.isEmpty else { throw Access.otherStream }
-            // An admin, whose token is good for both, has to say for whom.
+            // A token that is valid for both streams, such as an admin's, requires the body to name one.
             guard let chosen = named ?? (own.count == 1 ? own[0] : nil),
                 chosen == sides.from || chosen == sides.to
             else { throw Interaction.Refusal.invalid("stream") }
@@ -85,12 +86,13 @@ extension GatewayHandler {
 }
 
 extension Access {
-    /// Somebody who may watch a stream, or else another one.
+    /// The one of two streams that the sender may watch, preferring the first.
+    /// - Parameter other: the second stream, looked up only if the token is not valid for the first.
     fileprivate func requireViewer(
         of stream: StreamID, or other: () async throws -> StreamID
     ) async throws -> (stream: StreamID, token: Token?) {
         let token = try self.token()
-        // Of who has none, or one that counts here, nothing more is asked.
+        // Without a token, or with one for the first stream, the second does not matter.
         guard let token, !token.mayPlay(stream) else { return (stream, try requireViewer(of: stream)) }
         let other = try await other()
         guard token.mayPlay(other) else { return (stream, try requireViewer(of: stream)) }
@@ -99,12 +101,14 @@ extension Access {
 }
 
 extension JSONBody {
+    /// A stream's name; nil if the member is missing.
     fileprivate func stream(_ name: String) throws -> StreamID? {
         guard let text = try string(name) else { return nil }
         guard let stream = StreamID(text) else { throw Interaction.Refusal.invalid(name) }
         return stream
     }
 
+    /// The duel's terms; missing members have their defaults, and the interaction checks ranges.
     fileprivate func duelTerms() throws -> DuelTerms {
         var terms = DuelTerms()
         if let seconds = try integer("seconds") { terms.seconds = seconds }

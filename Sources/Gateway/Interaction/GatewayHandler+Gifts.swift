@@ -4,28 +4,30 @@ import Interaction
 import Node
 import Stage
 
-/// What shops say was given, and what there is to give.
+/// Gifts reported by shops, their ledger, and the ranks of participants.
 extension GatewayHandler {
-    /// `PUT .../gifts/{key}`: once, however often it is repeated.
+    /// `PUT .../gifts/{key}`: records a gift; idempotent, as the shop's key identifies it (RFC 9110 §9.2.2).
     func giveGift(_ call: Call) async throws -> HTTPResponse {
         let key = call.parameters["key"] ?? ""
         let draft = try call.body().gift(key: key)
         guard case .gift(let gift) = try await interact(call, .give(draft)) else {
+            // Never happens: a `give` command is answered with the gift, recorded now or before.
             throw StageRefusal.overloaded
         }
         return Self.fresh(gift.ledgerJSON)
     }
 
-    /// `GET .../gifts`: the ledger, in order.
+    /// `GET .../gifts`: a page of the ledger, in order, from after the number in the query.
     func listGifts(_ call: Call) async throws -> HTTPResponse {
         let (stream, _, sender) = try call.sender()
+        // Numbers grow, so a shop can poll with the last one that it has seen.
         let after = try number("after", of: call) ?? 0
         let limit = try number("limit", of: call) ?? Self.usualPage
         guard (1...Self.longestPage).contains(limit) else { throw Interaction.Refusal.invalid("limit") }
         return Self.fresh(try await service.gifts(of: stream, after: after, limit: limit, as: sender))
     }
 
-    /// `GET .../ranks/{rank}`: those who gave most, or took part most.
+    /// `GET .../ranks/{rank}`: the participants who gave most, or took part most, in a stream or a day.
     func showRank(_ call: Call) async throws -> HTTPResponse {
         let stream = try call.stream
         let token = try call.access.requireViewer(of: stream)
@@ -41,7 +43,7 @@ extension GatewayHandler {
 }
 
 extension JSONBody {
-    /// What a shop says was given.
+    /// A gift as a shop reports it; the price is in the currency's smallest unit.
     fileprivate func gift(key: String) throws -> Gift.Draft {
         guard let giver = try string("giver").flatMap({ ParticipantID($0) }) else {
             throw Interaction.Refusal.invalid("giver")
@@ -55,7 +57,7 @@ extension JSONBody {
             price: amount, currency: currency)
     }
 
-    /// What can be given; nil when it is missing or `null`.
+    /// A catalogue of gifts; nil if it is missing or `null`.
     func giftCatalogue(_ name: String) throws -> GiftCatalogue? {
         guard let catalogue = try object(name) else { return nil }
         guard let currency = try catalogue.string("currency"), let kinds = try catalogue.objects("kinds")

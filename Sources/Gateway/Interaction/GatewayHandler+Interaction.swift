@@ -4,13 +4,14 @@ import Interaction
 import Node
 import Stage
 
-/// What the audience says and taps, and what the host makes of it.
+/// The audience's comments, reactions and votes, and the host's moderation and settings.
 extension GatewayHandler {
-    /// Of one answer: how many comments or gifts unless somebody asks for fewer, and at most.
+    /// Default of `limit`: comments or gifts per page.
     static let usualPage = 50
+    /// Limit of `limit`.
     static let longestPage = 200
 
-    /// Has the stream decide about what somebody wants.
+    /// Performs a command of the sender in the stream's interaction, which decides whether it is permitted.
     @discardableResult
     func interact(
         _ call: Call, _ command: Interaction.Command
@@ -19,12 +20,14 @@ extension GatewayHandler {
         return try await service.perform(command, in: stream, from: sender)
     }
 
-    /// Somebody who wants to be seen or counted has to have an identity; who watches without one is told how to get it.
+    /// Requires an identity of participants; the refusal explains how an anonymous viewer obtains one.
     private func requireIdentity(_ call: Call) throws(Problem) {
+        // Where viewers need a token, the command's own check refuses a request without one.
         guard settings.viewers == .everyone, try call.access.credential() == nil else { return }
         throw Self.identityMissing(in: try call.stream)
     }
 
+    /// The 401 for an anonymous viewer, over HTTP and on sockets.
     static func identityMissing(in stream: StreamID) -> Problem {
         Access.unauthorized(
             "Whoever takes part has a token: POST /v1/streams/\(stream)/tokens with {\"name\":\"…\"} gives you one."
@@ -33,7 +36,7 @@ extension GatewayHandler {
 
     // MARK: Comments
 
-    /// `POST .../comments`.
+    /// `POST .../comments`: writes a comment; the client's `id` makes a repetition harmless.
     func writeComment(_ call: Call) async throws -> HTTPResponse {
         try requireIdentity(call)
         let body = try call.body()
@@ -45,7 +48,7 @@ extension GatewayHandler {
         return Self.fresh(comment.json, status: 201)
     }
 
-    /// `GET .../comments`: a part of those that are kept, in order.
+    /// `GET .../comments`: a page of the stored comments, in order.
     func listComments(_ call: Call) async throws -> HTTPResponse {
         let stream = try call.stream
         let token = try call.access.requireViewer(of: stream)
@@ -59,32 +62,32 @@ extension GatewayHandler {
             try await service.comments(of: stream, before: before, after: after, limit: limit, as: sender))
     }
 
-    /// Nil where the query does not have it.
+    /// A number from 0 in the query; nil if the parameter is missing.
     func number(_ name: String, of call: Call) throws(Interaction.Refusal) -> Int? {
         guard let text = call.request.query(name) else { return nil }
         guard let number = Int(text), number >= 0 else { throw .invalid(name) }
         return number
     }
 
-    /// The number in the path.
+    /// The comment's number in the path.
     private func comment(_ call: Call) throws(Interaction.Refusal) -> Int {
         guard let number = call.parameters["comment"].flatMap({ Int($0) }) else { throw .unknownComment }
         return number
     }
 
-    /// `DELETE .../comments/{comment}`.
+    /// `DELETE .../comments/{comment}`: removes a comment.
     func deleteComment(_ call: Call) async throws -> HTTPResponse {
         try await interact(call, .delete(try comment(call)))
         return HTTPResponse(status: 204)
     }
 
-    /// `PUT .../comments/{comment}/pin`.
+    /// `PUT .../comments/{comment}/pin`: pins a comment, in place of any other.
     func pinComment(_ call: Call) async throws -> HTTPResponse {
         try await interact(call, .pin(try comment(call)))
         return HTTPResponse(status: 204)
     }
 
-    /// `DELETE .../pin`.
+    /// `DELETE .../pin`: unpins the pinned comment.
     func unpinComment(_ call: Call) async throws -> HTTPResponse {
         try await interact(call, .unpin)
         return HTTPResponse(status: 204)
@@ -92,7 +95,9 @@ extension GatewayHandler {
 
     // MARK: People
 
-    /// `PUT .../silences/{participant}`.
+    /// `PUT .../silences/{participant}`: silences a participant for some seconds.
+    ///
+    /// With `shadow` the participant does not notice: only they see their own comments.
     func silence(_ call: Call) async throws -> HTTPResponse {
         let target = try call.participant
         let body = try call.body()
@@ -102,13 +107,13 @@ extension GatewayHandler {
         return HTTPResponse(status: 204)
     }
 
-    /// `DELETE .../silences/{participant}`.
+    /// `DELETE .../silences/{participant}`: ends a silence early.
     func unsilence(_ call: Call) async throws -> HTTPResponse {
         try await interact(call, .unsilence(try call.participant))
         return HTTPResponse(status: 204)
     }
 
-    /// `GET .../audit`.
+    /// `GET .../audit`: the log of moderation.
     func showAudit(_ call: Call) async throws -> HTTPResponse {
         let (stream, _, sender) = try call.sender()
         return Self.fresh(try await service.audit(of: stream, as: sender))
@@ -116,7 +121,7 @@ extension GatewayHandler {
 
     // MARK: Reactions
 
-    /// `POST .../reactions`.
+    /// `POST .../reactions`: adds taps by kind, and answers how many were counted.
     func react(_ call: Call) async throws -> HTTPResponse {
         try requireIdentity(call)
         guard let taps = try call.body().counts("reactions") else {
@@ -130,7 +135,7 @@ extension GatewayHandler {
 
     // MARK: Polls
 
-    /// `POST .../polls`.
+    /// `POST .../polls`: opens a poll, or a quiz if `right` names the correct options.
     func openPoll(_ call: Call) async throws -> HTTPResponse {
         let body = try call.body()
         guard let question = try body.string("question") else {
@@ -150,7 +155,7 @@ extension GatewayHandler {
         return try await answerPoll(call, .openPoll(draft), status: 201)
     }
 
-    /// `GET .../polls/{poll}`.
+    /// `GET .../polls/{poll}`: the poll, with the sender's vote.
     func showPoll(_ call: Call) async throws -> HTTPResponse {
         let stream = try call.stream
         let token = try call.access.requireViewer(of: stream)
@@ -158,7 +163,7 @@ extension GatewayHandler {
         return Self.fresh(try await service.poll(try poll(call), of: stream, as: sender))
     }
 
-    /// `PUT .../polls/{poll}/vote`.
+    /// `PUT .../polls/{poll}/vote`: sets the sender's vote.
     func vote(_ call: Call) async throws -> HTTPResponse {
         try requireIdentity(call)
         guard let options = try call.body().integers("options") else {
@@ -167,16 +172,18 @@ extension GatewayHandler {
         return try await answerPoll(call, .vote(try poll(call), options: options))
     }
 
-    /// `POST .../polls/{poll}/close`.
+    /// `POST .../polls/{poll}/close`: closes a poll.
     func closePoll(_ call: Call) async throws -> HTTPResponse {
         try await answerPoll(call, .closePoll(try poll(call)))
     }
 
+    /// The poll's number in the path.
     private func poll(_ call: Call) throws(Interaction.Refusal) -> Int {
         guard let number = call.parameters["poll"].flatMap({ Int($0) }) else { throw .unknownPoll }
         return number
     }
 
+    /// Performs a command about a poll and answers with the poll.
     private func answerPoll(
         _ call: Call, _ command: Interaction.Command, status: Int = 200
     ) async throws -> HTTPResponse {
@@ -186,7 +193,7 @@ extension GatewayHandler {
 
     // MARK: A card
 
-    /// `PUT .../card`.
+    /// `PUT .../card`: shows a card, in place of any other.
     func showCard(_ call: Call) async throws -> HTTPResponse {
         let body = try call.body()
         guard let title = try body.string("title") else { throw Interaction.Refusal.invalid("title") }
@@ -197,7 +204,7 @@ extension GatewayHandler {
         return HTTPResponse(status: 204)
     }
 
-    /// `DELETE .../card`.
+    /// `DELETE .../card`: removes the card.
     func removeCard(_ call: Call) async throws -> HTTPResponse {
         try await interact(call, .removeCard)
         return HTTPResponse(status: 204)
@@ -205,7 +212,7 @@ extension GatewayHandler {
 
     // MARK: Settings
 
-    /// `GET .../interaction`: what the audience may do; for hosts also what others do not see.
+    /// `GET .../interaction`: the settings of the stream's interaction; hosts also see the hidden ones.
     func showInteraction(_ call: Call) async throws -> HTTPResponse {
         let stream = try call.stream
         let token = try call.access.requireViewer(of: stream)
@@ -213,7 +220,7 @@ extension GatewayHandler {
         return Self.fresh(try await service.interactionSettings(of: stream, as: sender))
     }
 
-    /// `PATCH .../interaction`.
+    /// `PATCH .../interaction`: changes settings, and answers with all of them.
     func editInteraction(_ call: Call) async throws -> HTTPResponse {
         let (stream, _, sender) = try call.sender()
         let body = try call.body()
@@ -238,8 +245,9 @@ extension GatewayHandler {
     }
 }
 
+/// Here and not among the other refusals, because the descriptions belong to these routes.
 extension Interaction.Refusal: ProblemConvertible {
-    /// What a field may be, for those who gave another value.
+    /// Ends the sentence "FIELD must be …", by the field's name.
     private static let allowed: [String: String] = [
         "from": "the name of the stream whose host invites", "to": "the name of another stream",
         "stream": "the name of one of the duel's streams, for which an admin acts",
@@ -294,7 +302,7 @@ extension Interaction.Refusal: ProblemConvertible {
     var problem: Problem {
         var problem = Problem(kind.status, name, explanation)
         if case .invalid(let field) = self {
-            // A duel's seconds are others than those of a silence, under the same name.
+            // Duels and silences both have a field `seconds`, with different ranges.
             let name = field == "duelSeconds" ? "seconds" : field
             problem.members["field"] = .string(name)
             if let allowed = Self.allowed[field] { problem.detail = "\(name) must be \(allowed)." }

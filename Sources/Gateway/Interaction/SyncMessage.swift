@@ -4,17 +4,19 @@ import HTTP
 import Interaction
 import Node
 
-/// What a client says on its socket beyond that it is there.
+/// A follower's message on its socket.
 ///
-/// `{"type":"session","id":"…"}`, the session by which it watches, made before it had a token;
-/// and what is said on control channels as well, such as `{"type":"comment","id":"…","text":"…"}`.
+/// `{"type":"session","id":"…"}` names the session by which the client watches, created before it had a token. The
+/// other messages are those of control channels, such as `{"type":"comment","id":"…","text":"…"}`.
 package enum SyncMessage: Equatable {
-    /// As the message's `type`, beside those of `AudienceMessage`.
+    /// Values of the member `type`, in addition to those of `AudienceMessage`.
     enum Kind: String, CaseIterable {
         case session
     }
 
+    /// Assign this session to the socket's identity.
     case session(SessionID)
+    /// Perform this command as the socket's identity.
     case command(Interaction.Command)
 
     private struct Form: Decodable {
@@ -22,10 +24,10 @@ package enum SyncMessage: Equatable {
         let id: String?
     }
 
-    /// In bytes: a comment with escapes.
+    /// Limit of a message in bytes: a comment with escapes.
     package static let longest = 6 * 1_024
 
-    /// - Returns: nil for what is too long, no JSON, or means nothing.
+    /// Parses a message; nil if it is too long, no JSON, or of no known kind.
     package init?(parsing text: String) {
         guard text.utf8.count <= Self.longest,
             let form = try? JSONDecoder().decode(Form.self, from: Data(text.utf8))
@@ -40,15 +42,16 @@ package enum SyncMessage: Equatable {
         }
     }
 
+    /// Binary messages have no meaning.
     init?(_ message: WebSocketMessage) {
         guard case .text(let text) = message else { return nil }
         self.init(parsing: text)
     }
 }
 
-/// What a client is answered on its socket.
+/// Answers to a follower's commands.
 enum SyncAnswer {
-    /// Why something was not done, with the words of a problem document.
+    /// A refusal, with kind and detail of the problem document that HTTP would send.
     static func text(_ problem: Problem, to command: Interaction.Command) -> String {
         AudienceAnswer.text(
             problem.kind, problem.detail, wait: problem.headers["Retry-After"].flatMap { Int($0) },

@@ -2,15 +2,15 @@ import Base
 import HTTP
 import Node
 
-/// What operators see and do; admins only.
+/// Sessions and statistics for operators; requires an admin's token from any machine.
 extension GatewayHandler {
-    /// `GET /v1/sessions`.
+    /// `GET /v1/sessions`: a page of the sessions that match the query.
     func listSessions(_ call: Call) async throws -> HTTPResponse {
         try call.access.requireAdmin()
         return Self.fresh(await service.sessionList(try SessionFilter(call.request)))
     }
 
-    /// `GET /v1/sessions/{session}`.
+    /// `GET /v1/sessions/{session}`: the dossier of a session, by its id or label.
     func showDossier(_ call: Call) async throws -> HTTPResponse {
         try call.access.requireAdmin()
         guard let dossier = await service.dossier(of: call.parameters["session"] ?? "") else {
@@ -19,7 +19,8 @@ extension GatewayHandler {
         return Self.fresh(dossier)
     }
 
-    /// `GET /v1/sessions/{session}/capture`, which answers when the time is over.
+    /// `GET /v1/sessions/{session}/capture`: records packet headers and answers with a pcap file when the time is
+    /// over.
     func captureSession(_ call: Call) async throws -> HTTPResponse {
         try call.access.requireAdmin()
         let name = call.parameters["session"] ?? ""
@@ -40,10 +41,12 @@ extension GatewayHandler {
             ], body: bytes)
     }
 
+    /// Default of `seconds`.
     private static let usualCaptureSeconds = 10
+    /// Limit of `seconds`; also the extra time that the HTTP server grants such a request.
     static let longestCaptureSeconds = 60
 
-    /// `DELETE /v1/sessions/{session}`.
+    /// `DELETE /v1/sessions/{session}`: ends a session, by its id or label.
     func dismissSession(_ call: Call) async throws -> HTTPResponse {
         try call.access.requireAdmin()
         guard await service.endSession(named: call.parameters["session"] ?? "") else {
@@ -52,7 +55,7 @@ extension GatewayHandler {
         return HTTPResponse(status: 204)
     }
 
-    /// `GET /v1/admin/statistics`.
+    /// `GET /v1/admin/statistics`: the totals that the operators' page draws.
     func showStatistics(_ call: Call) async throws -> HTTPResponse {
         try call.access.requireAdmin()
         let answered = answerTimes.copy
@@ -64,7 +67,7 @@ extension GatewayHandler {
 }
 
 extension Access {
-    /// Lets administrators in alone, wherever they are.
+    /// Throws unless the request has an admin's token; unlike `requireOperator`, also on this machine.
     func requireAdmin() throws(Problem) {
         guard let token = try token() else { throw Self.unauthorized("This requires an admin's token.") }
         guard token.role == .admin else { throw Self.forbidden("This requires an admin's token.") }
@@ -72,11 +75,14 @@ extension Access {
 }
 
 extension SessionFilter {
+    /// Limit of sessions per page.
     static let longestPage = 200
 
-    /// - Throws: what is wrong with the query.
+    /// Parses the query of `GET /v1/sessions`; empty parameters count as missing.
+    /// - Throws: a 422 about a malformed parameter.
     init(_ request: HTTPRequest) throws(Problem) {
         self.init()
+        // A form's empty field is no filter.
         func text(_ name: String) -> String? { request.query(name).flatMap { $0.isEmpty ? nil : $0 } }
         stream = text("stream")
         identity = text("identity")
@@ -84,6 +90,7 @@ extension SessionFilter {
         address = text("address")
         search = text("search")
         switch request.query("state") {
+        // Ended sessions are kept for a while, for questions that come later.
         case nil, "live": isEnded = false
         case "ended": isEnded = true
         default: throw JSONBody.invalid("state")

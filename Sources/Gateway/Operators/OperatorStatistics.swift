@@ -3,8 +3,9 @@ import Forwarding
 import Net
 import Node
 
-/// The numbers that the operators' page draws: totals since the start, of which it makes rates.
+/// The numbers behind the operators' page: totals since the start, from which the page computes rates.
 enum OperatorStatistics {
+    /// The JSON of `GET /v1/admin/statistics`.
     /// - Parameters: `published` and `played`: how long requests for sessions took to be answered.
     static func json(
         _ workers: [WorkerReportCopy], _ sessions: SessionCounts, _ streams: [StreamSnapshot], at now: Moment,
@@ -13,6 +14,7 @@ enum OperatorStatistics {
         var media = MediaCounters()
         for worker in workers { media.add(worker.counters.media) }
         return .object([
+            // Monotonic, for rates; `time` is for display.
             "seconds": .number(Double(now.elapsed.nanoseconds / 1_000_000) / 1_000),
             "time": .time(now.wall),
             "sessions": sessions.json,
@@ -22,15 +24,18 @@ enum OperatorStatistics {
                         (state.rawValue, .integer(streams.count { $0.state == state }))
                     })),
             "viewers": .integer(streams.reduce(0) { $0 + $1.viewers }),
+            // From publishers: packets requested again by NACK, and those of them that arrived.
             "received": .object([
                 "packets": .integer(media.received.packets), "bytes": .integer(media.received.bytes),
                 "requestedAgain": .integer(media.repairsRequested),
                 "repaired": .integer(media.packetsRepaired),
             ]),
+            // To viewers: packets they requested again, and those that were sent again.
             "sent": .object([
                 "packets": .integer(media.packetsSent), "bytes": .integer(media.bytesSent),
                 "requestedAgain": .integer(media.resendsRequested), "repaired": .integer(media.packetsResent),
             ]),
+            // Changes of viewers' layers, up and down.
             "steps": .object(["up": .integer(media.stepsUp), "down": .integer(media.stepsDown)]),
             "joins": joins(workers, published: published, played: played),
             "latency": latency(workers).json,
@@ -38,6 +43,7 @@ enum OperatorStatistics {
         ])
     }
 
+    /// Phases of joining, over all workers.
     private static func joins(
         _ workers: [WorkerReportCopy], published: DurationHistogram, played: DurationHistogram
     ) -> JSON {
@@ -47,6 +53,7 @@ enum OperatorStatistics {
         ])
     }
 
+    /// Forwarding latency over all workers.
     private static func latency(_ workers: [WorkerReportCopy]) -> DurationHistogram {
         var latency = DurationHistogram(.packets)
         for worker in workers { latency.add(worker.network.latency) }
@@ -72,7 +79,7 @@ extension JoinPhases {
 }
 
 extension DurationHistogram {
-    /// How many took at most so many seconds, for growing bounds, and how many there were.
+    /// Count, sum in seconds, and cumulative buckets: upper bound in seconds, and how many were at most that.
     fileprivate var json: JSON {
         .object([
             "count": .integer(count),
@@ -85,6 +92,7 @@ extension DurationHistogram {
 extension WorkerReportCopy {
     fileprivate var json: JSON {
         let traffic = network.traffic
+        // Losses of any cause in one number; `rostrum_drops_total` distinguishes them.
         let drops =
             traffic.droppedByKernel &+ traffic.droppedTruncated &+ traffic.droppedBufferFull
             &+ traffic.droppedTooLarge &+ traffic.droppedUnreachable &+ traffic.droppedOther &+ relayOverflow

@@ -4,16 +4,21 @@ import HTTP
 import Node
 import Stage
 
-/// HLS, for televisions, old browsers, and caches in front of the server.
+/// HLS of live streams, for televisions, old browsers, and caches in front of the server.
 ///
-/// A viewer's token stands in the path, where caches tell it from others' and relative addresses keep it:
-/// `/hls/{stream}/t/{token}/index.m3u8`. What has a name of its own never changes, so anything may keep it.
-/// - Source: RFC 8216bis §6.2.5 (what blocks), §B.1 (caches).
+/// A viewer's token may be in the path: `/hls/{stream}/t/{token}/index.m3u8`. There caches distinguish it from other
+/// viewers' tokens, and a playlist's relative addresses preserve it. Files with a name of their own never change, so
+/// caches may keep them.
+/// - Source: RFC 8216bis §6.2.5 (blocking requests), §B.1 (caches).
 extension GatewayHandler {
+    /// RFC 8216 §4.
     private static let playlistType = "application/vnd.apple.mpegurl"
+    /// Names that the multivariant playlist refers to, as in `RouteTable.swift`.
     private static let names = HLSNames(media: "media.m3u8", window: "dvr.m3u8")
 
-    /// `GET /hls/{stream}/index.m3u8`; with `?renditions=all` also of what not every player takes.
+    /// `GET /hls/{stream}/index.m3u8`: the multivariant playlist.
+    ///
+    /// With `?renditions=all` it also lists renditions that not every player supports.
     func showHLS(_ call: Call) async throws -> HTTPResponse {
         let (stream, audience) = try await hlsStream(call)
         let renditions = call.request.query("renditions")
@@ -25,7 +30,7 @@ extension GatewayHandler {
                 of: stream, Self.names, listsAll: renditions != nil)
             return Self.playlist(text, for: audience, lifetime: 1)
         } catch {
-            // Once nothing is kept of it any more there is its recording.
+            // A stream that has ended continues as its recording under the same address.
             guard error == .notLive || error == .unavailable,
                 let response = try await latestRecording(call, of: stream)
             else { throw error }
@@ -33,17 +38,20 @@ extension GatewayHandler {
         }
     }
 
-    /// `GET /hls/{stream}/media.m3u8`, which blocks until what the query wants is in it; of the source, or of another
-    /// rendition with `?rendition=`.
+    /// `GET /hls/{stream}/media.m3u8`: the media playlist of the source, or of another rendition with `?rendition=`.
+    ///
+    /// Blocks until the segment or part that the query names is in it.
     func showHLSMedia(_ call: Call) async throws -> HTTPResponse {
         try await showMedia(call, reachesBack: false)
     }
 
-    /// `GET /hls/{stream}/dvr.m3u8`: the source's, from as far back as the stream's `dvrSeconds` say.
+    /// `GET /hls/{stream}/dvr.m3u8`: the source's media playlist, reaching back `dvrSeconds`.
     func showHLSWindow(_ call: Call) async throws -> HTTPResponse {
         try await showMedia(call, reachesBack: true)
     }
 
+    /// Parses the delivery directives and returns a media playlist.
+    /// - Source: RFC 8216bis §6.2.5.
     private func showMedia(_ call: Call, reachesBack: Bool) async throws -> HTTPResponse {
         let (stream, audience) = try await hlsStream(call)
         let request = call.request
@@ -63,7 +71,7 @@ extension GatewayHandler {
         }
         let text = try await service.hlsMediaPlaylist(
             of: stream, uri: Self.names.media, query, reachesBack: reachesBack)
-        // What was waited for stays right for as long as anybody may ask for it.
+        // The answer to a blocking request remains valid for as long as any player may ask for it.
         return Self.playlist(text, for: audience, lifetime: query.position == nil ? 1 : 6)
     }
 
@@ -77,6 +85,7 @@ extension GatewayHandler {
         var response = Self.file(named: name, for: audience)
         switch found {
         case .bytes(let bytes): response.body = bytes
+        // A segment of the window, on the disk.
         case .stored(let path):
             guard let file = HTTPFile(path: path, choose: { 0..<$0.bytes }) else {
                 throw HLSRefusal.unknownFile
@@ -86,7 +95,10 @@ extension GatewayHandler {
         return response
     }
 
-    /// The same, where it lies in memory and no gate stands before it; nil for any other.
+    /// The same from memory, for a live stream without a gate; nil in any other case.
+    ///
+    /// Runs on the service thread. As in `showHLSFile`, the token is verified, but not bans and revoked links, which
+    /// are checked for playlists.
     func hlsFileAtHand(_ call: Call) throws(Problem) -> HTTPResponse? {
         let stream = try call.stream
         let token = try hlsAccess(call).requireViewer(of: stream)
@@ -98,6 +110,7 @@ extension GatewayHandler {
         return response
     }
 
+    /// The response for a segment, part or initialization segment, without the body.
     private static func file(named name: String, for audience: Audience) -> HTTPResponse {
         HTTPResponse(
             status: 200,
@@ -110,21 +123,24 @@ extension GatewayHandler {
 
     // MARK: Who and what
 
-    /// Whether a header, which caches know nothing of, tells who somebody is.
+    /// Whether the viewer is identified by a header field, which is not part of a cache's key, and not by the path.
     private func isToldByHeader(_ call: Call, _ sender: Stage.Sender?) -> Bool {
         call.parameters["token"] == nil && sender != nil
     }
 
-    /// Who may be given what a cache has kept.
+    /// Who may receive a cached copy; the value is a directive of `Cache-Control`.
     enum Audience: String {
+        /// Any client with the same address.
         case everybody = "public"
+        /// Only the client that has sent the request: shared caches must not store it (RFC 9111 §5.2.2.7).
         case asker = "private"
     }
 
-    /// Refuses who is behind the stream's gate: of HLS nothing is free.
+    /// Refuses a sender behind the stream's gate, without free seconds, and decides about caching.
     ///
-    /// What stands behind one no cache gives to others, nor what takes a token where viewers need one, unless a token
-    /// in the path tells it apart: `public` allows a shared cache to keep what the header opened (RFC 9111 §3.5).
+    /// A response that was opened by a header field is private if the stream has a gate or viewers need a token,
+    /// since `public` would allow a shared cache to store it (RFC 9111 §3.5). With the token in the path each viewer
+    /// has an address of their own, so caching is safe.
     func audience(
         of stream: StreamID, _ call: Call, _ sender: Stage.Sender?
     ) async throws -> Audience {
@@ -134,13 +150,13 @@ extension GatewayHandler {
         return try await service.gate(of: stream, before: nil) == nil ? .everybody : .asker
     }
 
-    /// The stream, asked about by somebody who may watch it.
+    /// The stream in the path, after all checks, and who may receive a cached copy.
     private func hlsStream(_ call: Call) async throws -> (stream: StreamID, Audience) {
         let (stream, sender) = try await hlsViewer(call)
         return (stream, try await audience(of: stream, call, sender))
     }
 
-    /// Somebody who may watch a stream, apart from its gate.
+    /// The stream in the path and the viewer, after all checks except for the gate.
     func hlsViewer(_ call: Call) async throws -> (stream: StreamID, sender: Stage.Sender?) {
         let stream = try call.stream
         let token = try hlsAccess(call).requireViewer(of: stream)
@@ -155,7 +171,7 @@ extension GatewayHandler {
         return (stream, sender)
     }
 
-    /// What whoever shows the path's token may do; where there is none in it, it may be in the header.
+    /// Access by the token in the path; without one there, by the request's own.
     private func hlsAccess(_ call: Call) -> Access {
         guard let token = call.parameters["token"] else { return call.access }
         var request = call.request
@@ -164,10 +180,11 @@ extension GatewayHandler {
             request: request, authority: call.access.authority, settings: settings, now: call.access.now)
     }
 
-    /// A playlist that holds for so many seconds.
+    /// A playlist that caches may keep.
     ///
-    /// A cache of many viewers gives them what it has for a second more, while it asks for the next: else all who come
-    /// in that moment are passed on. A browser adds no second of its own to that.
+    /// A shared cache may serve it for one more second while it fetches the next one; otherwise all requests of that
+    /// moment would reach this server. A browser's own cache gets a second less, so that the times do not add up.
+    /// - Parameter lifetime: seconds, at least 1.
     /// - Source: RFC 5861 §3 (`stale-while-revalidate`), RFC 9111 §5.2.2.10 (`s-maxage`).
     static func playlist(_ text: String, for audience: Audience, lifetime: Int) -> HTTPResponse {
         let shared = "max-age=\(lifetime - 1), s-maxage=\(lifetime), stale-while-revalidate=1"

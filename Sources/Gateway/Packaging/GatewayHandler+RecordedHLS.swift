@@ -5,13 +5,13 @@ import Node
 import Recordings
 import Stage
 
-/// Recordings by HLS: playlists of fragmented MP4 files, and the bytes that they name.
+/// Recordings by HLS: playlists of fragmented MP4 files, with segments as byte ranges.
 ///
-/// Costs no encode, and is there without HLS of what is live, too. Who may watch is who may have the file; behind a
-/// gate nothing is free.
-/// - Source: RFC 8216bis §6.2.1 (what a playlist that has ended says).
+/// Needs no encoding, and works even if HLS of live streams is off. The permission is the same as for the file; a
+/// gate gives no free seconds.
+/// - Source: RFC 8216bis §6.2.1 (playlists that have ended); RFC 8216 §4.3.2.2 (byte ranges).
 extension GatewayHandler {
-    /// `GET /hls/{stream}/recordings/{recordedFile}`: `ID.m3u8`, or `ID.mp4`, of which the playlist names ranges.
+    /// `GET /hls/{stream}/recordings/{recordedFile}`: the playlist `ID.m3u8`, or `ID.mp4`, whose ranges it names.
     func showRecordedHLS(_ call: Call) async throws -> HTTPResponse {
         let (stream, sender) = try await hlsViewer(call)
         let name = call.parameters["recordedFile"] ?? ""
@@ -34,8 +34,8 @@ extension GatewayHandler {
         return part.response
     }
 
-    /// What a stream that has ended is known by: all parts of its latest recording that HLS can play.
-    /// - Returns: nil if there are none, or if the stream may go on.
+    /// The playlist of all playable parts of the latest recording of a stream that has ended.
+    /// - Returns: nil if there are none, or if the stream has not ended.
     func latestRecording(_ call: Call, of stream: StreamID) async throws -> HTTPResponse? {
         let state = await service.streamSnapshot(stream)?.state
         guard state == nil || state == .ended else { return nil }
@@ -48,11 +48,12 @@ extension GatewayHandler {
         let (_, sender) = try await hlsViewer(call)
         let audience = try await audience(of: latest, in: stream, call, sender)
         var parts: [(RecordingEntry, FragmentIndex)] = []
+        // All parts of one recording have the same base.
         for entry in entries where entry.base == latest.base {
             do throws(RecordingRefusal) {
                 parts.append((entry, try await service.fragments(of: entry)))
             } catch .notFragmented {
-                // A file that was cut off before the first frame.
+                // A file that was broken off before its first frame.
                 continue
             }
         }
@@ -60,10 +61,11 @@ extension GatewayHandler {
         return Self.playlist(Self.playlist(parts, in: "recordings/"), for: audience, lifetime: Self.lifetime)
     }
 
-    /// How long caches keep a playlist, in seconds: its recording may be deleted.
+    /// Lifetime of a playlist in caches, in seconds; short, because its recording may be deleted.
     private static let lifetime = 60
 
-    /// - Parameter folder: of the files, relative to the playlist.
+    /// The text of a playlist with one part per file.
+    /// - Parameter folder: folder of the files, relative to the playlist; empty or ending in a slash.
     private static func playlist(_ parts: [(RecordingEntry, FragmentIndex)], in folder: String) -> String {
         let playlist = RecordedPlaylist(
             parts.map { entry, index in
@@ -76,8 +78,8 @@ extension GatewayHandler {
         return playlist.text
     }
 
-    /// Refuses who may not see it, as of what is live, or, where nothing is known of its stream any more, as it was
-    /// when it began.
+    /// Checks the stream's settings and gate as for a live stream and decides about caching; if the stream is not
+    /// known any more, the gate that the recording began with applies.
     private func audience(
         of entry: RecordingEntry, in stream: StreamID, _ call: Call, _ sender: Stage.Sender?
     ) async throws -> Audience {

@@ -1,7 +1,8 @@
 import Node
 
-/// What monitoring knows of HLS.
+/// Metrics of HLS and of the encodes behind it.
 extension Node {
+    /// Empty if the node has no packaging.
     package var packagingMetrics: [Metric] {
         get async {
             guard let counters = await packagings?.counters else { return [] }

@@ -2,16 +2,19 @@ import Base
 import Crypto
 import HTTP
 
-/// A file of the web client, or a document, as it is sent to everybody: held in memory, as it is and in gzip.
+/// A file of the web client or an API document, held in memory both plain and in gzip.
+///
+/// Compressed once at the start, so that a request costs no compression.
 struct WebFile: Sendable {
-    /// As they are.
+    /// The plain content.
     let bytes: [UInt8]
-    /// Nil for what gets no smaller, such as pictures.
+    /// The compressed content; nil if it would not be smaller, as for pictures.
     private let gzipped: [UInt8]?
     private let type: String
+    /// Derived from the content, so that it survives restarts and new builds in which the file is unchanged.
     private let tag: EntityTag
 
-    /// - Parameter type: its media type, as `Content-Type` has it.
+    /// - Parameter type: value of `Content-Type`.
     init(_ bytes: [UInt8], type: String) {
         self.bytes = bytes
         self.type = type
@@ -19,9 +22,9 @@ struct WebFile: Sendable {
         tag = EntityTag(value: Self.digest(bytes))
     }
 
-    /// In the smaller form where the client takes it, and 304 without it where the client has it.
-    /// - Parameter headers: beyond its type, length and tag.
-    /// - Source: RFC 9110 §8.8.3.3: each form has a tag of its own.
+    /// The response to a request: compressed if the client accepts gzip, and 304 if it has the file already.
+    /// - Parameter headers: fields beyond type, length and tag.
+    /// - Source: RFC 9110 §8.8.3.3 (each encoding has a tag of its own), §12.5.5 (Vary), §15.4.5 (304).
     func response(to request: HTTPRequest, headers: HTTPHeaders) -> HTTPResponse {
         guard let gzipped else {
             return HTTPResponse(to: request, tag: tag, headers: headers, type: type, body: bytes)
@@ -31,13 +34,14 @@ struct WebFile: Sendable {
         guard request.acceptsGzip else {
             return HTTPResponse(to: request, tag: tag, headers: headers, type: type, body: bytes)
         }
+        // Caches must not take one encoding for the other.
         let tag = EntityTag(value: tag.value + "-gzip")
         var response = HTTPResponse(to: request, tag: tag, headers: headers, type: type, body: gzipped)
         if response.status == 200 { response.headers.add("Content-Encoding", "gzip") }
         return response
     }
 
-    /// Sixteen letters and digits of base64url that tell contents apart; no secret.
+    /// Sixteen characters of base64url that identify a content; not a secret, so the HMAC's key is a constant.
     static func digest(_ bytes: [UInt8]) -> String {
         Base64URL.encode(HMAC.sha256(key: [0].span, bytes.span).prefix(12))
     }

@@ -2,35 +2,39 @@ import Base
 import Foundation
 import HTTP
 
-/// The web client: a few files, held in memory.
+/// The web client's files and the API documents, read at the start and held in memory.
 package struct WebPages: Sendable {
-    /// The program was built or installed without its files.
+    /// The program was built or installed without its resources.
     package struct Failure: Error, CustomStringConvertible {
-        /// In words for an operator.
+        /// For operators, with the path that is missing.
         package let description: String
     }
 
-    /// By path within the web client's folder.
+    /// Files by path within the web client's folder.
     private let files: [String: WebFile]
-    /// Where pages find what they load: its name changes with any file, so whoever has a file from there need not ask
-    /// again.
+    /// Folder under `/assets/` from which pages load files: `build-` and a digest of all files.
+    ///
+    /// The name changes with any file, so browsers may keep everything in it without asking again.
     private let assetsOfThisBuild: String
+    /// The OpenAPI document of all routes.
     let openAPI: WebFile
-    /// What is said on sockets and control channels.
+    /// The AsyncAPI document of messages on sockets and control channels.
     let asyncAPI: WebFile
-    /// By `openAPI`.
+    /// The members of request bodies, according to `openAPI`.
     let requestMembers: RequestMembers
 
-    /// In bytes, for one file.
+    /// Limit of one file, in bytes; larger ones are skipped.
     private static let maximumSize = 4 * 1024 * 1024
 
-    /// Reads the files that were built with this program.
+    /// Reads the resources that were built with this program.
+    /// - Throws: if they are missing; the server does not start without its pages.
     package static func load() throws(Failure) -> WebPages {
-        // Not Bundle.module: it ends the process when the folder is not there.
+        // Not `Bundle.module`, which terminates the process if the folder is missing.
         let folder = Bundle.main.bundleURL.appendingPathComponent("rostrum_Gateway.resources")
         return try WebPages(readingFrom: folder)
     }
 
+    /// - Parameter folder: contains `Web`, `openapi.json` and `asyncapi.json`.
     init(readingFrom folder: URL) throws(Failure) {
         let web = folder.appendingPathComponent("Web")
         let missing = Failure(
@@ -65,9 +69,10 @@ package struct WebPages: Sendable {
         asyncAPI = WebFile([UInt8](messages), type: MediaType.json)
     }
 
-    /// What begins the folder's name of a build's assets.
+    /// Prefix of the folder name of a build's assets.
     private static let prefix = "build-"
 
+    /// A digest of all names and contents, in a fixed order.
     private static func digest(_ contents: [String: [UInt8]]) -> String {
         var all: [UInt8] = []
         for (name, bytes) in contents.sorted(by: { $0.key < $1.key }) {
@@ -77,9 +82,9 @@ package struct WebPages: Sendable {
         return WebFile.digest(all)
     }
 
-    /// A page whose own files lie in that folder.
+    /// A page with the addresses of its files changed to this build's folder.
     ///
-    /// What is under `v1/` keeps its address: pages of others have it, too, and the guide shows it.
+    /// Files under `v1/` keep their address, because pages of other origins use it and the guide shows it.
     private static func page(_ bytes: [UInt8], loadingFrom folder: String) -> [UInt8] {
         let text = String(decoding: bytes, as: UTF8.self)
             .replacing("=\"/assets/", with: "=\"/assets/\(folder)/")
@@ -87,12 +92,12 @@ package struct WebPages: Sendable {
         return Array(text.utf8)
     }
 
-    /// A document that describes the API.
+    /// An API document, which caches must revalidate.
     func document(_ file: WebFile, for request: HTTPRequest) -> HTTPResponse {
         file.response(to: request, headers: ["Cache-Control": "no-cache"])
     }
 
-    /// A page by its file's name.
+    /// A page by its file name.
     func page(_ name: String, for request: HTTPRequest) -> HTTPResponse {
         guard let file = files[name] else {
             return Problem(404, nil, "This page is not part of this build.").response
@@ -100,10 +105,10 @@ package struct WebPages: Sendable {
         return file.response(to: request, headers: Self.headers)
     }
 
-    /// Only files that were read at the start can be had, whatever the path says.
+    /// A file that pages load; only files read at the start are served, whatever the path contains.
     ///
-    /// Pages of other origins may have them too. What modules under `v1/` export stays as long as `/v1` does; what
-    /// stands elsewhere is our own pages' business. A page that was loaded from another build gets what there is now.
+    /// Pages of other origins may load them too. Exports of modules under `v1/` remain stable as long as `/v1`
+    /// exists; other files may change with any build. A page of an earlier build gets the present files.
     func asset(_ path: String, for request: HTTPRequest) throws(Problem) -> HTTPResponse {
         let first = path.prefix { $0 != "/" }
         let isVersioned = first == "v1" || first.hasPrefix(Self.prefix)
@@ -112,14 +117,15 @@ package struct WebPages: Sendable {
             throw Problem(404, nil, "There is no such file.")
         }
         var headers = Self.headers
-        // For a year (RFC 9111 §5.2.2.1, RFC 8246): another file would have another address.
+        // A year (RFC 9111 §5.2.2.1, RFC 8246), as a different file would have a different address. Only for this
+        // build's folder: under an earlier build's address the content differs from what caches expect.
         if first == assetsOfThisBuild { headers.set("Cache-Control", "public, max-age=31536000, immutable") }
         headers.set("Access-Control-Allow-Origin", "*")
         headers.set("Cross-Origin-Resource-Policy", "cross-origin")
         return file.response(to: request, headers: headers)
     }
 
-    /// For people who lost their way; programs get a problem.
+    /// A 404 page for people; programs get the problem document.
     func nothing(_ problem: Problem) -> HTTPResponse {
         let text = """
             <!doctype html>
@@ -150,9 +156,10 @@ package struct WebPages: Sendable {
             ], body: Array(text.utf8))
     }
 
-    /// Of everything that is the same for everybody.
+    /// Header fields of all pages and files.
     private static let headers: HTTPHeaders = [
-        // Kept, but asked about each time: names do not change with their contents.
+        // Stored but revalidated each time, because these addresses do not change with the content (RFC 9111
+        // §5.2.2.4).
         "Cache-Control": "no-cache",
         "Content-Security-Policy": policy,
         "X-Content-Type-Options": "nosniff",
@@ -161,12 +168,16 @@ package struct WebPages: Sendable {
         "Permissions-Policy": "camera=(self), microphone=(self), display-capture=(self)",
     ]
 
-    /// Scripts, styles and connections of our own origin, and nothing else.
+    /// The content security policy: scripts, styles and connections of this origin only, and no inline code.
+    ///
+    /// Pictures may come from any HTTPS address, because hosts choose them for cards and gifts.
+    /// - Source: W3C Content Security Policy Level 3.
     private static let policy =
         "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src 'self' https: data: blob:; "
         + "media-src 'self' blob:; font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; "
         + "form-action 'none'; frame-ancestors 'none'"
 
+    /// The media type by a name's extension; nil for files that are not served.
     private static func contentType(_ name: String) -> String? {
         switch name.split(separator: ".").last {
         case "html": "text/html; charset=utf-8"

@@ -2,30 +2,35 @@ import Base
 import HTTP
 import Synchronization
 
-/// The event streams that are open: as many as there may be in all, and of each session.
+/// The open event streams, limited in total and per session.
 final class EventStreams: Sendable {
-    /// Each costs its workers two questions a second.
+    /// Limit in total; each stream costs its workers two queries a second.
     static let limit = 1_024
-    /// One that is used, and one whose connection was lost without a word.
+    /// Limit per session: one in use, and one whose connection was lost without the server noticing yet.
     static let limitPerSession = 2
 
+    /// An open stream.
     private struct Entry {
+        /// Identifies the entry when its place is released.
         let number: UInt64
+        /// Weak, because the stream's release is what frees the place.
         weak var stream: HTTPStream?
     }
 
     private struct State {
         var entries: [SessionID: [Entry]] = [:]
+        /// Streams in total, including those that are about to be stored.
         var count = 0
         var lastNumber: UInt64 = 0
     }
 
     private let state = Mutex(State())
 
-    /// Makes one more; of a session with as many as it may have, the eldest ends: a player that comes back from another
-    /// network would have to wait for those to end that nobody reads.
-    /// - Parameter produce: makes its body.
-    /// - Returns: nil where there are too many.
+    /// Opens a stream; if its session is at the limit, the session's oldest one ends.
+    ///
+    /// A player that reconnects from another network would otherwise wait until its dead streams time out.
+    /// - Parameter produce: produces the body.
+    /// - Returns: nil if the total limit is reached.
     func open(
         of session: SessionID, produce: @escaping @Sendable (HTTPStream) async -> Void
     ) -> HTTPStream? {
@@ -37,7 +42,7 @@ final class EventStreams: Sendable {
             return state.lastNumber
         }
         guard let number else { return nil }
-        // Whether it is ever sent or not: the place is free again when nobody holds it any more.
+        // The place is released with the closure, whether the stream is ever sent or not.
         let place = Place { [self] in leave(number, of: session) }
         let stream = HTTPStream { stream in
             await produce(stream)
@@ -55,6 +60,7 @@ final class EventStreams: Sendable {
         return stream
     }
 
+    /// Releases a place; does nothing for a stream that a newer one has replaced.
     private func leave(_ number: UInt64, of session: SessionID) {
         state.withLock { state in
             guard let index = state.entries[session]?.firstIndex(where: { $0.number == number }) else {
@@ -66,12 +72,13 @@ final class EventStreams: Sendable {
         }
     }
 
-    /// How many there are.
+    /// Open streams in total.
     var count: Int { state.withLock { $0.count } }
 
-    /// Of one session.
+    /// Open streams of one session.
     func count(of session: SessionID) -> Int { state.withLock { $0.entries[session]?.count ?? 0 } }
 
+    /// Calls a closure when its last reference is gone.
     private final class Place: Sendable {
         private let leave: @Sendable () -> Void
 

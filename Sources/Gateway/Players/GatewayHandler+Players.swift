@@ -3,17 +3,17 @@ import Foundation
 import HTTP
 import Node
 
-/// What players by WHEP expect beside the session: events, and a choice of layers.
+/// WHEP extensions for players: server-sent events, and the selection of video layers.
 ///
-/// The addresses are their own right, without a token even where viewers need one: a browser's `EventSource` sends no
-/// `Authorization`, and some players send none with the choice, either. They hold the session's id, of 128 random
-/// bits, which nobody knows but its client and those who may end it anyway, and open nothing but this one session's
-/// numbers and its picture's size.
+/// These routes require no token, even where viewers need one: a browser's `EventSource` sends no `Authorization`,
+/// and some players send none with the selection either. The path contains the session's id of 128 random bits,
+/// known only to its client and to those who may end the session anyway, and gives access to this session's numbers
+/// and picture size alone.
 /// - Source: draft-ietf-wish-whep-00, the extensions for server-sent events and for the selection of video layers;
 ///   HTML, section 9.2 (server-sent events).
 extension GatewayHandler {
-    /// The `Link` fields of a player's session.
-    /// - Parameter path: of the session.
+    /// The `Link` fields by which a new session announces the extensions.
+    /// - Parameter path: the session's path.
     static func playerLinks(at path: String) -> [String] {
         let extensions = "urn:ietf:params:whep:ext:core"
         return [
@@ -22,9 +22,9 @@ extension GatewayHandler {
         ]
     }
 
-    /// `POST` of a session's `events`: which kinds somebody wants, and where they are to be had.
+    /// `POST` to a session's `events`: chooses kinds of events, and answers with the address of their stream.
     ///
-    /// Nothing is kept: the address says what was chosen.
+    /// Nothing is stored: the address contains the choice.
     func chooseEvents(_ call: Call) async throws -> HTTPResponse {
         let (path, _) = try await playerSession(call)
         let kinds = try Self.eventKinds(in: call.request)
@@ -37,10 +37,10 @@ extension GatewayHandler {
             ])
     }
 
-    /// `GET` of a session's `events`: the stream of them; of all kinds unless the query names some.
+    /// `GET` of a session's `events`: the event stream, of all kinds unless the query names some.
     ///
-    /// `Last-Event-ID` does not matter, and no event has one: the first ones tell how everything is, and so all that
-    /// somebody missed.
+    /// Events have no id, and `Last-Event-ID` is ignored: the first events describe the complete state, and with it
+    /// everything that a reconnecting player has missed.
     func streamEvents(_ call: Call) async throws -> HTTPResponse {
         let (_, id) = try await playerSession(call)
         let names = call.request.query("kinds")?.split(separator: ",").map(String.init)
@@ -51,7 +51,7 @@ extension GatewayHandler {
             status: 200,
             headers: [
                 "Content-Type": "text/event-stream", "Cache-Control": "no-store",
-                // nginx and others would keep events until there are enough of them.
+                // nginx and other proxies would buffer events otherwise.
                 "X-Accel-Buffering": "no",
             ])
         guard call.request.method != .head else { return response }
@@ -65,13 +65,12 @@ extension GatewayHandler {
         return response
     }
 
-    /// Tells a player what changes, until its session ends or nobody listens any more.
+    /// Sends changes to a player until its session ends or the client disconnects.
     ///
-    /// By looking at intervals: so no kind comes more often than that, and who reads slowly is told how it is and not
-    /// how it was.
+    /// Polls at intervals, which limits the rate of events; a slow reader gets the present state and no backlog.
     private func tell(_ news: PlayerNews, of id: SessionID, to stream: HTTPStream) async {
         var news = news
-        // Since something was sent.
+        // Time since anything was sent.
         var silence = Duration.zero
         let hasMedia = news.kinds.contains(.layers)
         while !Task.isCancelled, let view = await service.playerView(of: id, withMedia: hasMedia) {
@@ -82,6 +81,7 @@ extension GatewayHandler {
                 case .queued:
                     news.note(view)
                     silence = .zero
+                // Not noted as sent, so the next look compares with what the player knows.
                 case .full: break
                 case .closed: return
                 }
@@ -91,7 +91,7 @@ extension GatewayHandler {
         }
     }
 
-    /// `POST` of a session's `layer`: the encoding that its viewer chooses; none for what the server finds best.
+    /// `POST` to a session's `layer`: selects an encoding; an empty body returns the choice to the server.
     func chooseLayer(_ call: Call) async throws -> HTTPResponse {
         let (_, id) = try await playerSession(call)
         let body = try call.body(isOptional: true)
@@ -100,7 +100,7 @@ extension GatewayHandler {
             throw Problem(
                 422, "unknown-layer", "\(name) is 0 or missing: each encoding has one layer to choose.")
         }
-        // Bounds that one layer cannot exceed.
+        // Limits have no effect on encodings with one layer, but have to be well-formed.
         for name in ["maxSpatialLayerId", "maxTemporalLayerId"] { _ = try Self.layer(name, in: body) }
         let choice = EncodingChoice(
             mid: try body.string("mediaId"), encoding: try body.string("encodingId"))
@@ -108,7 +108,7 @@ extension GatewayHandler {
         return HTTPResponse(status: 200, headers: ["Cache-Control": "no-store"])
     }
 
-    /// `DELETE` of a session's `layer`: the server chooses again.
+    /// `DELETE` of a session's `layer`: returns the choice to the server.
     func unchooseLayer(_ call: Call) async throws -> HTTPResponse {
         let (_, id) = try await playerSession(call)
         try await service.choose(EncodingChoice(), in: id)
@@ -117,7 +117,7 @@ extension GatewayHandler {
 
     // MARK: What is asked for
 
-    /// The session that a path names, and where it is.
+    /// The session in the path, and its own path; 404 for a session that is no player's or of another stream.
     private func playerSession(_ call: Call) async throws -> (path: String, id: SessionID) {
         let (stream, id) = try Self.named(call)
         let found = await service.session(id)
@@ -125,7 +125,8 @@ extension GatewayHandler {
         return ("\(ResourcePaths.sessions(.play, of: stream))/\(id)", id)
     }
 
-    /// Swift 6.3.1's optimizer crashes where these errors are thrown in a function that waits.
+    /// Parses the path; a function of its own because Swift 6.3.1's optimizer crashes if an async one throws these
+    /// errors.
     @inline(never)
     private static func named(_ call: Call) throws -> (stream: StreamID, SessionID) {
         let stream = try call.stream
@@ -135,7 +136,7 @@ extension GatewayHandler {
         return (stream, id)
     }
 
-    /// A list of names, as JSON; no body means all.
+    /// The kinds in a JSON array of names; all kinds if there is no body.
     private static func eventKinds(in request: HTTPRequest) throws(Problem) -> Set<PlayerEvent> {
         guard !request.body.isEmpty else { return Set(PlayerEvent.allCases) }
         guard MediaType.isContent(of: request, MediaType.json) else {
@@ -150,6 +151,7 @@ extension GatewayHandler {
         return kinds
     }
 
+    /// A layer's number, from 0; nil if the member is missing.
     private static func layer(_ name: String, in body: JSONBody) throws(Problem) -> Int? {
         guard let layer = try body.integer(name) else { return nil }
         guard layer >= 0 else { throw JSONBody.invalid(name) }

@@ -1,48 +1,50 @@
 import Base
 import Node
 
-/// The kinds of events that a player by WHEP may be told.
+/// The kinds of events in a WHEP player's event stream.
 ///
-/// - Source: draft-ietf-wish-whep-00, the extension for server-sent events, which later drafts left out and players
-///   kept.
+/// - Source: draft-ietf-wish-whep-00, the extension for server-sent events, which later drafts omit and players still
+///   use.
 enum PlayerEvent: String, CaseIterable, Sendable {
-    /// Somebody publishes to the stream.
+    /// The stream has a publisher.
     case active
-    /// Nobody does.
+    /// The stream has no publisher.
     case inactive
-    /// What there is to choose from.
+    /// The encodings to choose from.
     case layers
-    /// How many watch.
+    /// The number of viewers.
     case viewerCount = "viewercount"
 
-    /// As the `Link` field has them.
+    /// All kinds, in the syntax of the `Link` field.
     static let all = allCases.map(\.rawValue).joined(separator: ",")
 
-    /// Those of some names that are known here: a player may ask for more than there is.
-    /// - Returns: nil where none is.
+    /// The kinds among some names; unknown names are ignored, since players request more kinds than exist here.
+    /// - Returns: nil if no name is known.
     static func kinds(named names: some Sequence<String>) -> Set<PlayerEvent>? {
         let kinds = Set(names.compactMap { PlayerEvent(rawValue: $0) })
         return kinds.isEmpty ? nil : kinds
     }
 
-    /// As an event stream has it.
+    /// An event in the syntax of an event stream.
     /// - Source: HTML, section 9.2.6 (interpreting an event stream).
     func text(_ data: JSON) -> String { "event: \(rawValue)\ndata: \(data.text)\n\n" }
 }
 
-/// What one player was told, and so what is news to it.
+/// What one player knows already, which determines the events that it is sent next.
 struct PlayerNews: Sendable {
+    /// The kinds that the player chose.
     let kinds: Set<PlayerEvent>
+    /// The state that the player knows; nil before the first events.
     private var told: PlayerView?
 
-    /// A line that means nothing.
+    /// A comment line, which players ignore; keeps the connection alive.
     static let comment = ":\n\n"
 
     init(_ kinds: Set<PlayerEvent>) {
         self.kinds = kinds
     }
 
-    /// - Returns: the events that tell of `view` whom it knows of what came before; empty for no news.
+    /// The events that take the player from the state it knows to `view`; empty if there is no news.
     func text(of view: PlayerView) -> String {
         var text = ""
         if told?.isActive != view.isActive {
@@ -58,17 +60,18 @@ struct PlayerNews: Sendable {
         return text
     }
 
-    /// The player has been told of `view`.
+    /// Notes that the events for `view` have been queued.
     mutating func note(_ view: PlayerView) {
         var view = view
-        // Rates that differ a little are not told: they are compared with those that were.
+        // If small changes of bitrate were not sent, later ones are still compared with the bitrates that were, so
+        // that a slow drift is noticed.
         if let told, !told.media.isNews(to: view.media) { view.media = told.media }
         told = view
     }
 }
 
 extension [PlayerView.Media] {
-    /// Whether these are to be told somebody who knows of `self`: rates differ a little all the time.
+    /// Whether `others` is news to a player that knows `self`; small changes of bitrate are not.
     fileprivate func isNews(to others: [PlayerView.Media]) -> Bool {
         guard count == others.count else { return true }
         return zip(self, others).contains { old, new in
@@ -77,20 +80,21 @@ extension [PlayerView.Media] {
         }
     }
 
-    /// By the names of m-lines.
+    /// An object by mid, the name of the m-line.
     fileprivate var json: JSON {
         .object(Dictionary(map { ($0.mid, $0.json) }) { first, _ in first })
     }
 }
 
 extension PlayerView.Encoding {
+    /// Whether anything differs but the bitrate, or the bitrate by more than a quarter.
     fileprivate func isNews(to other: PlayerView.Encoding) -> Bool {
         var same = other
         same.bitrate = bitrate
         return self != same || abs(other.bitrate - bitrate) > bitrate / 4
     }
 
-    /// As one of the active or inactive ones.
+    /// An element of `active` or `inactive`.
     fileprivate var json: JSON {
         .object([
             "id": .string(id), "simulcastIdx": .integer(order), "bitrate": .integer(bitrate),
@@ -99,9 +103,9 @@ extension PlayerView.Encoding {
         ])
     }
 
-    /// As what a player may choose.
+    /// An element of `layers`, which a player may choose.
     ///
-    /// Each encoding has one layer of space and one of time: those inside of an encoding the server chooses by itself.
+    /// Each encoding has one spatial and one temporal layer here: layers within an encoding are the server's choice.
     fileprivate var choice: JSON {
         .object([
             "encodingId": .string(id), "simulcastIdx": .integer(order), "bitrate": .integer(bitrate),
@@ -113,7 +117,7 @@ extension PlayerView.Encoding {
 }
 
 extension PlayerView.Media {
-    /// A layer that rests is as good as an active one: it comes as soon as somebody chooses it.
+    /// The encodings of an m-line; one at rest counts as active, as it is sent as soon as a player chooses it.
     fileprivate var json: JSON {
         let available = encodings.filter(\.isAvailable)
         return .object([

@@ -3,8 +3,9 @@ import HTTP
 import Node
 import Stage
 
-/// Small pictures of streams.
+/// Previews: small still pictures of live streams.
 extension GatewayHandler {
+    /// The formats in which previews are kept.
     enum PreviewFormat {
         case webP, jpeg
 
@@ -13,9 +14,9 @@ extension GatewayHandler {
 
     /// `GET /v1/streams/{stream}/preview.webp` and `.jpg`.
     ///
-    /// Where streams are not public, the address that the stream's description names is signed; a viewer's token does
-    /// as well, unless its bearer is banned. Nobody sees a backstage. Whoever does not show that the stream's gate is
-    /// open to them gets a few pixels in place of its picture.
+    /// Where streams are not public, the stream's description contains a signed address; a viewer's token is
+    /// accepted as well, unless its bearer is banned. There is no preview of a backstage. A client that does not
+    /// prove that the stream's gate is open to it gets a heavily blurred picture.
     func showPreview(_ call: Call, _ format: PreviewFormat) async throws -> HTTPResponse {
         let stream = try call.stream
         let isPublic = settings.viewers == .everyone
@@ -30,6 +31,7 @@ extension GatewayHandler {
         let isGated = try await service.gate(of: stream, before: nil) != nil
         let isBlurred = try await service.gate(of: stream, before: sender) != nil
         let taken = preview.about.capturedAt
+        // Each form has a tag of its own (RFC 9110 §8.8.3): a blurred picture must not pass for the clear one.
         let form = (format == .webP ? "w" : "j") + (isBlurred ? "b" : "")
         let tag = EntityTag(value: "\(taken.milliseconds)\(form)")
         var headers: HTTPHeaders = [
@@ -37,6 +39,7 @@ extension GatewayHandler {
             "Cache-Control": "\(isPublic && !isGated ? "public" : "private"), max-age=5",
             "X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "cross-origin",
         ]
+        // The same address yields different pictures depending on the token (RFC 9111 §4.1).
         if isGated { headers.add("Vary", "Authorization") }
         let (webP, jpeg) =
             isBlurred ? (preview.blurredWebP, preview.blurredJPEG) : (preview.webP, preview.jpeg)
@@ -45,7 +48,7 @@ extension GatewayHandler {
             body: format == .webP ? webP : jpeg)
     }
 
-    /// Refuses who is banned from a stream; one that nobody made has banned nobody.
+    /// Throws if the sender is banned; a stream that does not exist yet has no bans.
     private func requireAdmitted(_ sender: Stage.Sender, to stream: StreamID) async throws {
         do throws(StageRefusal) {
             _ = try await service.look(at: stream, as: sender)
@@ -54,6 +57,7 @@ extension GatewayHandler {
         }
     }
 
+    /// Whether the query carries a valid signature for this stream's previews.
     private func hasSignedAddress(_ call: Call, of stream: StreamID) -> Bool {
         guard let time = call.request.query("ts"), let lifetime = call.request.query("ttl"),
             let signature = call.request.query("sig")

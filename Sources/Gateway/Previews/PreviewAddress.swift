@@ -1,32 +1,32 @@
 import Base
 import Crypto
 
-/// Addresses of previews: for everyone, or good for a while by their signature.
+/// Addresses of previews: plain where viewers are public, otherwise signed and valid for a limited time.
 ///
-/// Whoever is shown a stream is shown such an address; a picture's address needs no token, because browsers send none
-/// with an image.
+/// Everyone who may see a stream's description gets a signed address with it. A signature replaces the token because
+/// browsers send no `Authorization` with an `<img>`.
 package struct PreviewAddress: Sendable {
-    /// Seconds for which an address is good.
+    /// Validity of a signed address, in seconds: a day.
     package static let lifetime = 86_400
-    /// Clocks may differ by so many seconds.
+    /// Tolerated difference between clocks, in seconds.
     private static let leeway = 60
 
     private let keys: SigningKeys?
 
-    /// - Parameter keys: what keys of its own come of; nil where everyone may see every stream.
+    /// - Parameter keys: keys from which the signing keys are derived; nil where viewers are public.
     package init(keys: SigningKeys?) {
         self.keys = keys
     }
 
-    /// A key of its own, so that what is signed here is never taken for a token.
+    /// The key for addresses, derived from a token key so that a signature can never serve as a token's.
     private static func key(from secret: Secret<[UInt8]>) -> Secret<[UInt8]> {
         Secret(HMAC.sha256(key: secret.exposed.span, Array("rostrum preview addresses".utf8).span))
     }
 
-    /// Whether pictures may only be had by an address that somebody was given.
+    /// Whether previews require a signed address or a token.
     package var isSigned: Bool { keys != nil }
 
-    /// The address of a picture taken at that time, which makes it another one than that of the picture before.
+    /// The address of the preview taken at a time; the time makes each picture's address unique, for caches.
     package func url(of stream: StreamID, takenAt time: WallTime) -> String {
         let path = "\(ResourcePaths.preview(of: stream)).webp"
         guard let key = keys?.current.first else { return "\(path)?v=\(time.milliseconds)" }
@@ -36,8 +36,10 @@ package struct PreviewAddress: Sendable {
         return "\(path)?ts=\(seconds)&ttl=\(lifetime)&sig=\(signature)"
     }
 
-    /// Whether an address was made by us and is still good.
-    /// - Parameters: `time`, `lifetime` and `signature`: as its query has them.
+    /// Whether an address was signed with one of the keys and is still valid.
+    ///
+    /// The signature covers the texts of the query as they are; it is compared in constant time.
+    /// - Parameters: `time`, `lifetime` and `signature`: the values in the query; `now`: seconds since 1970.
     package func isGood(
         for stream: StreamID, time: String, lifetime: String, signature: String, now: Int
     ) -> Bool {
@@ -51,7 +53,7 @@ package struct PreviewAddress: Sendable {
         }
     }
 
-    /// In hexadecimal.
+    /// HMAC-SHA256 over path, time and lifetime, in hexadecimal.
     private static func signature(
         _ stream: StreamID, _ time: String, _ lifetime: String, _ key: Secret<[UInt8]>
     ) -> String {

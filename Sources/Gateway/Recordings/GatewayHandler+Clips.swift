@@ -5,9 +5,12 @@ import Node
 import Recordings
 import Stage
 
-/// Clips of what a stream just showed.
+/// Clips of the last seconds of a live stream.
 extension GatewayHandler {
-    /// `POST .../clips`: for the host and moderators, and for who takes part where the stream's settings say so.
+    /// `POST .../clips`: makes a clip; for the host and moderators, and for other participants if the stream's
+    /// settings allow it.
+    ///
+    /// Answers 201 before the clip is complete; its state is then found under `Location`.
     func makeClip(_ call: Call) async throws -> HTTPResponse {
         let (stream, _, sender) = try call.sender()
         try await requireClips(of: stream, for: sender)
@@ -22,13 +25,14 @@ extension GatewayHandler {
         return response
     }
 
-    /// Refuses who may make none.
+    /// Throws if the sender may not make clips.
     private func requireClips(of stream: StreamID, for sender: Stage.Sender) async throws {
         let you = try await service.look(at: stream, as: sender).you
         guard !you.isModerator, !you.mayModerate else { return }
         guard await service.streamSnapshot(stream)?.details.clips == .everybody else {
             throw Interaction.Refusal.notModerator
         }
+        // A clip would otherwise show what the gate hides.
         try await requireOpenGate(of: stream, before: sender)
     }
 

@@ -5,31 +5,32 @@ import Node
 import Recordings
 import Stage
 
-/// Recordings of streams: begun and ended by those who run them, seen by those who may watch.
+/// Recordings: controlled by the stream's host and admins, visible to its viewers.
 extension GatewayHandler {
-    /// `POST .../recording`: begins to record; again, shows what is under way.
+    /// `POST .../recording`: starts to record, 201; returns the recording under way if there is one, 200.
     func startRecording(_ call: Call) async throws -> HTTPResponse {
         let stream = try await moderatedStream(call)
+        // Repeating the request is harmless, as for a button that is pressed twice.
         let (entry, isNew) = try await service.record(stream)
         var response = Self.fresh(json(entry), status: isNew ? 201 : 200)
         if isNew { response.headers.set("Location", ResourcePaths.recording(entry.id, of: stream)) }
         return response
     }
 
-    /// `DELETE .../recording`: ends it; the answer comes when the file is complete.
+    /// `DELETE .../recording`: stops recording; answers when the file is complete.
     func stopRecording(_ call: Call) async throws -> HTTPResponse {
         let stream = try await moderatedStream(call)
         return Self.fresh(json(try await service.stopRecording(stream)))
     }
 
-    /// `GET .../recordings`.
+    /// `GET .../recordings`: all recordings and clips of the stream, with those under way.
     func listRecordings(_ call: Call) async throws -> HTTPResponse {
         let (stream, _) = try await watched(call)
         let entries = await service.recordings(of: stream)
         return Self.fresh(.object(["recordings": .array(entries.map(json))]))
     }
 
-    /// `DELETE .../recordings/{recording}`.
+    /// `DELETE .../recordings/{recording}`: removes a recording that has ended, with its file.
     func removeRecording(_ call: Call) async throws -> HTTPResponse {
         let stream = try await moderatedStream(call)
         let entry = try await recording(call, of: stream)
@@ -37,10 +38,11 @@ extension GatewayHandler {
         return HTTPResponse(status: 204)
     }
 
-    /// `GET .../recordings/{recording}`: the file by its name, what is known of it without the extension.
+    /// `GET .../recordings/{recording}`: the file for its name, its description for the id without extension.
     func showRecording(_ call: Call) async throws -> HTTPResponse {
         let (stream, sender) = try await watched(call)
         let entry = try await recording(call, of: stream)
+        // The gate protects the file; the description may be seen by everyone who may see the stream.
         guard call.parameters["recording"] == entry.fileName else { return Self.fresh(json(entry)) }
         try await requireOpenGate(of: entry, in: stream, before: sender)
         guard let path = service.readingPath(of: entry), let part = RecordingPart(path, entry, call.request)
@@ -50,7 +52,7 @@ extension GatewayHandler {
         return part.response
     }
 
-    /// `GET .../recordings/{recording}/comments`.
+    /// `GET .../recordings/{recording}/comments`: comments written while it was recorded, by their time in it.
     func listRecordedComments(_ call: Call) async throws -> HTTPResponse {
         let (stream, _) = try await watched(call)
         let entry = try await recording(call, of: stream)
@@ -62,12 +64,12 @@ extension GatewayHandler {
 
     // MARK: Who and what
 
-    /// The stream, asked about by somebody who may watch it.
+    /// The stream in the path and the viewer, after all checks except for the gate.
     private func watched(_ call: Call) async throws -> (stream: StreamID, sender: Stage.Sender?) {
         let stream = try call.stream
         let sender = try call.access.requireViewer(of: stream)?.sender(in: stream)
         guard await service.streamSnapshot(stream) != nil else {
-            // A recording may outlive what is known of its stream.
+            // Recordings may be kept longer than their stream's record.
             guard await service.recordings(of: stream).isEmpty else { return (stream, sender) }
             throw StageRefusal.unknownStream
         }
@@ -75,8 +77,8 @@ extension GatewayHandler {
         return (stream, sender)
     }
 
-    /// Refuses the file of what one may not see: as the stream says now, or, where nothing is known of it any more, as
-    /// it was when the recording began.
+    /// Throws the gate's problem if the sender may not see a recording: the stream's present gate, or, if the stream
+    /// is not known any more, the one with which the recording began.
     func requireOpenGate(
         of entry: RecordingEntry, in stream: StreamID, before sender: Stage.Sender?
     ) async throws {
@@ -88,10 +90,12 @@ extension GatewayHandler {
         guard gate.admits(sender, isOnStage: false) else { throw gate.problem }
     }
 
+    /// A recording's description with its addresses.
     private func json(_ entry: RecordingEntry) -> JSON {
         entry.json(url: settings.paths.recording(entry), hls: settings.paths.playlist(of: entry))
     }
 
+    /// The recording in the path, by id or by file name.
     private func recording(_ call: Call, of stream: StreamID) async throws -> RecordingEntry {
         let name = call.parameters["recording"] ?? ""
         let entries = await service.recordings(of: stream)

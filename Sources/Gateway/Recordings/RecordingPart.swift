@@ -3,15 +3,15 @@ import HTTP
 import Node
 import Recordings
 
-/// The part of a recording that a request wants.
-/// - Source: RFC 9110 §14 (ranges), §13.1.2, §13.1.5 (If-Range).
+/// The response to a request for a recording's file or a range of it.
+/// - Source: RFC 9110 §14 (ranges), §13.1.2 (If-None-Match), §13.1.5 (If-Range), §15.3.7 (206), §15.5.17 (416).
 struct RecordingPart {
     let response: HTTPResponse
 
     /// - Parameters:
-    ///   - fragments: to be sent as they were while the file grew; nil for the file as it is.
-    ///   - lifetime: what caches are told of one that has ended.
-    /// - Returns: nil if there is no such file.
+    ///   - fragments: sends the file in its fragmented form, as it was while it grew; nil for the file as stored.
+    ///   - lifetime: `Cache-Control` of a recording that has ended.
+    /// - Returns: nil if the file does not exist.
     init?(
         _ path: String, _ entry: RecordingEntry, _ request: HTTPRequest, fragments: FragmentIndex? = nil,
         lifetime: String = "private, max-age=3600"
@@ -19,6 +19,7 @@ struct RecordingPart {
         var headers: HTTPHeaders = [
             "Accept-Ranges": "bytes", "Content-Type": entry.contentType, "X-Content-Type-Options": "nosniff",
             "Cross-Origin-Resource-Policy": "cross-origin",
+            // A file that still grows must not be kept.
             "Cache-Control": entry.state == .ended ? lifetime : "no-store",
             "Content-Disposition": "inline; filename=\"\(entry.fileName ?? entry.id)\"",
         ]
@@ -26,13 +27,16 @@ struct RecordingPart {
         var edit: HTTPFile.Edit?
         if let fragments { edit = { bytes, offset in fragments.restore(&bytes, from: offset) } }
         let file = HTTPFile(path: path, edit: edit) { size -> Range<Int>? in
+            // With fragments the file ends with the last one: a completed file's index of all samples is left out.
             let count = min(size.bytes, fragments.map { Int(clamping: $0.size) } ?? size.bytes)
             let tag = EntityTag(value: "\(count)-\(size.changedAt)")
             headers.set("ETag", tag.description)
+            // Before the range: a 304 takes precedence (RFC 9110 §13.2.2).
             if request.has(tag) {
                 status = 304
                 return 0..<0
             }
+            // A different tag in `If-Range`, or a date, means the whole file (RFC 9110 §13.1.5).
             let isSame = request.headers["if-range"].map { $0 == tag.description } ?? true
             guard isSame, let wanted = request.headers["range"].flatMap({ ByteRange($0) }) else {
                 return 0..<count
@@ -57,12 +61,15 @@ struct RecordingPart {
     }
 }
 
-/// The `Range` field, as far as it is one range of bytes; others are answered with everything.
+/// A `Range` field with a single byte range; for any other the whole file is sent, as a server may ignore the field.
 /// - Source: RFC 9110 §14.1.2.
 enum ByteRange: Equatable {
+    /// `bytes=FIRST-` or `bytes=FIRST-LAST`; `to` is inclusive.
     case from(Int, to: Int?)
+    /// `bytes=-COUNT`: the last bytes.
     case last(Int)
 
+    /// Parses a field; nil if it is malformed, has another unit or several ranges.
     init?(_ field: String) {
         let text = field.trimmed
         guard text.lowercased().hasPrefix("bytes=") else { return nil }
@@ -79,7 +86,7 @@ enum ByteRange: Equatable {
         }
     }
 
-    /// - Returns: nil where a file of that size has no such bytes.
+    /// The range within a file of this size, cut to its end; nil if it cannot be satisfied.
     func range(of size: Int) -> Range<Int>? {
         switch self {
         case .from(let first, let last):

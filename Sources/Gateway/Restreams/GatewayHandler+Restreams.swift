@@ -4,13 +4,14 @@ import Node
 import Restream
 import Stage
 
-/// Targets to which a stream's programme is sent by RTMP: for the host and admins.
+/// Restream targets, to which a stream's programme is sent by RTMP; for the host and admins.
 extension GatewayHandler {
-    /// `POST .../restreams`; the key in it is never shown again.
+    /// `POST .../restreams`: adds a target, whose key is secret and never returned.
     func addRestream(_ call: Call) async throws -> HTTPResponse {
         let stream = try await moderatedStream(call)
         let body = try call.body()
         guard let text = try body.string("url") else { throw JSONBody.invalid("url") }
+        // The messages never repeat key or URL, which may contain a key by mistake.
         guard let key = try body.string("key"), RestreamAddress.isKey(key) else {
             throw Problem(
                 422, nil,
@@ -29,14 +30,14 @@ extension GatewayHandler {
         return response
     }
 
-    /// `GET .../restreams`.
+    /// `GET .../restreams`: all targets and their state, without keys.
     func listRestreams(_ call: Call) async throws -> HTTPResponse {
         let stream = try await moderatedStream(call)
         let restreams = try await service.restreams(of: stream)
         return Self.fresh(.object(["restreams": .array(restreams.map(\.json))]))
     }
 
-    /// `GET .../restreams/{restream}`.
+    /// `GET .../restreams/{restream}`: one target and its state.
     func showRestream(_ call: Call) async throws -> HTTPResponse {
         let stream = try await moderatedStream(call)
         let number = try Self.restream(call)
@@ -45,13 +46,14 @@ extension GatewayHandler {
         return Self.fresh(restream.json)
     }
 
-    /// `DELETE .../restreams/{restream}`.
+    /// `DELETE .../restreams/{restream}`: disconnects from a target and removes it.
     func removeRestream(_ call: Call) async throws -> HTTPResponse {
         let stream = try await moderatedStream(call)
         try await service.removeRestream(try Self.restream(call), of: stream)
         return HTTPResponse(status: 204)
     }
 
+    /// The target's number in the path; digits only, as `Int` would accept a sign.
     private static func restream(_ call: Call) throws(RestreamRefusal) -> Int {
         let text = call.parameters["restream"] ?? ""
         guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(text) else {
@@ -62,7 +64,7 @@ extension GatewayHandler {
 }
 
 extension RestreamAddress.Failure {
-    /// What would be right.
+    /// What a valid URL looks like, for the error's detail.
     fileprivate var text: String {
         switch self {
         case .scheme: "it begins with rtmp:// or rtmps://."

@@ -1,7 +1,8 @@
 import Node
 
-/// What monitoring knows of programmes that are sent on.
+/// Metrics of restream targets.
 extension Node {
+    /// Empty if the server was started without targets.
     package var restreamMetrics: [Metric] {
         get async {
             guard let counters = await restreams?.counters else { return [] }

@@ -2,7 +2,10 @@ import Base
 import HTTP
 import Stage
 
-/// Who sent a request, and what they may do.
+/// Authentication and authorization of one request.
+///
+/// Checks only the token. Bans, revoked links and gates are state of a stream, which the service checks.
+/// - Source: RFC 6750 §2.1 (header field), §2.3 (query), §3 (challenges).
 struct Access: Sendable {
     let request: HTTPRequest
     let authority: TokenAuthority
@@ -10,7 +13,8 @@ struct Access: Sendable {
     /// Seconds since 1970.
     let now: @Sendable () -> Int
 
-    /// The token the request carries, checked; nil when it carries none.
+    /// The request's token, verified; nil if it carries none.
+    /// - Parameter acceptsExpired: for changes of a session that exists already.
     func token(acceptsExpired: Bool = false) throws(Problem) -> Token? {
         guard let text = try bearer() else { return nil }
         do throws(TokenRefusal) {
@@ -20,7 +24,7 @@ struct Access: Sendable {
         }
     }
 
-    /// The token or invitation the request carries, checked; nil when it carries neither.
+    /// The request's token or invitation, verified; nil if it carries neither.
     func credential() throws(Problem) -> Credential? {
         guard let text = try bearer() else { return nil }
         do throws(TokenRefusal) {
@@ -30,6 +34,7 @@ struct Access: Sendable {
         }
     }
 
+    /// The text of the token: from `Authorization`, else from the query, which browsers need for media and sockets.
     private func bearer() throws(Problem) -> String? {
         guard let field = request.headers["authorization"] else { return request.query("access_token") }
         let parts = field.trimmed.split(separator: " ", maxSplits: 1)
@@ -41,7 +46,7 @@ struct Access: Sendable {
         return parts[1].trimmed
     }
 
-    /// - Returns: the token of somebody who may be the stream's source.
+    /// - Returns: the token of a sender who may publish to the stream.
     func requirePublisher(of stream: StreamID, acceptsExpired: Bool = false) throws(Problem) -> Token {
         guard let token = try token(acceptsExpired: acceptsExpired) else {
             throw Self.unauthorized("Publishing requires a token.")
@@ -52,7 +57,7 @@ struct Access: Sendable {
         return token
     }
 
-    /// - Returns: the token of somebody who may watch; nil where that takes none and none was shown.
+    /// - Returns: the token of a sender who may watch; nil if watching requires none and none was shown.
     func requireViewer(of stream: StreamID, acceptsExpired: Bool = false) throws(Problem) -> Token? {
         guard let token = try token(acceptsExpired: acceptsExpired) else {
             guard settings.viewers == .everyone else { throw Self.unauthorized("Watching requires a token.") }
@@ -64,7 +69,7 @@ struct Access: Sendable {
         return token
     }
 
-    /// - Returns: somebody by name, who may act in the stream as far as its rules go.
+    /// - Returns: the token of a sender with an identity, who may act in the stream within its rules.
     func requireParticipant(of stream: StreamID, acceptsExpired: Bool = false) throws(Problem) -> Token {
         guard let token = try token(acceptsExpired: acceptsExpired) else {
             throw Self.unauthorized("This requires a token.")
@@ -73,10 +78,10 @@ struct Access: Sendable {
         return token
     }
 
-    /// Development, on this machine.
+    /// Whether the request may do everything: in development, from this machine.
     var isTrustedDeveloper: Bool { settings.isDevelopment && isFromThisMachine }
 
-    /// Lets operators see numbers: administrators, and whoever is on this machine.
+    /// Requires an admin's token, or a request from this machine; for reading metrics.
     func requireOperator() throws(Problem) {
         if let token = try token() {
             guard token.role == .admin else { throw Self.forbidden("This requires an admin's token.") }
@@ -86,38 +91,46 @@ struct Access: Sendable {
         }
     }
 
-    /// Not by a proxy, nor from some web page that happens to be open in its browser.
+    /// Whether the request comes directly from this machine, and not from a proxy or a foreign web page.
+    ///
+    /// `Host` is checked against DNS rebinding, `Origin` against pages of other sites in a local browser.
     private var isFromThisMachine: Bool {
         guard request.remoteAddress.ip.isLoopback, !request.isForwarded else { return false }
         guard let host = request.headers["host"].map(Self.hostName), Self.isLoopback(host) else {
             return false
         }
         guard let origin = request.headers["origin"] else { return true }
-        // `null` and other things without a host are some stranger's.
+        // `null` and other origins without a host belong to foreign pages.
         let parts = origin.split(separator: "/", omittingEmptySubsequences: false)
         return parts.count == 3 && parts[1].isEmpty && Self.isLoopback(Self.hostName(String(parts[2])))
     }
 
-    /// Without the port and brackets.
+    /// The host of an authority, without port and brackets (RFC 3986 §3.2.2).
     private static func hostName(_ authority: String) -> String {
         if authority.hasPrefix("[") { return String(authority.dropFirst().prefix { $0 != "]" }) }
         return String(authority.prefix { $0 != ":" })
     }
 
+    /// Whether a name always means this machine (RFC 6761 §6.3), or an address does.
     private static func isLoopback(_ host: String) -> Bool {
         host == "localhost" || host.hasSuffix(".localhost") || IPAddress(host)?.isLoopback == true
     }
 
-    /// - Parameter error: of RFC 6750 §3.1; nil when no credentials were shown.
+    /// A 401 with a challenge.
+    /// - Parameters:
+    ///   - error: a code of RFC 6750 §3.1; nil if the request had no credentials, as §3 demands.
+    ///   - rule: the kind of problem; nil for `token-missing`.
     static func unauthorized(_ detail: String, error: String? = nil, rule: String? = nil) -> Problem {
         let challenge =
             error.map { "Bearer realm=\"rostrum\", error=\"\($0)\"" } ?? "Bearer realm=\"rostrum\""
         return Problem(401, rule, detail, headers: ["WWW-Authenticate": challenge])
     }
 
+    /// The token is valid, but for another stream.
     static var otherStream: Problem { forbidden("This token is not for this stream.", rule: "other-stream") }
 
-    /// - Parameter rule: for programs to compare.
+    /// A 403 with a challenge.
+    /// - Parameter rule: the kind of problem, for programs to compare; nil for `not-allowed`.
     static func forbidden(_ detail: String, rule: String? = nil) -> Problem {
         Problem(
             403, rule, detail,
@@ -126,10 +139,10 @@ struct Access: Sendable {
 }
 
 extension Token {
-    /// Its bearer, to the rules of a stream; nil where the token is for another one, and so says nothing here.
+    /// The bearer as a stage's sender; nil if the token is for another stream and so proves nothing in this one.
     func sender(in stream: StreamID) -> Stage.Sender? { mayPlay(stream) ? sender : nil }
 
-    /// Its bearer, where the token counts.
+    /// The bearer as a stage's sender, in streams that the token is for.
     var sender: Stage.Sender {
         let authority: Stage.Sender.Authority =
             switch role {

@@ -3,11 +3,13 @@ import Net
 import Node
 import Synchronization
 
-/// How long requests for sessions took to be answered with one.
+/// Histograms of how long it took to answer requests for sessions, refusals not included.
 final class AnswerTimes: Sendable {
     private let times = Mutex(
         (published: DurationHistogram(.joins), played: DurationHistogram(.joins)))
 
+    /// Records an answer given now.
+    /// - Parameter start: when the request reached its handler.
     func note(_ purpose: SessionRequest.Purpose, since start: MonotonicTime) {
         let duration = MonotonicClock.now().nanoseconds(since: start)
         times.withLock { times in
@@ -18,6 +20,6 @@ final class AnswerTimes: Sendable {
         }
     }
 
-    /// What was counted until now.
+    /// The histograms as of now.
     var copy: (published: DurationHistogram, played: DurationHistogram) { times.withLock { $0 } }
 }

@@ -3,19 +3,19 @@ import HTTP
 import Node
 import Stage
 
-/// One request at a route: what is asked, of what, and by whom.
+/// One request at its route: parameters, permissions and body.
 struct Call: Sendable {
     let request: HTTPRequest
-    /// What the path says, by the names in the route's pattern.
+    /// Parameters of the path, by their names in the route's pattern.
     let parameters: [String: String]
-    /// What whoever asks may do.
+    /// Authentication and authorization of the request.
     let access: Access
     /// The route's `operationId`.
     let operation: String
-    /// What JSON bodies may hold.
+    /// The members that JSON bodies may have.
     let members: RequestMembers
 
-    /// The stream in the path; a name that cannot be a stream's names nothing.
+    /// The stream in the path; 404 for a text that is no valid stream name.
     var stream: StreamID {
         get throws(Problem) {
             guard let stream = parameters["stream"].flatMap({ StreamID($0) }) else {
@@ -25,7 +25,9 @@ struct Call: Sendable {
         }
     }
 
-    /// The participant in the query or in the path, where doubled slashes and segments of dots get lost.
+    /// The participant in the query or else in the path.
+    ///
+    /// An identity with `//`, `.` or `..` does not survive in a path, so clients may put it in the query.
     var participant: ParticipantID {
         get throws(Problem) {
             let text = request.query("participant") ?? parameters["participant"]
@@ -36,7 +38,7 @@ struct Call: Sendable {
         }
     }
 
-    /// Somebody by name, and the stream in which they want to do something.
+    /// The stream in the path, and the sender, who must have an identity in it.
     func sender() throws(Problem) -> (stream: StreamID, token: Token, sender: Stage.Sender) {
         let stream = try self.stream
         let token = try access.requireParticipant(of: stream)
@@ -44,13 +46,14 @@ struct Call: Sendable {
         return (stream, token, sender)
     }
 
-    /// - Throws: what is wrong with a member that this route does not know.
+    /// Checks the members of a JSON body against the OpenAPI document.
+    /// - Throws: a 400 about the first unknown member.
     func check(_ members: [String: JSON]) throws(Problem) {
         try self.members.check(members, of: operation)
     }
 
-    /// The request's JSON object.
-    /// - Parameter isOptional: whether no body means an empty object.
+    /// The request's body as a JSON object, with its members checked.
+    /// - Parameter isOptional: whether a missing body counts as an empty object.
     func body(isOptional: Bool = false) throws(Problem) -> JSONBody {
         try JSONBody(request, isOptional: isOptional) { members throws(Problem) in try check(members) }
     }

@@ -1,25 +1,26 @@
 import Base
 import HTTP
 
-/// The name of one state of a resource, as `ETag` has it.
+/// An entity tag: identifies one state of a resource.
 /// - Source: RFC 9110 §8.8.3.
 struct EntityTag: Equatable, CustomStringConvertible {
-    /// Without quotes, which it may not hold.
+    /// The opaque text, without the quotes, which it must not contain.
     let value: String
-    /// Whether it may also name what is only as good as the same.
+    /// Whether it may also identify states that are equivalent but not identical.
     var isWeak = false
 
-    /// With quotes.
+    /// The form in header fields, with quotes.
     var description: String { isWeak ? "W/\"\(value)\"" : "\"\(value)\"" }
 }
 
-/// What `If-Match` and `If-None-Match` hold: `*`, or a list of entity tags.
+/// The value of `If-Match` or `If-None-Match`: `*`, or a list of entity tags.
 /// - Source: RFC 9110 §13.1.1, §13.1.2.
 enum EntityTags: Equatable {
+    /// `*`: any state of an existing resource.
     case any
     case list([EntityTag])
 
-    /// - Returns: nil for a field that is neither.
+    /// Parses a field; nil if it is malformed.
     init?(_ field: String) {
         guard field.trimmed != "*" else {
             self = .any
@@ -28,6 +29,7 @@ enum EntityTags: Equatable {
         var tags: [EntityTag] = []
         var rest = field.utf8[...]
         while true {
+            // Empty list elements are allowed (RFC 9110 §5.6.1.2).
             rest = rest.drop { $0 == 0x20 || $0 == 0x09 || $0 == UInt8(ascii: ",") }
             guard !rest.isEmpty else { break }
             let isWeak = rest.starts(with: "W/".utf8)
@@ -40,7 +42,7 @@ enum EntityTags: Equatable {
         self = .list(tags)
     }
 
-    /// Whether this very state is named, as `If-Match` wants it: a weak tag never is.
+    /// Whether the list contains this exact state, as `If-Match` requires; never true for a weak tag.
     /// - Source: RFC 9110 §8.8.3.2 (strong comparison).
     func haveExactly(_ tag: EntityTag) -> Bool {
         switch self {
@@ -49,7 +51,7 @@ enum EntityTags: Equatable {
         }
     }
 
-    /// Whether something as good is named, as `If-None-Match` wants it.
+    /// Whether the list contains an equivalent state, as `If-None-Match` requires.
     /// - Source: RFC 9110 §8.8.3.2 (weak comparison).
     func have(_ tag: EntityTag) -> Bool {
         switch self {
@@ -60,10 +62,11 @@ enum EntityTags: Equatable {
 }
 
 extension HTTPRequest {
-    /// Whether the client has a representation already; a malformed `If-None-Match` says that it does not.
+    /// Whether the client has a representation already, so that a 304 suffices; false if `If-None-Match` is
+    /// malformed.
     /// - Parameters:
-    ///   - tag: the representation's.
-    ///   - changed: when it became what it is, for clients that keep no tags; nil where that is not known.
+    ///   - tag: of the representation.
+    ///   - changed: when it was modified, for clients that keep no tags; nil if unknown.
     /// - Source: RFC 9110 §13.1.2, §13.1.3, §13.2.2 (the tag wins).
     func has(_ tag: EntityTag, changed: WallTime? = nil) -> Bool {
         if let field = headers["if-none-match"] { return EntityTags(field)?.have(tag) ?? false }
@@ -75,11 +78,13 @@ extension HTTPRequest {
 }
 
 extension HTTPResponse {
-    /// A representation with its tag; 304 without it where the client has it already.
+    /// A response with a representation and its tag, or a 304 without the representation if the client has it
+    /// already.
     /// - Parameters:
-    ///   - headers: what is said of it in both cases.
-    ///   - changed: as `HTTPRequest.has(_:changed:)` takes it.
-    ///   - body: made only where it is sent.
+    ///   - headers: fields of both responses; a 304 repeats those that caches need (RFC 9110 §15.4.5).
+    ///   - changed: as for `HTTPRequest.has(_:changed:)`.
+    ///   - type: media type, sent with the body only.
+    ///   - body: evaluated only if it is sent.
     init(
         to request: HTTPRequest, tag: EntityTag, changed: WallTime? = nil, headers: HTTPHeaders,
         type: String, body: @autoclosure () -> [UInt8]

@@ -2,9 +2,12 @@ import Base
 import Codecs
 import HTTP
 
-/// Links and addresses as pictures, for the cameras of phones.
+/// QR codes of links and encoder settings, for phone cameras.
 extension GatewayHandler {
-    /// `POST /v1/qr-codes`: the text comes in the body, because it may hold a key, and addresses get into logs.
+    /// `POST /v1/qr-codes`: draws a text as SVG.
+    ///
+    /// The text is in the body and not in the query, because it may contain a key and addresses are logged. Any valid
+    /// token will do.
     func drawQRCode(_ call: Call) throws -> HTTPResponse {
         guard try call.access.token() != nil else { throw Access.unauthorized("This requires a token.") }
         guard let text = try call.body().string("text"), let code = QRCode(text) else {

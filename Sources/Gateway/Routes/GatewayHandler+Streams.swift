@@ -5,14 +5,15 @@ import Node
 import Stage
 import Store
 
-/// Streams: made, listed, shown, changed, begun and ended.
+/// Streams: creation, lists, settings, and their state from backstage to ended.
 extension GatewayHandler {
-    /// `GET /v1/streams`.
+    /// `GET /v1/streams`: a page of the streams that the client may watch.
     func listStreams(_ call: Call) async throws -> HTTPResponse {
         let token = try call.access.token()
         guard token != nil || settings.viewers == .everyone else {
             throw Access.unauthorized("Seeing streams requires a token.")
         }
+        // Where viewers are public, everything in a snapshot may be seen by everyone.
         let query = try StreamListQuery(call.request)
         let isPublic = settings.viewers == .everyone
         let page = await service.streamPage(
@@ -20,6 +21,7 @@ extension GatewayHandler {
         ) { stream in
             query.matches(stream) && (isPublic || token?.mayPlay(stream.id) == true)
         }
+        // The cursor is the last stream's place in the order, not an offset, so new streams do not shift later pages.
         let next = page.isMore ? page.streams.last.map { StreamListQuery.cursor(after: $0) } : nil
         return Self.fresh(
             .object(["streams": .array(page.streams.map(\.json)), "next": .text(next)]))
@@ -35,7 +37,7 @@ extension GatewayHandler {
         return Self.fresh(snapshot.json)
     }
 
-    /// `POST /v1/streams`; with `Idempotency-Key` a repetition makes no second one.
+    /// `POST /v1/streams`: creates a stream backstage; with `Idempotency-Key` a repetition creates no second one.
     func createStream(_ call: Call) async throws -> HTTPResponse {
         guard let token = try call.access.token() else {
             throw Access.unauthorized("Creating a stream requires a token.")
@@ -45,6 +47,7 @@ extension GatewayHandler {
         }
         let body = try call.body(isOptional: true)
         let id = try Self.name(of: body, for: token)
+        // An admin's program may create a stream for another host.
         var (host, name) = (token.subject, token.name)
         if let other = try body.participant("host"), other != host {
             guard token.role == .admin else { throw Access.forbidden("Only an admin may name another host.") }
@@ -54,6 +57,7 @@ extension GatewayHandler {
             guard ParticipantID(text) != nil else { throw JSONBody.invalid("hostName") }
             name = text
         }
+        // The key is scoped to the sender, because two clients may choose the same one.
         var idempotency: (key: IdempotencyKey, request: [UInt8])?
         if let key = call.request.headers["idempotency-key"] {
             guard (1...255).contains(key.utf8.count) else { throw JSONBody.invalid("Idempotency-Key") }
@@ -67,7 +71,7 @@ extension GatewayHandler {
         return response
     }
 
-    /// The name a new stream shall have; nil to make one up.
+    /// The new stream's name: the body's, else the token's; nil to generate one.
     private static func name(of body: JSONBody, for token: Token) throws(Problem) -> StreamID? {
         guard let text = try body.string("id") else {
             if case .one(let stream) = token.scope { return stream }
@@ -78,13 +82,13 @@ extension GatewayHandler {
         return stream
     }
 
-    /// `PATCH /v1/streams/{stream}`: a merge patch of what its host decides.
+    /// `PATCH /v1/streams/{stream}`: a merge patch of the host's settings.
     func editStream(_ call: Call) async throws -> HTTPResponse {
         let edit = try call.body().edit()
         return try await change(call, .edit(edit))
     }
 
-    /// `GET /v1/streams/{stream}/placement`.
+    /// `GET /v1/streams/{stream}/placement`: the stream's place in lists and the feed, for admins.
     func showPlacement(_ call: Call) async throws -> HTTPResponse {
         let (stream, _, sender) = try call.sender()
         guard sender.authority == .admin else { throw StageRefusal.rejected(.notOperator) }
@@ -94,19 +98,20 @@ extension GatewayHandler {
         return Self.fresh(snapshot.placement.json)
     }
 
-    /// `PATCH /v1/streams/{stream}/placement`: a merge patch of where an operator wants it in lists.
+    /// `PATCH /v1/streams/{stream}/placement`: a merge patch of the operator's wishes for its place in lists.
     func placeStream(_ call: Call) async throws -> HTTPResponse {
         let edit = try call.body().placementEdit()
         let (answer, _) = try await perform(call) { _ in .place(edit) }
         return Self.fresh(answer.stream.placement.json)
     }
 
-    /// Does something to a stream, and shows it.
+    /// Performs a command in the stream of the path and returns the stream.
     func change(_ call: Call, _ command: Stage.Command) async throws -> HTTPResponse {
         let (answer, _) = try await perform(call) { _ in command }
         return Self.fresh(answer.stream.json)
     }
 
+    /// A JSON response that caches must not store, for state that changes (RFC 9111 §5.2.2.5).
     static func fresh(_ json: JSON, status: Int = 200) -> HTTPResponse {
         var response = HTTPResponse.json(status, json)
         response.headers.set("Cache-Control", "no-store")
@@ -120,23 +125,31 @@ extension StagePlacement {
     }
 }
 
-/// Which streams somebody wants to see.
+/// Filters and paging of `GET /v1/streams`, parsed from the query.
 struct StreamListQuery {
+    /// States to list; empty for all.
     private let states: Set<StreamState>
+    /// Identity of the host; nil for any.
     private let host: String?
-    /// In small letters.
+    /// Text to find in names and titles, in lower case; nil for none.
     private let search: String?
+    /// Earliest start, inclusive.
     private let after: WallTime?
+    /// Latest start, exclusive.
     private let before: WallTime?
-    /// What the page before ended with.
+    /// Place of the last stream of the previous page; nil for the first page.
     let cursor: StreamSnapshot.ListOrder?
+    /// Streams per page.
     let limit: Int
 
+    /// Limit of `limit`.
     static let longestPage = 1_000
     private static let usualPage = 100
 
+    /// Whether only live streams are wanted: they come first, so the directory stops at the first other one.
     var isOnlyLive: Bool { states == [.live] }
 
+    /// - Throws: a 422 about the first parameter that is malformed.
     init(_ request: HTTPRequest) throws(Problem) {
         let names = request.query("state")?.split(separator: ",") ?? []
         var states = Set<StreamState>()
@@ -165,12 +178,14 @@ struct StreamListQuery {
         }
     }
 
+    /// The time in a parameter; nil if it is missing.
     private static func time(_ request: HTTPRequest, _ name: String) throws(Problem) -> WallTime? {
         guard let text = request.query(name) else { return nil }
         guard let time = WallTime(text) else { throw JSONBody.invalid(name) }
         return time
     }
 
+    /// Whether a stream passes all filters.
     func matches(_ stream: StreamSnapshot) -> Bool {
         if let host, stream.host?.description != host { return false }
         if let after, stream.effectiveStart < after { return false }
@@ -181,12 +196,13 @@ struct StreamListQuery {
         return texts.contains { $0?.lowercased().contains(search) == true }
     }
 
-    /// A place in the order of the list, which stays one when the stream there is gone.
+    /// The text form of a stream's place in the list, which remains valid after the stream is gone.
     static func cursor(after stream: StreamSnapshot) -> String {
         let order = stream.listOrder
         return "\(order.rank).\(order.start).\(order.id)"
     }
 
+    /// Parses a cursor; nil if this server did not issue it.
     private static func order(_ text: String) -> StreamSnapshot.ListOrder? {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 3, let rank = Int(parts[0]), let start = Int64(parts[1]),
@@ -197,18 +213,20 @@ struct StreamListQuery {
 }
 
 extension WallTime {
-    /// ISO 8601 with a time zone, with or without fractions of seconds.
+    /// Parses ISO 8601 with a time zone, with or without fractions of seconds; nil for any other text.
     init?(_ text: String) {
         guard text.utf8.count <= 40 else { return nil }
         let plain = Date.ISO8601FormatStyle()
         let fractional = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
         guard let date = (try? fractional.parse(text)) ?? (try? plain.parse(text)) else { return nil }
         let milliseconds = (date.timeIntervalSince1970 * 1_000).rounded()
+        // Some 30,000 years: keeps sums of times within an integer.
         guard abs(milliseconds) < 1e15 else { return nil }
         self.init(milliseconds: Int64(milliseconds))
     }
 }
 
+/// Formats times for JSON.
 enum Timestamp {
     /// `2026-11-21T03:40:07.375Z`.
     /// - Parameter seconds: since 1970.

@@ -3,6 +3,7 @@ import Foundation
 import HTTP
 
 extension GatewayHandler {
+    /// The body of `POST /v1/tokens`.
     private struct TokenRequest: Decodable {
         let sub: String
         let name: String?
@@ -10,16 +11,18 @@ extension GatewayHandler {
         let stream: String?
         let capabilities: [String]?
         let tiers: [String]?
-        /// In seconds.
+        /// Lifetime in seconds; nil for the default.
         let ttl: Double?
     }
 
-    /// In seconds: an hour, and a week.
+    /// Default of `ttl` in seconds: an hour.
     private static let usualLifetime = 3_600
+    /// Limit of `ttl` in seconds: a week, as tokens cannot be revoked one by one.
     private static let longestLifetime = 604_800
 
-    /// `POST /v1/tokens`: for administrators, and in development for anyone on this machine.
+    /// `POST /v1/tokens`: issues a token; for admins, and in development for anyone on this machine.
     func makeToken(_ call: Call) throws(Problem) -> HTTPResponse {
+        // An expired or forged token is refused, even in development, where none is needed.
         if let token = try call.access.token() {
             guard token.role == .admin else {
                 throw Access.forbidden("Making tokens requires an admin's token.")
@@ -30,6 +33,7 @@ extension GatewayHandler {
         guard MediaType.isContent(of: call.request, MediaType.json) else {
             throw Problem(415, nil, "The request's Content-Type must be \(MediaType.json).")
         }
+        // Unknown members are reported before missing ones, since a misspelt member is often both.
         if let members = try? JSONDecoder().decode([String: JSON].self, from: Data(call.request.body)) {
             try call.check(members)
         }
@@ -37,6 +41,7 @@ extension GatewayHandler {
             throw Problem(
                 400, nil, "The body must be a JSON object with sub, role, stream, and perhaps name and ttl.")
         }
+        // The same rules as for verification, so that no token is issued that would be refused later.
         guard let subject = ParticipantID(wanted.sub) else {
             throw Self.invalid("sub", "sub must be 1 to 128 printable characters.")
         }
@@ -49,6 +54,8 @@ extension GatewayHandler {
         guard let scope = Token.Scope(wanted.stream, for: role) else {
             throw Self.invalid("stream", "stream must be * or 1 to 64 of A-Z a-z 0-9 _ -.")
         }
+        // Unknown capabilities are ignored in verification, but refused here, where a typing error can still be
+        // corrected.
         let capabilities = (wanted.capabilities ?? []).map { Capability(rawValue: $0) }
         guard capabilities.allSatisfy({ $0 != nil }) else {
             throw Self.invalid("capabilities", "capabilities may hold \(Capability.list).")
@@ -77,6 +84,7 @@ extension GatewayHandler {
         return response
     }
 
+    /// A 422 about one field.
     private static func invalid(_ field: String, _ detail: String) -> Problem {
         var problem = Problem(422, nil, detail)
         problem.members["field"] = .string(field)

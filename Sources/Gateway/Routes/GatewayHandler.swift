@@ -4,15 +4,22 @@ import Node
 import Stage
 import StoryFeed
 
-/// Answers everything the server can be asked.
+/// The server's HTTP interface: routes requests, and turns errors into problem documents.
+///
+/// A value without mutable state of its own; what has to be remembered is in the referenced objects, which are safe
+/// to use from any task.
 package struct GatewayHandler: HTTPHandler {
     let service: any SessionService
     let settings: GatewaySettings
     let pages: WebPages
     let counters: HTTPCounters
+    /// For metrics.
     let answerTimes = AnswerTimes()
+    /// Limits new guest identities per address.
     let guests = GuestAllowance()
+    /// Responses remembered by `Idempotency-Key`.
     let repetitions = RepeatedRequests()
+    /// Open event streams of players.
     let eventStreams = EventStreams()
     private let authority: TokenAuthority
     private let now: @Sendable () -> Int
@@ -30,6 +37,7 @@ package struct GatewayHandler: HTTPHandler {
         self.now = now
     }
 
+    /// Bundles a request with everything its route's handler needs.
     private func call(_ request: HTTPRequest, _ parameters: [String: String], _ route: Route) -> Call {
         Call(
             request: request, parameters: parameters,
@@ -37,7 +45,7 @@ package struct GatewayHandler: HTTPHandler {
             operation: route.operationID, members: pages.requestMembers)
     }
 
-    /// Answers a request; what its route's handler throws becomes a problem (RFC 9457).
+    /// Answers a request; an error thrown by the route's handler becomes a problem document (RFC 9457).
     package func respond(to request: HTTPRequest) async -> HTTPResponse {
         let outcome = Router.route(request.method, request.path)
         var response: HTTPResponse
@@ -59,18 +67,20 @@ package struct GatewayHandler: HTTPHandler {
         return response
     }
 
-    /// Answers those who ask for a file of HLS that lies in memory.
+    /// Answers requests for HLS files that are in memory, on the service thread.
+    ///
+    /// A player requests several a second, so the cost of a task for each is worth saving.
     package func answerAtOnce(_ request: HTTPRequest) -> HTTPResponse? {
         guard request.path.hasPrefix("/hls/"),
             case .found(let route, let parameters) = Router.route(request.method, request.path),
-            // What is wrong with a request is told as with all others.
+            // An error is left to `respond`, which reports it.
             var response = try? route.atOnce?(self, call(request, parameters, route))
         else { return nil }
         Self.addCORS(to: &response)
         return response
     }
 
-    /// Whether somebody with a browser asks for a page that is not there.
+    /// Whether a browser has requested a page that does not exist, and gets an HTML page in place of JSON.
     private static func isLost(_ request: HTTPRequest, _ outcome: Router.Outcome, _ problem: Problem) -> Bool
     {
         guard problem.status == 404, request.method == .get || request.method == .head,
@@ -83,22 +93,22 @@ package struct GatewayHandler: HTTPHandler {
         }
     }
 
-    /// A list of streams may have looked at all that there ever were.
+    /// Extra cost of a request: listing streams may scan all streams that ever existed, HLS files are nearly free.
     ///
-    /// A player of HLS asks four times a second for what lies in memory, and a school has many behind one address.
+    /// An HLS player sends four requests a second for files in memory, and many players may share a school's address.
     package func surcharge(_ request: HTTPRequest) -> Double {
         guard request.method != .post else { return 0 }
         if request.path.hasPrefix("/hls/") { return -0.9 }
         return request.path == "/v1/streams" ? 4 : 0
     }
 
-    /// A capture answers when its time is over.
+    /// Extra time for captures, which are answered at the end of the recording.
     package func extraTime(_ request: HTTPRequest) -> Duration {
         let isCapture = request.path.hasPrefix("/v1/sessions/") && request.path.hasSuffix("/capture")
         return isCapture ? .seconds(Self.longestCaptureSeconds) : .zero
     }
 
-    /// Answers a WebSocket's handshake, or takes it to hear of the token in the first message.
+    /// Decides about a WebSocket handshake; one that announces a token by message is accepted provisionally.
     package func upgrade(_ request: HTTPRequest) -> WebSocketDecision {
         guard case .found(let route, let parameters) = Router.route(.get, request.path),
             let handshake = route.handshake
@@ -124,20 +134,21 @@ package struct GatewayHandler: HTTPHandler {
         }
     }
 
-    /// What the server itself refuses, before there is a route, in the same form.
+    /// A problem document for a request that the server refuses before it is routed.
     package func refusal(_ status: Int, _ detail: String) -> HTTPResponse {
         var response = Problem(status, nil, detail).response
         Self.addCORS(to: &response)
         return response
     }
 
-    /// A page about one stream, whether there is such a stream or not.
+    /// A page about one stream; whether the stream exists, the page itself finds out.
     func streamPage(_ call: Call, _ name: String) throws(Problem) -> HTTPResponse {
         _ = try call.stream
         return pages.page(name, for: call.request)
     }
 
-    /// Whether a load balancer may send anybody here.
+    /// `GET /readyz`: whether a load balancer may send clients here; 503 while stopping or while the disk is
+    /// unusable.
     func readiness() async -> HTTPResponse {
         guard await service.isReady else { return refusal(503, "The server is going away.") }
         if let reason = settings.hindrance?() { return refusal(503, "Nothing can be written: \(reason).") }
@@ -150,7 +161,7 @@ package struct GatewayHandler: HTTPHandler {
         return await metrics()
     }
 
-    /// What Prometheus reads, for whoever may.
+    /// All metrics in Prometheus' text format; the caller has checked permissions.
     func metrics() async -> HTTPResponse {
         let answered = answerTimes.copy
         let metrics =
@@ -165,7 +176,9 @@ package struct GatewayHandler: HTTPHandler {
 // MARK: OPTIONS and CORS
 
 extension GatewayHandler {
-    /// Preflights and other OPTIONS requests, and methods a path does not have.
+    /// Answers OPTIONS requests, CORS preflights included, and refuses methods that a path does not have with 405.
+    /// - Source: RFC 9110 §9.3.7 (OPTIONS), §15.5.6 (405), §10.2.1 (Allow); Fetch, "CORS protocol"; RFC 5789 §3.1
+    ///   (Accept-Patch).
     private static func answer(_ request: HTTPRequest, allowing allowed: [HTTPMethod]) throws(Problem)
         -> HTTPResponse
     {
@@ -181,6 +194,7 @@ extension GatewayHandler {
                 "Access-Control-Allow-Headers": "Authorization, Content-Type, Idempotency-Key, If-Match",
                 "Access-Control-Max-Age": "86400",
             ])
+        // WHIP and WHEP clients learn from OPTIONS what an endpoint or a session accepts.
         let parts = request.path.split(separator: "/")
         if parts.first == "whip" || parts.first == "whep" {
             if parts.count == 2 { response.headers.add("Accept-Post", MediaType.sdp) }
@@ -192,7 +206,9 @@ extension GatewayHandler {
         return response
     }
 
-    /// Any web page may use the API: it shows its token, and cookies play no part.
+    /// Allows web pages of any origin to use the API.
+    ///
+    /// That is safe because there are no cookies: a page can do only what its own token permits.
     private static func addCORS(to response: inout HTTPResponse) {
         response.headers.set("Access-Control-Allow-Origin", "*")
         response.headers.set(
@@ -202,20 +218,22 @@ extension GatewayHandler {
     }
 }
 
+/// The media types of requests and responses.
 enum MediaType {
     static let sdp = "application/sdp"
-    /// RFC 8840 §9.
+    /// Candidates and ICE credentials in a PATCH (RFC 8840 §9).
     static let fragment = "application/trickle-ice-sdpfrag"
     static let json = "application/json"
-    /// RFC 7396.
+    /// Partial changes: a missing member keeps its value, `null` removes it (RFC 7396).
     static let mergePatch = "application/merge-patch+json"
 
-    /// What a `PATCH` of a session may come as: who only publishes wants no pictures.
+    /// Types that a PATCH of a session accepts; a merge patch sets video preferences, which a publisher does not
+    /// have.
     static func patches(of purpose: SessionRequest.Purpose) -> String {
         purpose == .publish ? fragment : "\(fragment), \(mergePatch)"
     }
 
-    /// Whether a request's body says it is of that type; parameters do not matter.
+    /// Whether `Content-Type` names this type; parameters such as `charset` are ignored (RFC 9110 §8.3.1).
     static func isContent(of request: HTTPRequest, _ type: String) -> Bool {
         request.headers["content-type"]?.prefix { $0 != ";" }.trimmed.lowercased() == type
     }

@@ -4,23 +4,23 @@ import Foundation
 import HTTP
 import Node
 
-/// How the routes behave.
+/// Configuration of the HTTP interface; set while the server is assembled.
 package struct GatewaySettings: Sendable {
-    /// Who may watch.
+    /// Whether watching requires a token.
     package enum Viewers: String, Sendable, CaseIterable {
-        /// Anyone may watch any stream.
+        /// Anyone may watch any stream, apart from gates.
         case everyone = "public"
-        /// Viewers show a token.
+        /// Viewers need a token for the stream.
         case token
     }
 
-    /// Told to every client with a session (RFC 9725 §4.6).
+    /// A STUN or TURN server that clients learn of when they create a session (RFC 9725 §4.6).
     package struct ICEServer: Sendable, Equatable {
-        /// `stun:` or `turn:` and so on.
+        /// A `stun:`, `stuns:`, `turn:` or `turns:` URI (RFC 7064, RFC 7065).
         package let url: String
-        /// Nil where none is needed, or one is made for each session.
+        /// Nil if the server needs none, or if one is generated for each session.
         package let username: String?
-        /// Nil where none is needed, or one is made for each session.
+        /// Nil if the server needs none, or if one is generated for each session.
         package let credential: Secret<String>?
 
         package init(url: String, username: String? = nil, credential: Secret<String>? = nil) {
@@ -29,17 +29,18 @@ package struct GatewaySettings: Sendable {
             self.credential = credential
         }
 
+        /// Compares credentials in the clear, as `Secret` is not comparable.
         package static func == (left: ICEServer, right: ICEServer) -> Bool {
             left.url == right.url && left.username == right.username
                 && left.credential?.exposed == right.credential?.exposed
         }
     }
 
-    /// This server's own ports for TURN, and what makes passwords for them.
+    /// This server's own TURN ports, and the secret from which passwords are derived.
     package struct TURN: Sendable {
-        /// Nil where none is.
+        /// Port by transport; nil if the server does not listen there.
         package let tls, tcp, udp: UInt16?
-        /// Derived from what signs tokens.
+        /// Derived from the key that signs tokens; see `secret(from:)`.
         package let secret: Secret<String>
 
         package init(tls: UInt16?, tcp: UInt16?, udp: UInt16?, secret: Secret<String>) {
@@ -49,14 +50,15 @@ package struct GatewaySettings: Sendable {
             self.secret = secret
         }
 
-        /// - Parameter signing: what signs tokens.
+        /// Derives the secret; a distinct purpose keeps it unrelated to the signing key.
+        /// - Parameter signing: the key that signs tokens.
         package static func secret(from signing: Secret<[UInt8]>) -> Secret<String> {
             let purpose = Array("rostrum turn passwords".utf8)
             return Secret(Base64URL.encode(HMAC.sha256(key: signing.exposed.span, purpose.span)))
         }
 
-        /// What costs least comes first.
-        /// - Parameter host: as a URL has it.
+        /// The ports as URIs, in order of cost: UDP, TCP, TLS.
+        /// - Parameter host: in URL notation, with brackets around an IPv6 address.
         /// - Source: RFC 7065 §3.
         func servers(at host: String) -> [ICEServer] {
             let urls = [
@@ -68,57 +70,58 @@ package struct GatewaySettings: Sendable {
         }
     }
 
-    /// Of streams and of the feed alike.
+    /// For streams and the feed alike.
     package var viewers = Viewers.token
-    /// Of the program, for clients.
+    /// The program's version, shown to clients.
     package var version = ""
-    /// Whether anything is decoded: pictures, compositions and recordings.
+    /// Whether the transcoder is available, which previews, compositions and recordings need.
     package var transcodes = true
-    /// Whether there is a disk for recordings.
+    /// Whether there is a data folder for recordings.
     package var records = true
-    /// Whether streams can be watched by HLS.
+    /// Whether streams are available by HLS.
     package var makesHLS = false
-    /// So far, in seconds, hosts may let viewers by HLS go back; 0 for not at all.
+    /// Limit of a stream's HLS window, in seconds; 0 if there are no windows.
     package var longestDVR = 0
-    /// Whether clips are made.
+    /// Whether viewers and hosts can make clips.
     package var makesClips = false
-    /// Whether programmes are sent on.
+    /// Whether programmes can be sent to restream targets.
     package var restreams = false
-    /// Where publishers are taken by RTMP; nil if they are not.
+    /// TCP port for publishers by RTMP; nil if there is none.
     package var rtmpPort: UInt16?
-    /// Nil where no encoders are taken by RTMPS.
+    /// TCP port for RTMPS; nil if there is none.
     package var rtmpsPort: UInt16?
-    /// Nil where no encoders are taken by SRT.
+    /// UDP port for SRT; nil if there is none.
     package var srtPort: UInt16?
-    /// Whether encoders by SRT have to know the operator's passphrase.
+    /// Whether SRT requires the operator's passphrase.
     package var isSRTEncrypted = false
-    /// Hand out tokens to anyone on this machine.
+    /// Whether anyone on this machine may issue tokens; for development only.
     package var isDevelopment = false
-    /// In the order in which clients are told.
+    /// External STUN and TURN servers, in the order in which clients learn of them.
     package var iceServers: [ICEServer] = []
-    /// Where this server itself takes clients by TURN; nil if it does not.
+    /// This server's own TURN; nil if it is off.
     package var turn: TURN?
-    /// What TURN servers without a password of their own share with us.
+    /// Secret shared with external TURN servers that have no fixed password; nil if there are none.
     package var iceServerSecret: Secret<String>?
-    /// How long a viewer waits with `?wait` and without a number.
+    /// How long a viewer waits with `?wait` without a number.
     package var usualPatience = Duration.seconds(60)
-    /// What a longer `?wait=` is cut to.
+    /// Limit of `?wait=`; longer ones are cut to it.
     package var longestPatience = Duration.seconds(3_600)
 
-    /// How often players are told what changes.
+    /// Intervals of players' event streams.
     struct PlayerEvents: Sendable {
-        /// Between two looks.
+        /// Between two checks for changes.
         var interval = Duration.seconds(1)
-        /// After which a comment shows proxies that the connection is in use.
+        /// Silence after which a comment is sent, so that proxies do not close the connection as idle.
         var silence = Duration.seconds(15)
     }
 
+    /// Shorter in tests.
     var playerEvents = PlayerEvents()
 
-    /// Where clients find things; the node is given the same.
+    /// Paths of resources; the node uses the same.
     package var paths = ResourcePaths(previews: PreviewAddress(keys: nil))
 
-    /// Why nothing can be stored at the moment; nil while it can.
+    /// Returns why nothing can be stored at the moment; nil while storing works.
     package var hindrance: (@Sendable () -> String?)?
 
     /// Metrics from outside the gateway, such as the store's and the webhooks'.
@@ -126,11 +129,12 @@ package struct GatewaySettings: Sendable {
 
     package init() {}
 
-    /// Whether encoders are taken, by RTMP or by RTMPS.
+    /// Whether encoders can publish by RTMP or RTMPS.
     var takesRTMP: Bool { rtmpPort != nil || rtmpsPort != nil }
+    /// Whether encoders can publish by SRT.
     var takesSRT: Bool { srtPort != nil }
 
-    /// `GET /v1/server`: what clients choose by, such as which link to share.
+    /// `GET /v1/server`: the server's features, by which clients decide what to offer; cacheable for a minute.
     var description: HTTPResponse {
         var response = HTTPResponse.json(
             200,
@@ -146,12 +150,12 @@ package struct GatewaySettings: Sendable {
         return response
     }
 
-    /// The `Link` fields of a new session.
+    /// The `Link` fields of a new session, which name STUN and TURN servers.
     ///
-    /// Passwords that last go to bearers of tokens only: with them anybody could relay anything for ever.
+    /// Permanent passwords are given to bearers of tokens only: anyone with one can relay arbitrary traffic forever.
     /// - Parameters:
-    ///   - subject: whose session it is; nil for somebody without a token.
-    ///   - host: how the client calls this server.
+    ///   - subject: the session's owner; nil for a client without a token.
+    ///   - host: the server's host as the client addresses it.
     ///   - now: seconds since 1970.
     func linkHeaders(for subject: ParticipantID?, at host: String, now: Int) -> [String] {
         let expiry = now + Self.relayLifetime
@@ -161,21 +165,21 @@ package struct GatewaySettings: Sendable {
             return server.limited(to: subject, by: iceServerSecret, until: expiry).link
         }
         guard let turn else { return others }
-        // To anybody who has a session: by these nothing can be reached but sessions.
+        // For every client with a session: this server relays to its own sessions only.
         return others
             + turn.servers(at: host).map { $0.limited(to: subject, by: turn.secret, until: expiry).link }
     }
 
-    /// For how long a password for a TURN server is good, in seconds: as long as any stream.
+    /// Lifetime of a generated TURN password, in seconds: longer than any stream.
     private static let relayLifetime = 43_200
 }
 
 extension GatewaySettings.ICEServer {
-    /// The same with a password that ends.
+    /// The same server with a generated password that expires.
     /// - Source: draft-uberti-behave-turn-rest-00 §2.2; coturn's `use-auth-secret`.
     func limited(to subject: ParticipantID?, by secret: Secret<String>, until expiry: Int) -> Self {
         let key = Array(secret.exposed.utf8)
-        // Who it is concerns no relay; that it is always the same one lets it limit each.
+        // A digest of the identity: a relay need not know who it is, but can limit each user.
         let bearer =
             subject.map {
                 Base64URL.encode(HMAC.sha256(key: key.span, Array($0.description.utf8).span).prefix(9))
@@ -186,6 +190,7 @@ extension GatewaySettings.ICEServer {
         return Self(url: url, username: username, credential: Secret(password))
     }
 
+    /// The value of a `Link` field.
     /// - Source: RFC 9725 §4.6, RFC 8288 §3.
     var link: String {
         var text = "<\(url)>; rel=\"ice-server\""
@@ -196,6 +201,7 @@ extension GatewaySettings.ICEServer {
         return text
     }
 
+    /// Escapes a quoted-string's content (RFC 9110 §5.6.4).
     private static func quoted(_ text: String) -> String {
         text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
     }

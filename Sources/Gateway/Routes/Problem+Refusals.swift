@@ -6,16 +6,18 @@ import Restream
 import Stage
 import StoryFeed
 
-/// An error that a client is told of by a problem document: all there are stand in this file.
+/// An error that has a problem document.
+///
+/// Nearly all conformances are in this file, so that statuses and wording can be compared.
 protocol ProblemConvertible: Error {
-    /// What the client is told.
+    /// The response for the client.
     var problem: Problem { get }
 }
 
 extension Problem: ProblemConvertible {
     var problem: Problem { self }
 
-    /// What a client is told of whatever a route threw.
+    /// The problem document for any error that a route throws; an unexpected type is a bug here, and a 500.
     static func describing(_ error: any Error) -> Problem {
         if let error = error as? any ProblemConvertible { return error.problem }
         assertionFailure("routes throw what has a problem document, and \(type(of: error)) has none")
@@ -23,6 +25,7 @@ extension Problem: ProblemConvertible {
     }
 }
 
+/// A 401 asks for another token, with the error code of RFC 6750 §3.1; an invitation is valid, but allows nothing.
 extension TokenRefusal: ProblemConvertible {
     var problem: Problem {
         switch self {
@@ -33,12 +36,17 @@ extension TokenRefusal: ProblemConvertible {
     }
 }
 
+/// Refusals of WHIP, WHEP and the other sessions.
+///
+/// 503 is a limit of the server, 429 one of the client's address, which ends with its other sessions.
+/// - Source: RFC 9110 §15.5.1 (400), §15.5.7 (406), §15.5.21 (422).
 extension SessionRefusal: ProblemConvertible {
     var problem: Problem {
         switch self {
         case .malformedOffer(let detail): Problem(400, "malformed-offer", detail)
         case .unsupportedOffer(let detail): Problem(422, "unsupported-offer", detail)
         case .notAcceptable(let detail): Problem(406, "no-common-codec", detail)
+        // 409 and not 404: the stream may exist, and the request succeeds once it has a publisher.
         case .noPublisher:
             Problem(
                 409, "no-publisher",
@@ -49,7 +57,7 @@ extension SessionRefusal: ProblemConvertible {
                 503, "overloaded", "The server has no room for another session.",
                 headers: ["Retry-After": "5"])
         case .stopping:
-            // Whoever is told to stay away for longer comes back long after the next server is there.
+            // Short, because the next process is there soon: a longer delay would keep clients away from it.
             Problem(
                 503, "stopping", "The server is being stopped or restarted; ask again in a moment.",
                 headers: ["Retry-After": "1"])
@@ -59,12 +67,14 @@ extension SessionRefusal: ProblemConvertible {
                 "From this address there are as many sessions without a token as one may have; end one, or show a token.",
                 headers: ["Retry-After": "10"])
         case .unknownSession: Problem(404, "unknown-session", "There is no such session.")
+        // Behind a gate, after the free seconds.
         case .gated(let gate): gate.problem
         case .stage(let refusal): refusal.problem
         }
     }
 }
 
+/// Refusals of a player's choice; where possible they list what can be chosen, which depends on the publisher.
 extension EncodingRefusal: ProblemConvertible {
     var problem: Problem {
         switch self {
@@ -89,6 +99,7 @@ extension EncodingRefusal: ProblemConvertible {
     }
 }
 
+/// Refusals of a capture; a worker records one session at a time.
 extension CaptureRefusal: ProblemConvertible {
     var problem: Problem {
         switch self {
@@ -102,17 +113,19 @@ extension CaptureRefusal: ProblemConvertible {
 }
 
 extension StageDetails.Gate {
-    /// What somebody is told to whom it is shut.
+    /// The refusal for a sender without the gate's tier.
     var problem: Problem {
         let place = unlock.map { " It is to be had at \($0)." } ?? ""
         var problem = Access.forbidden(
             "Watching this stream takes a token with the tier \(tier).\(place)", rule: "gated")
+        // For players, which show where the tier can be bought.
         problem.members["tier"] = .string(tier)
         problem.members["unlock"] = .text(unlock)
         return problem
     }
 }
 
+/// Refusals around the stage: the rules' own, and those of creating, storing and limiting.
 extension StageRefusal: ProblemConvertible {
     var problem: Problem {
         switch self {
@@ -120,6 +133,7 @@ extension StageRefusal: ProblemConvertible {
         case .interaction(let refusal): refusal.problem
         case .unknownStream: Problem(404, "unknown-stream", "There is no such stream.")
         case .streamExists: Problem(409, "stream-exists", "A stream with this ID already exists.")
+        // 422 here and 409 below: as draft-ietf-httpapi-idempotency-key-header-07 prescribes.
         case .keyReused:
             Problem(
                 422, "idempotency-key-reused", "This Idempotency-Key was used with a different request.")
@@ -131,7 +145,7 @@ extension StageRefusal: ProblemConvertible {
                 429, "too-many-commands", "You did much in a short time; try again in \(wait) seconds.",
                 headers: ["Retry-After": "\(wait)"])
         case .storage:
-            // What is wrong with the disk is for the log.
+            // The cause, such as a full disk, is only in the log.
             Problem(
                 503, "storage", "The change could not be stored, so it was not made.",
                 headers: ["Retry-After": "5"])
@@ -141,8 +155,9 @@ extension StageRefusal: ProblemConvertible {
     }
 }
 
+/// The same for refusals of the stage and of the interaction.
 extension RefusalKind {
-    /// Of the HTTP answer.
+    /// The HTTP status.
     var status: Int {
         switch self {
         case .forbidden: 403
@@ -154,6 +169,7 @@ extension RefusalKind {
     }
 }
 
+/// Refusals of the stage; members give a waiting client what it needs to show.
 extension Rejection: ProblemConvertible {
     var problem: Problem {
         var problem = Problem(kind.status, name, explanation)
@@ -162,6 +178,7 @@ extension Rejection: ProblemConvertible {
             problem.members["startsAt"] = .time(startsAt)
             problem.members["waiting"] = .integer(waiting)
             problem.headers.set("Retry-After", "10")
+        // Names what would be valid, if that is known.
         case .invalid(let field):
             problem.members["field"] = .string(field)
             if let allowed = AllowedValues.byField[field] { problem.detail = "\(field) must be \(allowed)." }
@@ -172,6 +189,7 @@ extension Rejection: ProblemConvertible {
     }
 }
 
+/// Refusals of recordings: 503 and 507 concern the server, 409 the stream's present state.
 extension RecordingRefusal: ProblemConvertible {
     var problem: Problem {
         switch self {
@@ -200,6 +218,7 @@ extension RecordingRefusal: ProblemConvertible {
     }
 }
 
+/// Refusals of clips.
 extension ClipRefusal: ProblemConvertible {
     var problem: Problem {
         switch self {
@@ -238,6 +257,7 @@ extension ClipRefusal: ProblemConvertible {
     }
 }
 
+/// Refusals of HLS; those that may pass within a moment are cached for a second only.
 extension HLSRefusal: ProblemConvertible {
     var problem: Problem {
         switch self {
@@ -268,10 +288,11 @@ extension HLSRefusal: ProblemConvertible {
         }
     }
 
-    /// Nobody keeps it for long: it may be there in a moment.
+    /// Allows caches to keep the error for a second only, as the file may appear at any moment.
     private static var short: HTTPHeaders { ["Cache-Control": "max-age=1"] }
 }
 
+/// Refusals of restream targets.
 extension RestreamRefusal: ProblemConvertible {
     var problem: Problem {
         switch self {
@@ -291,6 +312,7 @@ extension RestreamRefusal: ProblemConvertible {
     }
 }
 
+/// Refusals of a feed's cursor; 410 tells a client to start again with the first page.
 extension CursorRefusal: ProblemConvertible {
     var problem: Problem {
         switch self {
@@ -300,6 +322,7 @@ extension CursorRefusal: ProblemConvertible {
     }
 }
 
+/// Refusals of the feed's messages over HTTP; the control channel reports the same by name.
 extension FeedRefusal: ProblemConvertible {
     var problem: Problem {
         switch self {

@@ -1,23 +1,23 @@
 import Base
 import HTTP
 
-/// An answer that says what is wrong, for people and for machines.
-/// - Source: RFC 9457.
+/// An error response for people and programs: a problem document.
+/// - Source: RFC 9457 §3.1 (members), §3.2 (extension members), §6.1 (media type).
 package struct Problem: Error, Sendable {
     /// 400 to 599.
     package let status: Int
-    /// A sentence for people: what is wrong, and what would be right.
+    /// A sentence for people: what is wrong, and what would be valid.
     package var detail: String
-    /// Names the kind of problem, as the last part of its type.
+    /// The kind of problem: the last part of `type`, and the member `rule`, for programs to compare.
     package let kind: String
-    /// Such as `Retry-After`.
+    /// Further header fields of the response, such as `Retry-After`.
     package var headers: HTTPHeaders
-    /// Further members of the JSON object.
+    /// Extension members of the JSON object, such as `field`.
     var members: [String: JSON] = [:]
-    /// Of a 429: how much is allowed, where that is one number.
+    /// For a 429: what is allowed, if it is the same for all clients.
     var quota: RateLimit.Quota?
 
-    /// - Parameter kind: nil for what is usual with the status.
+    /// - Parameter kind: nil for the status's usual kind.
     package init(_ status: Int, _ kind: String? = nil, _ detail: String, headers: HTTPHeaders = HTTPHeaders())
     {
         self.status = status
@@ -26,7 +26,7 @@ package struct Problem: Error, Sendable {
         self.headers = headers
     }
 
-    /// So that a program can tell each refusal apart.
+    /// The kind for a status without a more specific one.
     private static func usualKind(_ status: Int) -> String {
         switch status {
         case 400: "malformed-request"
@@ -53,12 +53,13 @@ package struct Problem: Error, Sendable {
         }
     }
 
-    /// Seconds until it is worth asking again, where nobody knows better.
+    /// Default of `Retry-After` for 429 and 503, in seconds.
     private static let usualDelay = 5
 
-    /// `application/problem+json`; one that will pass says when to ask again.
+    /// The response, as `application/problem+json`; a 429 or 503 has `Retry-After`.
     package var response: HTTPResponse {
         var object = members
+        // A URN, because the type identifies the problem and need not lead anywhere (RFC 9457 §3.1.1).
         object["type"] = .string("urn:rostrum:problem:\(kind)")
         object["rule"] = .string(kind)
         object["title"] = .string(HTTPResponse.reasonPhrase(status))
@@ -66,6 +67,7 @@ package struct Problem: Error, Sendable {
         object["status"] = .integer(status)
         var response = HTTPResponse(status: status, headers: headers)
         response.headers.set("Content-Type", "application/problem+json")
+        // Some errors are cacheable by default, such as 404, 405, 410 and 501 (RFC 9110 §15.1).
         if headers["cache-control"] == nil { response.headers.set("Cache-Control", "no-store") }
         let wait = headers["retry-after"].flatMap { Int($0) } ?? Self.usualDelay
         switch status {
@@ -79,6 +81,7 @@ package struct Problem: Error, Sendable {
 }
 
 extension HTTPResponse {
+    /// A response with a JSON body.
     static func json(_ status: Int, _ value: JSON) -> HTTPResponse {
         HTTPResponse(status: status, headers: ["Content-Type": "application/json"], body: value.bytes)
     }

@@ -4,20 +4,21 @@ import Node
 import Stage
 import Synchronization
 
-/// Answers to POSTs that came with an `Idempotency-Key`: a repetition is answered as the first time and makes nothing
-/// more.
+/// Remembers responses to POST requests with an `Idempotency-Key`, so that a repetition creates nothing new.
 ///
-/// Kept in memory, because nothing is lost with them: sessions do not outlive a restart, a second token or link does no
-/// harm, and there is one open poll at a time. A second stream would: `POST /v1/streams` keeps its answers in the
-/// store.
+/// Memory suffices, because a restart makes repetitions harmless: sessions do not survive it, a second token or link
+/// does no harm, and only one poll can be open. A second stream would do harm, so `POST /v1/streams` keeps its
+/// responses in the store.
 /// - Source: draft-ietf-httpapi-idempotency-key-header-07.
 final class RepeatedRequests: Sendable {
     private let shelf = Mutex(AnswerShelf())
 
-    /// Answers a request, unless it was answered before.
+    /// Returns the remembered response, or calls `answer` and remembers its result.
     /// - Parameters:
-    ///   - digest: of all that makes it another request.
+    ///   - digest: of everything that distinguishes one request from another under the same key.
     ///   - now: in seconds since 1970.
+    /// - Throws: `busy` while the first request is under way, `keyReused` for a different request, and what `answer`
+    ///   throws; an error is not remembered.
     func answerOnce(
         _ key: AnswerShelf.Key, digest: [UInt8], at now: Int, _ answer: () async throws -> HTTPResponse
     ) async throws -> HTTPResponse {
@@ -39,27 +40,29 @@ final class RepeatedRequests: Sendable {
     }
 }
 
-/// What is remembered of requests with a key; bounded for each who asks, and in all.
+/// The remembered requests with a key; limited per owner and in total.
 struct AnswerShelf {
-    /// Who asks: two clients may choose the same key.
+    /// The sender of a request, since two clients may choose the same key.
     enum Owner: Hashable, Sendable {
-        /// Somebody with a token, by what the token makes them; of all streams for nil.
+        /// The bearer of a token, by identity, role and scope; `of` is nil for a token for all streams.
         case participant(ParticipantID, Role, of: StreamID?)
-        /// Somebody without one.
+        /// A client without a token, by address.
         case address(IPAddress)
     }
 
     struct Key: Hashable, Sendable {
         let owner: Owner
-        /// The client's own.
+        /// The key as sent by the client.
         let text: String
     }
 
+    /// What is known of a request.
     enum Finding: Equatable {
-        /// Nobody asked so before: it is under way from now on, until `end` with this number.
+        /// The key is new: the request is under way until `end` is called with this number.
         case first(UInt64)
+        /// The first request with the key has not been answered yet.
         case underWay
-        /// The key came with another request.
+        /// The key was used with a different request.
         case other
         case answered(HTTPResponse)
     }
@@ -68,33 +71,35 @@ struct AnswerShelf {
         let digest: [UInt8]
         /// In seconds since 1970.
         let begunAt: Int
-        /// Tells entries of one key apart.
+        /// Distinguishes successive entries of one key.
         let number: UInt64
-        /// Nil while it is under way.
+        /// Nil while the request is under way.
         var answer: HTTPResponse?
     }
 
-    /// In seconds: a day.
+    /// How long a response is remembered, in seconds: a day.
     static let lifetime = 86_400
-    /// For one owner, whose oldest go first.
+    /// Entries of one owner; the oldest is removed first.
     static let ownerLimit = 64
-    /// In all: the oldest go first.
+    /// Entries in total; the oldest is removed first.
     static let limit = 4_096
-    /// Of an answer's body, in bytes; larger ones, which nothing that is made has, are not kept.
+    /// Limit of a body, in bytes; larger ones are not kept, but no response to a POST is that large.
     static let longest = 64 * 1_024
-    /// Of all bodies, in bytes: the oldest go first.
+    /// Limit of all bodies, in bytes; the oldest is removed first.
     static let byteLimit = 16 * 1_024 * 1_024
 
     private var entries: [Key: Entry] = [:]
-    /// In the order in which they came; some may be gone.
+    /// Entries by age; may contain removed ones, which `number` reveals.
     private var order: [(key: Key, number: UInt64)] = []
+    /// Keys of each owner by age.
     private var ordersOf: [Owner: [Key]] = [:]
     private var nextNumber: UInt64 = 1
-    /// Of all bodies.
+    /// Bytes of all remembered bodies.
     private(set) var bytes = 0
 
     var count: Int { entries.count }
 
+    /// Looks up a key, and takes it for this request if it is new or has expired.
     /// - Parameter now: in seconds since 1970.
     mutating func begin(_ key: Key, digest: [UInt8], at now: Int) -> Finding {
         if let entry = entries[key] {
@@ -112,7 +117,8 @@ struct AnswerShelf {
         return .first(nextNumber)
     }
 
-    /// - Parameter answer: nil where nothing was made, so that the next request with the key may try again.
+    /// Notes the response to a request that was `first`; only a small 2xx is remembered.
+    /// - Parameter answer: nil if nothing was created, so that the next request with the key is processed again.
     mutating func end(_ key: Key, _ number: UInt64, with answer: HTTPResponse?) {
         guard entries[key]?.number == number else { return }
         guard let answer, (200..<300).contains(answer.status), answer.file == nil,
@@ -126,14 +132,17 @@ struct AnswerShelf {
         while bytes > Self.byteLimit, removeOldest() {}
     }
 
+    /// Removes entries until there is room for one more of this owner and in total.
     private mutating func makeRoom(for owner: Owner) {
         if let own = ordersOf[owner], own.count >= Self.ownerLimit, let oldest = own.first { remove(oldest) }
         while entries.count >= Self.limit, removeOldest() {}
+        // Compacts the list rarely, so that the cost per request is constant on average.
         guard order.count >= 2 * Self.limit else { return }
         order.removeAll { entries[$0.key]?.number != $0.number }
     }
 
-    /// - Returns: false when there is none.
+    /// Removes the oldest entry.
+    /// - Returns: false if there is none.
     private mutating func removeOldest() -> Bool {
         guard let oldest = order.first else { return false }
         order.removeFirst()
@@ -141,6 +150,7 @@ struct AnswerShelf {
         return true
     }
 
+    /// Removes an entry from all tables except `order`.
     private mutating func remove(_ key: Key) {
         guard let entry = entries.removeValue(forKey: key) else { return }
         bytes -= entry.answer?.body.count ?? 0

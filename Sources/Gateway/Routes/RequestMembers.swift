@@ -1,23 +1,28 @@
 import Base
 import HTTP
 
-/// Which members the JSON body of each request may have: those that `openapi.json` describes, so that a misspelt one is
-/// told and not passed over.
+/// The members that each request's JSON body may have, taken from the OpenAPI document.
+///
+/// A misspelt member is refused rather than ignored, so that a client does not believe a setting took effect.
+/// - Source: OpenAPI 3 (Request Body Object, Reference Object); JSON Schema (`properties`, `items`).
 struct RequestMembers: Sendable {
+    /// What a value may contain.
     private indirect enum Shape: Sendable {
-        /// Names that the client makes up, and whatever is no object.
+        /// Anything: objects with names of the client's choice, and all other values.
         case free
+        /// An object with these members only.
         case object([String: Shape])
+        /// An array whose elements have this shape.
         case list(Shape)
     }
 
-    /// By `operationId`.
+    /// Shapes of bodies by `operationId`.
     private let shapes: [String: Shape]
 
-    /// Of what references lead to; deeper objects are free.
+    /// Levels of nesting and references that are followed; deeper values are free, so a cycle of references ends.
     private static let depth = 8
 
-    /// - Parameter document: an OpenAPI document.
+    /// - Parameter document: an OpenAPI document; one without `paths` leaves all bodies free.
     init(_ document: JSON) {
         var shapes: [String: Shape] = [:]
         guard case .object(let paths)? = document["paths"] else {
@@ -37,9 +42,11 @@ struct RequestMembers: Sendable {
         self.shapes = shapes
     }
 
+    /// The shape that a schema describes.
     private static func shape(of schema: JSON, in document: JSON, depth: Int) -> Shape {
         guard depth > 0 else { return .free }
         if case .string(let reference)? = schema["$ref"] {
+            // Local references only: `#/components/schemas/Name`.
             let path = reference.split(separator: "/").dropFirst()
             let target = path.reduce(Optional(document)) { $0?[String($1)] }
             return target.map { shape(of: $0, in: document, depth: depth - 1) } ?? .free
@@ -52,15 +59,17 @@ struct RequestMembers: Sendable {
         return .object(properties.mapValues { shape(of: $0, in: document, depth: depth - 1) })
     }
 
-    /// Whether it knows what may stand in the body of a request.
+    /// Whether the document describes the body of an operation.
     func describes(_ operation: String) -> Bool { shapes[operation] != nil }
 
-    /// - Throws: what is wrong with the first member that nobody knows, in alphabetical order.
+    /// Checks a body's members, nested ones included; types and values are not checked here.
+    /// - Throws: a 400 about the first unknown member in alphabetical order.
     func check(_ members: [String: JSON], of operation: String) throws(Problem) {
         guard let shape = shapes[operation] else { return }
         try Self.check(.object(members), shape, path: "")
     }
 
+    /// Checks a value; `path` is its position, for the error.
     private static func check(_ value: JSON, _ shape: Shape, path: String) throws(Problem) {
         switch (shape, value) {
         case (.object(let known), .object(let members)):
@@ -77,7 +86,9 @@ struct RequestMembers: Sendable {
         }
     }
 
+    /// The error for an unknown member, with the most similar known name.
     private static func unknown(_ name: String, at path: String, among known: [String]) -> Problem {
+        // The name comes from the client: the answer repeats only its beginning.
         let name = String(name.prefix(64))
         let nearest = NearestName.of(name, among: known)
         let question = nearest.map { " Did you mean \($0)?" } ?? ""

@@ -4,10 +4,12 @@ import Stage
 import StoryFeed
 
 extension Router {
-    /// Everything that can be asked for, with what answers it; `openapi.json` describes all of it but the pages.
+    /// All routes; `openapi.json` describes each of them but the pages, under the same `operationId`.
     ///
-    /// HEAD goes wherever GET does, OPTIONS everywhere.
+    /// HEAD is allowed wherever GET is, OPTIONS everywhere. The first match counts, so a route with a literal segment
+    /// stands before one with a parameter in its place.
     static let routes: [Route] = [
+        // WHIP: a session that publishes.
         Route(.post, "/whip/{stream}", "publish") { try await $0.createSession($1, .publish) },
         Route(.get, "/whip/{stream}", "publishPreview") { try $0.preview($1, .publish) },
         Route(.get, "/whip/{stream}/{session}", "publishSession") { try await $0.showSession($1, .publish) },
@@ -15,6 +17,7 @@ extension Router {
             try await $0.updateSession($1, .publish)
         },
         Route(.delete, "/whip/{stream}/{session}", "publishEnd") { try await $0.endSession($1, .publish) },
+        // WHEP: a session that watches one stream, with the extensions for events and layers.
         Route(.post, "/whep/{stream}", "play") { try await $0.createSession($1, .play) },
         Route(.get, "/whep/{stream}", "playPreview") { try $0.preview($1, .play) },
         Route(.get, "/whep/{stream}/{session}", "playSession") { try await $0.showSession($1, .play) },
@@ -33,6 +36,7 @@ extension Router {
             try await $0.unchooseLayer($1)
         },
         Route(.delete, "/whep/{stream}/{session}", "playEnd") { try await $0.endSession($1, .play) },
+        // HLS of live streams and recordings. The token may be in the path, where players and caches keep it.
         Route(.get, "/hls/{stream}/index.m3u8", "showHLS") { try await $0.showHLS($1) },
         Route(.get, "/hls/{stream}/media.m3u8", "showHLSMedia") { try await $0.showHLSMedia($1) },
         Route(.get, "/hls/{stream}/dvr.m3u8", "showHLSWindow") { try await $0.showHLSWindow($1) },
@@ -57,8 +61,10 @@ extension Router {
         ) {
             try await $0.showHLSFile($1)
         },
+        // Credentials and pictures of them.
         Route(.post, "/v1/tokens", "makeToken") { try $0.makeToken($1) },
         Route(.post, "/v1/qr-codes", "drawQRCode") { try $0.drawQRCode($1) },
+        // Streams: list, settings, placement and state.
         Route(.get, "/v1/streams", "listStreams") { try await $0.listStreams($1) },
         Route(.post, "/v1/streams", "createStream") { try await $0.createStream($1) },
         Route(.get, "/v1/streams/{stream}", "showStream") { try await $0.showStream($1) },
@@ -67,6 +73,7 @@ extension Router {
         Route(.patch, "/v1/streams/{stream}/placement", "placeStream") { try await $0.placeStream($1) },
         Route(.post, "/v1/streams/{stream}/live", "goLive") { try await $0.change($1, .goLive) },
         Route(.post, "/v1/streams/{stream}/end", "endStream") { try await $0.change($1, .end) },
+        // The stage: participants, bans, hands, invitations and speakers.
         Route(.get, "/v1/streams/{stream}/participants", "showParticipants") {
             try await $0.showParticipants($1)
         },
@@ -100,6 +107,7 @@ extension Router {
         Route(.post, "/v1/streams/{stream}/speakers/{participant}/mute", "requestMute") {
             try await $0.requestMute($1)
         },
+        // The audience: comments, reactions, polls, gifts, cards and duels.
         Route(.post, "/v1/streams/{stream}/comments", "writeComment") { try await $0.writeComment($1) },
         Route(.get, "/v1/streams/{stream}/comments", "listComments") { try await $0.listComments($1) },
         Route(.delete, "/v1/streams/{stream}/comments/{comment}", "deleteComment") {
@@ -137,6 +145,7 @@ extension Router {
         Route(.patch, "/v1/streams/{stream}/interaction", "editInteraction") {
             try await $0.editInteraction($1)
         },
+        // Access for others: tokens, links, encoders and restream targets.
         Route(.post, "/v1/streams/{stream}/tokens", "renewToken") { try await $0.giveToken($1) },
         Route(.post, "/v1/streams/{stream}/links", "makeLink") { try await $0.makeLink($1) },
         Route(.delete, "/v1/streams/{stream}/links", "revokeLinks") { try await $0.revokeLinks($1) },
@@ -152,6 +161,7 @@ extension Router {
         Route(.delete, "/v1/streams/{stream}/restreams/{restream}", "removeRestream") {
             try await $0.removeRestream($1)
         },
+        // Following a stream, and sessions of its stage.
         .webSocket("/v1/streams/{stream}/sync", "followStream") { handler, call throws(Problem) in
             try handler.follow(call)
         },
@@ -180,6 +190,7 @@ extension Router {
         Route(.get, "/v1/streams/{stream}/preview.jpg", "previewJPEG") {
             try await $0.showPreview($1, .jpeg)
         },
+        // The feed: list, sessions and swipes.
         Route(.get, "/v1/feed", "listFeed") { try await $0.listFeed($1) },
         .webSocket("/v1/feed/sync", "followFeed") { handler, call throws(Problem) in
             try handler.followFeed(call)
@@ -198,6 +209,7 @@ extension Router {
         Route(.post, "/v1/feed/sessions/{session}/peek", "peek") { try await $0.swipe($1, .peek) },
         Route(.post, "/v1/feed/sessions/{session}/focus", "focus") { try await $0.swipe($1, .focus) },
         Route(.post, "/v1/feed/sessions/{session}/release", "release") { try await $0.swipe($1, .release) },
+        // Pictures, recordings and clips.
         Route(.put, "/v1/streams/{stream}/pause-picture", "choosePausePicture") {
             try await $0.choosePausePicture($1)
         },
@@ -219,6 +231,7 @@ extension Router {
         Route(.delete, "/v1/streams/{stream}/recordings/{recording}", "removeRecording") {
             try await $0.removeRecording($1)
         },
+        // Operators.
         Route(.get, "/v1/sessions", "listSessions") { try await $0.listSessions($1) },
         Route(.get, "/v1/sessions/{session}", "showSession") { try await $0.showDossier($1) },
         Route(.get, "/v1/sessions/{session}/capture", "captureSession") {
@@ -230,6 +243,7 @@ extension Router {
         Route(.get, "/healthz", "health") { _, _ in .text(200, "ok") },
         Route(.get, "/readyz", "readiness") { handler, _ in await handler.readiness() },
         Route(.get, "/metrics", "metrics", for: .operators) { try await $0.showMetrics($1) },
+        // Documents and the web client's pages.
         Route(.get, "/v1/openapi.json", "openAPI") {
             $0.pages.document($0.pages.openAPI, for: $1.request)
         },

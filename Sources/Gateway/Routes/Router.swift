@@ -1,49 +1,53 @@
 import Base
 import HTTP
 
-/// A method and a path, and what answers those who ask for them.
+/// A method and a path pattern with the function that answers matching requests.
 struct Route: Sendable {
-    /// Answers one request.
+    /// Answers a request.
     typealias Answer = @Sendable (GatewayHandler, Call) async throws -> HTTPResponse
-    /// Answers one request by what lies at hand, waiting for nobody; nil where `Answer` has to.
+    /// Answers a request from memory, on the service thread and without waiting; nil if `Answer` has to do it.
     typealias AnswerAtOnce = @Sendable (GatewayHandler, Call) throws -> HTTPResponse?
-    /// Lets whoever asks have a WebSocket, or not.
-    /// - Returns: what is said on it.
+    /// Accepts a WebSocket, or refuses it by throwing.
+    /// - Returns: the conversation on the socket.
     typealias Handshake =
         @Sendable (GatewayHandler, Call) throws(Problem) -> @Sendable (WebSocketConnection) async -> Void
 
-    /// Whom an answer is for.
+    /// The kind of client that a route is for, which decides about CORS and the form of errors.
     enum Audience: Sendable {
-        /// Programs, those in other origins' pages among them.
+        /// Programs, including scripts in pages of other origins: gets CORS fields.
         case programs
-        /// What operators run; no web page.
+        /// Operators' tools; not accessible to scripts of other origins.
         case operators
-        /// People, with our own pages: they are told in HTML what is not there.
+        /// People in a browser, with this server's own pages: a 404 is an HTML page.
         case people
-        /// Our own pages; others may load some of it, as its headers say.
+        /// Files that the server's own pages load; each file's header fields say whether others may load it too.
         case pages
     }
 
+    /// One element of a pattern, between slashes.
     enum Segment: Sendable, Hashable {
+        /// This text.
         case literal(String)
+        /// Exactly one path segment, under this name.
         case parameter(String)
-        /// One segment or more: an identity may have slashes, which arrive decoded.
+        /// One or more segments: an identity may contain slashes, which libwebsockets has decoded already.
         case identity(String)
-        /// All that is left, at least one segment.
+        /// All remaining segments, at least one.
         case rest(String)
     }
 
     let method: HTTPMethod
-    /// As OpenAPI writes it: `/whip/{stream}`.
+    /// The path pattern in OpenAPI's notation: `/whip/{stream}`.
     let pattern: String
+    /// The pattern, parsed.
     let segments: [Segment]
-    /// `operationId` in `openapi.json`.
+    /// The `operationId` in `openapi.json`.
     let operationID: String
     let audience: Audience
     let answer: Answer
-    /// Nil where nothing lies at hand.
+    /// Nil if the route never answers from memory.
     let atOnce: AnswerAtOnce?
-    /// Nil where there is no WebSocket.
+    /// Nil unless the route is a WebSocket.
     let handshake: Handshake?
 
     init(
@@ -65,7 +69,7 @@ struct Route: Sendable {
         }
     }
 
-    /// A WebSocket; requests that ask for none are told so.
+    /// A WebSocket route; ordinary requests get 426 (RFC 9110 §15.5.22).
     static func webSocket(_ pattern: String, _ operationID: String, handshake: @escaping Handshake) -> Route {
         Route(.get, pattern, operationID, handshake: handshake) { _, _ in
             throw Problem(
@@ -73,10 +77,10 @@ struct Route: Sendable {
         }
     }
 
-    /// Whether it is part of the web client, which `openapi.json` does not describe.
+    /// Whether the route belongs to the web client, which `openapi.json` does not describe.
     var isOfWebClient: Bool { audience == .people || audience == .pages }
 
-    /// The parameters of a path that fits; nil for others.
+    /// The parameters of a path that matches the pattern; nil for any other path.
     func match(_ path: [Substring]) -> [String: String]? {
         var parameters: [String: String] = [:]
         var index = 0
@@ -88,6 +92,7 @@ struct Route: Sendable {
                 guard path[index] == text else { return nil }
             case .parameter(let name): parameters[name] = String(path[index])
             case .identity(let name):
+                // An identity extends up to the segments that the rest of the pattern needs.
                 let end = path.count - (segments.count - place - 1)
                 guard index < end else { return nil }
                 parameters[name] = path[index..<end].joined(separator: "/")
@@ -101,23 +106,26 @@ struct Route: Sendable {
     }
 }
 
-/// Finds the route that a request is for.
+/// Finds the route of a request.
 enum Router {
+    /// Result of routing.
     enum Outcome: Sendable {
-        /// With what the path says, by the names in the route's pattern.
+        /// A route, with the path's parameters by name.
         case found(Route, [String: String])
-        /// The path exists, the method does not.
+        /// The path exists, but not with this method; with the methods that it has.
         case otherMethods([HTTPMethod])
         case nothing
 
+        /// Errors without a route are for programs.
         var audience: Route.Audience {
             if case .found(let route, _) = self { route.audience } else { .programs }
         }
     }
 
-    /// By what their paths begin with, in the order of `routes`.
+    /// Routes by the first segment of their pattern, in the order of `routes`; saves most comparisons.
     private static let byBeginning = Dictionary(grouping: routes) { $0.segments.first }
 
+    /// - Parameter path: percent-decoded, as `HTTPRequest` has it.
     static func route(_ method: HTTPMethod, _ path: String) -> Outcome {
         let segments = path.split(separator: "/")
         var allowed: [HTTPMethod] = []

@@ -1,22 +1,25 @@
 import Base
 
-/// One number to watch, with its meaning.
+/// A metric with its samples, as Prometheus scrapes it.
 /// - Source: Prometheus text format 0.0.4.
 package struct Metric: Sendable, Equatable {
-    /// How monitoring may calculate with it.
+    /// The metric's type, which determines what monitoring can compute from it.
     package enum Kind: String, Sendable {
+        /// A total that only grows, except for a restart.
         case counter
+        /// A present value, which may rise and fall.
         case gauge
+        /// A distribution, as cumulative buckets with their sum and count.
         case histogram
     }
 
     /// One value of a metric.
     package struct Sample: Sendable, Equatable {
-        /// Tell the samples of a metric apart; each set stands once.
+        /// Distinguish the samples of a metric; each set of labels occurs once.
         package let labels: [Label]
-        /// In base units: seconds, bytes, or a number.
+        /// In base units: seconds, bytes, or a plain number.
         package let value: Double
-        /// What a histogram's lines add to its name.
+        /// Appended to the metric's name in a histogram's lines, such as `_bucket`; empty otherwise.
         fileprivate let suffix: String
 
         package init(_ value: Double, _ labels: [Label] = []) {
@@ -30,7 +33,7 @@ package struct Metric: Sendable, Equatable {
         }
     }
 
-    /// A name, and which of its values the sample is for.
+    /// A label's name, and its value for one sample.
     package struct Label: Sendable, Equatable {
         let name: String
         let value: String
@@ -43,11 +46,13 @@ package struct Metric: Sendable, Equatable {
 
     /// `rostrum_…`, ending in the unit, and `_total` for counters.
     package let name: String
-    /// A sentence for people.
+    /// A sentence for people, sent as `# HELP`.
     package let help: String
-    /// A counter never falls but for a restart.
+    /// The metric's type, sent as `# TYPE`.
     package let kind: Kind
-    /// Labels are never names of streams or people, so that there are few.
+    /// One per set of labels.
+    ///
+    /// Labels never contain names of streams or people, which would make too many time series.
     package let samples: [Sample]
 
     package init(_ name: String, _ kind: Kind, _ help: String, _ samples: [Sample]) {
@@ -62,12 +67,13 @@ package struct Metric: Sendable, Equatable {
         self.init(name, kind, help, [Sample(value)])
     }
 
-    /// Distributions of durations, in seconds.
+    /// A histogram of durations in seconds, one distribution per set of labels.
     package init(_ name: String, _ help: String, _ distributions: [(labels: [Label], DurationHistogram)]) {
         self.init(
             name, .histogram, help,
             distributions.flatMap { labels, histogram in
                 let total = Double(histogram.count)
+                // Every bucket contains those before it; the last one, `+Inf`, equals the count.
                 return histogram.cumulative.map { bucket in
                     Sample(
                         Double(bucket.count), labels + [Label("le", "\(bucket.seconds)")], suffix: "_bucket")
@@ -81,7 +87,7 @@ package struct Metric: Sendable, Equatable {
 }
 
 extension [Metric] {
-    /// As Prometheus reads it.
+    /// All metrics in the text format.
     package var text: String {
         var text = ""
         for metric in self {
@@ -97,14 +103,17 @@ extension [Metric] {
         return text
     }
 
+    /// Whole numbers without a fraction, as a `Double` below 1e15 represents them exactly.
     private static func text(_ value: Double) -> String {
         value == value.rounded() && abs(value) < 1e15 ? "\(Int(value))" : "\(value)"
     }
 
+    /// Escapes backslashes and line feeds; quotes are allowed in help texts.
     private static func escapedHelp(_ text: String) -> String {
         text.contains { $0 == "\\" || $0 == "\n" } ? escaped(text, quotes: false) : text
     }
 
+    /// Escapes a label's value.
     private static func escaped(_ value: String, quotes: Bool = true) -> String {
         var result = ""
         for character in value {

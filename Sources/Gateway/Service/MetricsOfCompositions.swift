@@ -1,10 +1,12 @@
 import Node
 import Transcoder
 
-/// What monitoring knows of composed programmes: of many, the one that does worst.
+/// Metrics of compositions; where there are several, of the worst one, so that labels do not name streams.
 extension Node {
+    /// Values of the worst composition are 0 while nothing is composed.
     package var compositionMetrics: [Metric] {
         let (statuses, waiting, resting, lost) = compositionCounters
+        // The largest value is the worst one; frame rate and height below take the smallest instead.
         func worst(_ value: (CompositionStatus) -> Double) -> Double { statuses.map(value).max() ?? 0 }
         return [
             Metric(

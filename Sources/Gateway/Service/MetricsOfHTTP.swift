@@ -1,7 +1,8 @@
 import HTTP
 
-/// What monitoring knows of the HTTP server.
+/// Metrics of the HTTP server.
 extension HTTPCounters.Copy {
+    /// The counters under their names in monitoring.
     package var metrics: [Metric] {
         [
             Metric(

@@ -2,7 +2,8 @@ import Base
 import Node
 
 extension MetricsOfNode {
-    /// What waits for control, and what it could not take.
+    /// Queues between workers, stages, transcoder jobs and the control actor: waiting, dropped and refused events.
+    /// - Parameter queues: counters by the queue's name, which becomes a label.
     static func control(_ queues: [String: InboxCounters]) -> [Metric] {
         let inOrder = queues.sorted { $0.key < $1.key }
         func samples(_ value: (InboxCounters) -> Double) -> [Metric.Sample] {

@@ -2,9 +2,10 @@ import Forwarding
 import Node
 
 extension MetricsOfNode {
+    /// A label's value, and the count of it in one worker's report.
     private typealias Share = (String, (WorkerReportCopy) -> Double)
 
-    /// What viewers get now: labels name the upper bound of each class.
+    /// Histograms of what viewers are sent now; a label is the upper bound of its class.
     static func deliveryMetrics(_ workers: [WorkerReportCopy]) -> [Metric] {
         var pictures: [Share] = classes(DeliveryCensus.heights) { $0.pictures }
         pictures.append(("unknown", { Double($0.counters.delivery.picturesOfUnknownSize) }))
@@ -23,6 +24,7 @@ extension MetricsOfNode {
         ]
     }
 
+    /// One share per bound, and `more` for everything above the last.
     private static func classes(
         _ bounds: [Int], _ counts: @escaping (DeliveryCensus) -> [Int]
     ) -> [Share] {

@@ -3,8 +3,9 @@ import Forwarding
 import Node
 
 extension MetricsOfNode {
-    /// Who swipes, how much, and how long it takes.
+    /// Use of the feed: sessions, messages, attached streams, and how long a switch takes.
     static func feed(_ workers: [WorkerReportCopy], _ counters: FeedCounters) -> [Metric] {
+        // Measured by workers, which see the first packet leave.
         var switches = SwitchTimes()
         for worker in workers { switches.add(worker.counters.switches) }
         let messages: [(String, UInt64)] = [

@@ -2,9 +2,10 @@ import Forwarding
 import Net
 import Node
 
-// What workers do with sockets, with each other and with their CPUs.
+// Sockets, traffic between workers, and CPU time.
 
 extension MetricsOfNode {
+    /// RTP packets handed from the publisher's worker to viewers' workers.
     static func relayMetrics(_ workers: [WorkerReportCopy]) -> [Metric] {
         [
             labelled(
@@ -24,6 +25,7 @@ extension MetricsOfNode {
         ]
     }
 
+    /// UDP traffic, system calls and segmentation offload of each worker.
     static func networkMetrics(_ workers: [WorkerReportCopy]) -> [Metric] {
         let counters: [(String, String, KeyPath<TrafficCounters, UInt64>)] = [
             ("datagrams_received", "Datagrams received.", \.datagramsIn),
@@ -67,6 +69,7 @@ extension MetricsOfNode {
         ]
     }
 
+    /// CPU time and load of each worker's thread.
     static func workerMetrics(_ workers: [WorkerReportCopy]) -> [Metric] {
         [
             perWorker(
@@ -93,6 +96,7 @@ extension MetricsOfNode {
 
     // MARK: Samples
 
+    /// A metric with one sample per worker.
     static func perWorker(
         _ workers: [WorkerReportCopy], _ name: String, _ kind: Metric.Kind, _ help: String,
         _ value: (WorkerReportCopy) -> Double
@@ -102,7 +106,7 @@ extension MetricsOfNode {
             workers.map { Metric.Sample(value($0), [Metric.Label("worker", "\($0.index)")]) })
     }
 
-    /// A counter, or a number that falls again, with a second label.
+    /// A metric with one sample per worker and value of a second label.
     static func labelled(
         _ workers: [WorkerReportCopy], _ name: String, _ help: String, _ label: String,
         _ values: [(String, (WorkerReportCopy) -> Double)], kind: Metric.Kind = .counter
@@ -119,11 +123,12 @@ extension MetricsOfNode {
 }
 
 extension MediaCounters {
-    /// What came from publishers and is neither new audio nor new video.
+    /// Packets from publishers that are neither new audio nor new video, such as probes and duplicates.
     var otherReceived: Volume {
         func rest(_ path: KeyPath<Volume, UInt64>) -> UInt64 {
             let known = audioReceived[keyPath: path] &+ videoReceived[keyPath: path]
             let all = received[keyPath: path]
+            // The counters are copied one by one and may differ by a few packets.
             return all > known ? all - known : 0
         }
         var volume = Volume()

@@ -1,9 +1,11 @@
 import Net
 import Node
 
-// What workers do with the TCP connections of clients whose network blocks UDP.
+// TCP connections for media, of clients whose network blocks UDP.
 
 extension MetricsOfNode {
+    /// Connections, frames and drops of media over TCP.
+    /// - Source: RFC 4571 (framing), RFC 6544 (ICE over TCP).
     static func streamTransportMetrics(_ workers: [WorkerReportCopy]) -> [Metric] {
         [
             perWorker(
@@ -44,6 +46,7 @@ extension MetricsOfNode {
         ]
     }
 
+    /// Label values with the counters they stand for.
     private static func counts(
         _ values: [(String, KeyPath<TCPCounters, UInt64>)]
     ) -> [(String, (WorkerReportCopy) -> Double)] {

@@ -3,10 +3,11 @@ import Forwarding
 import Net
 import Node
 
-/// A node's counters under the names that monitoring knows; each is explained here and nowhere else.
+/// A node's counters under their names in monitoring; the help texts here are their only documentation.
 ///
-/// Workers copy theirs out once a second.
+/// Workers copy their counters out once a second, so numbers are up to a second old.
 enum MetricsOfNode {
+    /// All metrics of workers and streams.
     static func collect(_ workers: [WorkerReportCopy], _ streams: [StreamSnapshot]) -> [Metric] {
         streamMetrics(streams) + sessionMetrics(workers) + mediaMetrics(workers) + repairMetrics(workers)
             + deliveryMetrics(workers) + [refusals(workers), drops(workers)] + relayMetrics(workers)
@@ -14,6 +15,7 @@ enum MetricsOfNode {
             + streamTransportMetrics(workers) + workerMetrics(workers)
     }
 
+    /// Streams by state, and their viewers.
     private static func streamMetrics(_ streams: [StreamSnapshot]) -> [Metric] {
         let states: [StreamState] = [.waiting, .live, .ended]
         return [
@@ -29,6 +31,7 @@ enum MetricsOfNode {
         ]
     }
 
+    /// Sessions, slots and data-channel messages.
     private static func sessionMetrics(_ workers: [WorkerReportCopy]) -> [Metric] {
         [
             perWorker(workers, "rostrum_sessions", .gauge, "Sessions that live now.") {
@@ -64,7 +67,7 @@ enum MetricsOfNode {
         ]
     }
 
-    /// How long clients took to join, over all workers.
+    /// Phases of joining, summed over all workers.
     static func joins(of workers: [WorkerReportCopy]) -> (publishers: JoinPhases, viewers: JoinPhases) {
         var joins = (publishers: JoinPhases(), viewers: JoinPhases())
         for worker in workers {
@@ -74,7 +77,7 @@ enum MetricsOfNode {
         return joins
     }
 
-    /// How long clients take to join.
+    /// Time from a session's request to each phase of joining.
     /// - Parameters: `published` and `played`: how long their requests took to be answered.
     static func joins(
         _ workers: [WorkerReportCopy], published: DurationHistogram, played: DurationHistogram
@@ -96,7 +99,9 @@ enum MetricsOfNode {
             })
     }
 
+    /// RTP received and sent, and how long forwarding takes.
     private static func mediaMetrics(_ workers: [WorkerReportCopy]) -> [Metric] {
+        // Received is what publishers send once; sent is counted once per viewer.
         let kinds: [(String, (MediaCounters) -> MediaCounters.Volume)] = [
             ("audio", \.audioReceived), ("video", \.videoReceived), ("other", \.otherReceived),
         ]
@@ -134,6 +139,7 @@ enum MetricsOfNode {
         ]
     }
 
+    /// Retransmissions, redundancy, key frames and layer switches.
     private static func repairMetrics(_ workers: [WorkerReportCopy]) -> [Metric] {
         let counters: [(String, String, KeyPath<MediaCounters, UInt64>)] = [
             (
@@ -202,6 +208,7 @@ enum MetricsOfNode {
         }
     }
 
+    /// Retransmissions that were requested but not sent, by reason.
     private static func refusals(_ workers: [WorkerReportCopy]) -> Metric {
         let reasons: [(String, KeyPath<MediaCounters.Refusals, UInt64>)] = [
             ("unknown", \.unknown), ("not_in_history", \.notInHistory), ("too_soon", \.tooSoon),
@@ -218,7 +225,9 @@ enum MetricsOfNode {
             })
     }
 
+    /// Lost packets by reason, from all parts of a worker, in one metric so that they can be summed.
     private static func drops(_ workers: [WorkerReportCopy]) -> Metric {
+        // Each reason reads one counter, of the media path, of the socket, or of the worker itself.
         func media(_ path: KeyPath<MediaCounters.Drops, UInt64>) -> (WorkerReportCopy) -> Double {
             { Double($0.counters.media.drops[keyPath: path]) }
         }

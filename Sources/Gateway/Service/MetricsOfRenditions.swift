@@ -1,10 +1,12 @@
 import Node
 import Transcoder
 
-/// What monitoring knows of renditions: of many, the one that does worst.
+/// Metrics of renditions; where there are several, of the worst one, so that labels do not name streams.
 extension Node {
+    /// Values of the worst rendition are 0 while nothing is encoded.
     package var renditionMetrics: [Metric] {
         let (statuses, waiting, lost) = renditionCounters
+        // The largest value is the worst one; the frame rate below takes the smallest instead.
         func worst(_ value: (RenditionStatus) -> Double) -> Double { statuses.map(value).max() ?? 0 }
         return [
             Metric(

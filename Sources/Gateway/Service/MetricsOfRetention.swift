@@ -1,7 +1,8 @@
 import Node
 
-/// What monitoring knows of what was deleted because it was old enough; nothing where all is kept.
+/// Metrics of automatic deletion by age.
 extension Node {
+    /// Empty if nothing expires by configuration.
     package var retentionMetrics: [Metric] {
         guard deletesWhatExpires else { return [] }
         let counted = retentionCounts

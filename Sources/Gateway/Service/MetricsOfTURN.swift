@@ -2,8 +2,9 @@ import Net
 import Node
 import TURN
 
-/// What monitoring knows of clients by TURN; nothing where nobody is taken by it.
+/// Metrics of the server's own TURN.
 extension Node {
+    /// Empty if TURN is off; read from counters without waiting for the node's actor.
     package nonisolated var turnMetrics: [Metric] {
         guard let statistics = turnStatistics else { return [] }
         let totals = statistics.totals

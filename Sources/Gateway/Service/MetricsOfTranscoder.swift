@@ -2,8 +2,9 @@ import Node
 import Recordings
 import Transcoder
 
-/// What monitoring knows of the transcoder and of what it makes.
+/// Metrics of the transcoder's process and its products.
 extension Node {
+    /// Empty on a server without a transcoder.
     package var transcoderMetrics: [Metric] {
         get async {
             guard let counted = await transcoderCounters else { return [] }
@@ -51,6 +52,7 @@ extension Node {
         }
     }
 
+    /// Empty on a server without clips.
     private var clipMetrics: [Metric] {
         get async {
             guard let counted = await clips?.counters else { return [] }
@@ -68,6 +70,7 @@ extension Node {
         }
     }
 
+    /// Empty on a server without recordings.
     private var recordingMetrics: [Metric] {
         get async {
             guard let counted = await recordings?.counters else { return [] }

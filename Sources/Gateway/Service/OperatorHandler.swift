@@ -1,7 +1,9 @@
 import Base
 import HTTP
 
-/// What operators' tools are answered, on a listener of their own: health, readiness and numbers, without tokens.
+/// Health, readiness and metrics for operators' tools, on a listener of its own and without tokens.
+///
+/// Prometheus and load balancers need no credentials here: the listener's address is the only protection.
 package struct OperatorHandler: HTTPHandler {
     private let gateway: GatewayHandler
 
@@ -9,7 +11,7 @@ package struct OperatorHandler: HTTPHandler {
         self.gateway = gateway
     }
 
-    /// Answers health, readiness and metrics; all else is not there.
+    /// Answers health, readiness and metrics; 404 for everything else.
     package func respond(to request: HTTPRequest) async -> HTTPResponse {
         if case .found(let route, _) = Router.route(request.method, request.path) {
             switch route.operationID {
@@ -21,7 +23,7 @@ package struct OperatorHandler: HTTPHandler {
         return refusal(404, "This listener serves /metrics, /healthz and /readyz.")
     }
 
-    /// As `GatewayHandler` says it, without CORS.
+    /// A problem document as from `GatewayHandler`, but without CORS fields.
     package func refusal(_ status: Int, _ detail: String) -> HTTPResponse {
         Problem(status, nil, detail).response
     }

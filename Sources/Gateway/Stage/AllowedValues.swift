@@ -2,9 +2,11 @@ import Base
 import Node
 import Stage
 
-/// What a field of a request may be, for those who gave another value.
+/// Descriptions of the allowed values of fields, for error messages.
+///
+/// Limits are taken from the constants that the stage checks, so that message and check agree.
 enum AllowedValues {
-    /// By the field's name.
+    /// Ends the sentence "FIELD must be …", by the field's name.
     static let byField: [String: String] = [
         "title": "1 to \(StageDetails.titleLength) printable characters, or null",
         "startsAt": "a time with its zone that is not past, such as 2030-01-01T20:00:00Z, or null",
@@ -41,10 +43,12 @@ enum AllowedValues {
         "Idempotency-Key": "1 to 255 bytes",
     ]
 
+    /// Describes a range of whole numbers.
     private static func range(_ range: ClosedRange<Int>) -> String {
         "a whole number from \(range.lowerBound) to \(range.upperBound)"
     }
 
+    /// Lists the raw values of an enumeration.
     private static func choice<Choice: CaseIterable & RawRepresentable<String>>(_: Choice.Type) -> String {
         "one of " + Choice.allCases.map(\.rawValue).joined(separator: ", ")
     }

@@ -3,13 +3,14 @@ import HTTP
 import Node
 import Stage
 
-/// Links that a host gives to others, and the tokens of their own that those get for them.
+/// Links to a stream, and the exchange of links and tokens for new tokens.
 extension GatewayHandler {
-    /// In seconds: a day, and thirty.
+    /// Default of `ttl` in seconds: a day.
     private static let usualLinkLifetime = 86_400
+    /// Limit of `ttl` in seconds: thirty days.
     private static let longestLinkLifetime = 2_592_000
 
-    /// `POST .../links`: an invitation in a link.
+    /// `POST .../links`: creates a link with an invitation to a role.
     func makeLink(_ call: Call) async throws -> HTTPResponse {
         let (stream, token, sender) = try call.sender()
         let body = try call.body()
@@ -23,7 +24,7 @@ extension GatewayHandler {
             revocations = try await service.perform(.makeLink, in: stream, from: sender).linkRevocations
         } catch {
             guard error == .unknownStream else { throw error }
-            // Whoever is about to make it may invite before.
+            // A host may invite before the stream exists; the stage is not there to decide, so the token does.
             guard token.role == .host || token.role == .admin else {
                 throw StageRefusal.rejected(.notHost)
             }
@@ -34,12 +35,13 @@ extension GatewayHandler {
         return Self.fresh(
             .object([
                 "role": .string(role.rawValue), "path": .string(path),
+                // Null if the request does not reveal by which name the client knows the server.
                 "url": .text(call.request.origin.map { $0 + path }), "token": .string(text.exposed),
                 "expiresAt": .string(Timestamp.text(Double(invitation.expires))),
             ]), status: 201)
     }
 
-    /// `DELETE .../links`: what was made so far leads nowhere any more.
+    /// `DELETE .../links`: revokes all links made so far, of one role if the query names it.
     func revokeLinks(_ call: Call) async throws -> HTTPResponse {
         var role: Invitation.Role?
         if let text = call.request.query("role") {
@@ -51,8 +53,10 @@ extension GatewayHandler {
         }
     }
 
-    /// `POST .../tokens`: a fresh one for a token, one of one's own for an invitation, and a viewer's where viewers
-    /// need none; perhaps with another name.
+    /// `POST .../tokens`: issues a token, by the credential that is shown.
+    ///
+    /// A token is renewed, an invitation is exchanged for a token with a new identity, and where viewers are public a
+    /// client without credentials gets a viewer's token. The body may contain a name.
     func giveToken(_ call: Call) async throws -> HTTPResponse {
         switch try call.access.credential() {
         case .token: return try await renewToken(call)
@@ -63,6 +67,7 @@ extension GatewayHandler {
             }
             let name = try call.body(isOptional: true).personName("name")
             let revocations = try await service.linkRevocations(of: stream)
+            // Checked at each exchange, as the invitation itself is a signed text that cannot be taken back.
             guard revocations.allows(invitation.link) else {
                 throw Access.forbidden("The host has revoked this link.", rule: "link-revoked")
             }
@@ -79,7 +84,7 @@ extension GatewayHandler {
         }
     }
 
-    /// Counts a name that somebody gets.
+    /// Counts a new identity against the client's address; throws 429 beyond the allowance.
     private func takeGuest(_ call: Call) throws(Problem) {
         guard let wait = guests.take(call.request, at: call.access.now()) else { return }
         var problem = Problem(
@@ -89,7 +94,9 @@ extension GatewayHandler {
         throw problem
     }
 
-    /// Who came by a link that was revoked does not come back by the feed either, where to watch takes a token.
+    /// Refuses bearers who came by a link that was revoked since, where watching requires a token.
+    ///
+    /// Without this check they could return by the feed.
     func requireStandingLink(_ call: Call) async throws {
         guard settings.viewers != .everyone, let token = try call.access.token(), token.link != nil,
             case .one(let stream) = token.scope, let sender = token.sender(in: stream)
@@ -102,6 +109,7 @@ extension GatewayHandler {
         }
     }
 
+    /// Renews the sender's token for what they are in the stream now.
     private func renewToken(_ call: Call) async throws -> HTTPResponse {
         let (stream, token, sender) = try call.sender()
         let name = try call.body(isOptional: true).personName("name")
@@ -110,7 +118,7 @@ extension GatewayHandler {
             seen = try await service.look(at: stream, as: sender)
         } catch {
             guard error == .unknownStream else { throw error }
-            // A host says who they are before they make it.
+            // A host may set a name before creating the stream.
             seen = nil
         }
         var members = try call.access.renewed(token, for: seen, in: stream, name: name).json

@@ -3,10 +3,12 @@ import HTTP
 import Node
 import Stage
 
-/// What participants do in a stream. The stage decides; here is only found out who wants what.
+/// Commands of participants in a stream.
+///
+/// These routes only determine the sender and the command; the stage decides whether it is permitted.
 extension GatewayHandler {
-    /// Finds out who asks, and has the stage decide.
-    /// - Parameter command: made of the sender, once it is known.
+    /// Identifies the sender and performs a command in the stream of the path.
+    /// - Parameter command: makes the command, given the sender.
     func perform(
         _ call: Call, _ command: (Stage.Sender) throws -> Stage.Command
     ) async throws -> (answer: StageAnswer, token: Token) {
@@ -14,14 +16,15 @@ extension GatewayHandler {
         return (try await service.perform(try command(sender), in: stream, from: sender), token)
     }
 
-    /// The same, answered with what whoever asked is now.
+    /// Performs a command and answers with what the sender is in the stream now.
+    /// - Parameter renews: whether the answer contains a token for that.
     func act(
         _ call: Call, renews: Bool = false, _ command: (Stage.Sender) throws -> Stage.Command
     ) async throws -> HTTPResponse {
         try answer(call, try await perform(call, command), renews: renews)
     }
 
-    /// A stream that its host, or an admin, asks about.
+    /// The stream in the path, for its host and admins; throws for anyone else.
     func moderatedStream(_ call: Call) async throws -> StreamID {
         let (stream, _, sender) = try call.sender()
         guard try await service.look(at: stream, as: sender).you.isModerator else {
@@ -30,7 +33,8 @@ extension GatewayHandler {
         return stream
     }
 
-    /// - Parameter renews: whether the answer holds a token for what its bearer is now.
+    /// The response after a command.
+    /// - Parameter renews: whether it contains a token for what the bearer is now.
     private func answer(
         _ call: Call, _ result: (answer: StageAnswer, token: Token), renews: Bool = false
     ) throws(Problem) -> HTTPResponse {
@@ -44,7 +48,7 @@ extension GatewayHandler {
 
     // MARK: Participants
 
-    /// `GET .../participants`: what followers know, once.
+    /// `GET .../participants`: the content of a follower's snapshot, for clients that poll.
     func showParticipants(_ call: Call) async throws -> HTTPResponse {
         let stream = try call.stream
         let token = try call.access.requireViewer(of: stream)
@@ -52,12 +56,12 @@ extension GatewayHandler {
         return Self.fresh(try await service.overview(of: stream))
     }
 
-    /// `POST .../participants`.
+    /// `POST .../participants`: enters the stream; the answer contains a token for the sender's role in it.
     func enter(_ call: Call) async throws -> HTTPResponse {
         try await act(call, renews: true) { _ in .join }
     }
 
-    /// `DELETE .../participants/{participant}`: leave, or remove somebody.
+    /// `DELETE .../participants/{participant}`: leaves, or removes another; with `?ban=true` also bans them.
     func removeParticipant(_ call: Call) async throws -> HTTPResponse {
         let target = try call.participant
         let bans = call.request.query("ban") == "true"
@@ -66,35 +70,37 @@ extension GatewayHandler {
         }
     }
 
-    /// `GET .../bans`: who is kept out, for hosts.
+    /// `GET .../bans`: the banned identities, for hosts.
     func showBans(_ call: Call) async throws -> HTTPResponse {
         let (stream, _, sender) = try call.sender()
         return Self.fresh(try await service.bans(of: stream, as: sender))
     }
 
-    /// `POST .../bans`.
+    /// `POST .../bans`: bans an identity.
     func ban(_ call: Call) async throws -> HTTPResponse {
         try await act(call) { _ in .ban(try call.body().requiredParticipant()) }
     }
 
-    /// `DELETE .../bans/{participant}`.
+    /// `DELETE .../bans/{participant}`: lifts a ban.
     func unban(_ call: Call) async throws -> HTTPResponse {
         try await act(call) { _ in .unban(try call.participant) }
     }
 
     // MARK: Hands, invitations, speakers
 
-    /// `POST .../hands`.
+    /// `POST .../hands`: raises the sender's hand.
     func raiseHand(_ call: Call) async throws -> HTTPResponse {
         try await act(call) { _ in .raiseHand }
     }
 
-    /// `DELETE .../hands/{participant}`: one's own, or another's.
+    /// `DELETE .../hands/{participant}`: lowers one's own hand, or another's.
     func lowerHand(_ call: Call) async throws -> HTTPResponse {
         try await act(call) { _ in .lowerHand(try call.participant) }
     }
 
-    /// `PATCH .../hands/{participant}`: another place, or none for a while.
+    /// `PATCH .../hands/{participant}`: moves a hand to a place in the queue, or puts it on hold.
+    ///
+    /// Exactly one of `place` and `held` must be given, so that a request is one command.
     func arrangeHand(_ call: Call) async throws -> HTTPResponse {
         let target = try call.participant
         let body = try call.body()
@@ -106,12 +112,12 @@ extension GatewayHandler {
         }
     }
 
-    /// `POST .../invitations`.
+    /// `POST .../invitations`: invites a participant to the stage.
     func invite(_ call: Call) async throws -> HTTPResponse {
         try await act(call) { _ in .invite(try call.body().requiredParticipant()) }
     }
 
-    /// `DELETE .../invitations/{participant}`: decline one's own, or withdraw another's.
+    /// `DELETE .../invitations/{participant}`: declines one's own invitation, or withdraws another's.
     func endInvitation(_ call: Call) async throws -> HTTPResponse {
         let target = try call.participant
         return try await act(call) { sender in
@@ -119,7 +125,7 @@ extension GatewayHandler {
         }
     }
 
-    /// `POST .../invitations/{participant}/accept`.
+    /// `POST .../invitations/{participant}/accept`: goes on stage, with `videoMuted` by sound only.
     func acceptInvitation(_ call: Call) async throws -> HTTPResponse {
         let target = try call.participant
         let isSoundOnly = try call.body(isOptional: true).bool("videoMuted") ?? false
@@ -129,7 +135,7 @@ extension GatewayHandler {
         }
     }
 
-    /// `DELETE .../speakers/{participant}`: step down, or move somebody to the viewers.
+    /// `DELETE .../speakers/{participant}`: leaves the stage, or moves another to the viewers.
     func leaveStage(_ call: Call) async throws -> HTTPResponse {
         let target = try call.participant
         let result = try await perform(call) { sender in
@@ -138,7 +144,7 @@ extension GatewayHandler {
         return try answer(call, result, renews: result.token.subject == target)
     }
 
-    /// `PATCH .../speakers/{participant}`: what somebody on stage says of themselves.
+    /// `PATCH .../speakers/{participant}`: a speaker's own state: muted microphone, muted camera, paused.
     func describeSpeaker(_ call: Call) async throws -> HTTPResponse {
         let target = try call.participant
         let body = try call.body()
@@ -146,7 +152,7 @@ extension GatewayHandler {
         if let isOn = try body.bool("audioMuted") { changes.append((.setMuted(.audio, isOn), isOn)) }
         if let isOn = try body.bool("videoMuted") { changes.append((.setMuted(.video, isOn), isOn)) }
         if let isOn = try body.bool("paused") { changes.append((.setPaused(isOn), isOn)) }
-        // What hides somebody comes first, because it is never refused for being too much.
+        // Muting comes first: it is never refused for too many commands, so privacy does not depend on the rest.
         let inOrder = changes.filter { $0.hides } + changes.filter { !$0.hides }
         let commands = inOrder.map { $0.command }
         guard !commands.isEmpty else { throw JSONBody.invalid("audioMuted") }
@@ -158,7 +164,7 @@ extension GatewayHandler {
         return try answer(call, result)
     }
 
-    /// `POST .../speakers/{participant}/mute`: asks somebody's client to mute itself.
+    /// `POST .../speakers/{participant}/mute`: requests that a speaker's client mutes itself.
     func requestMute(_ call: Call) async throws -> HTTPResponse {
         let target = try call.participant
         let kind = try call.body(isOptional: true).string("kind") ?? "audio"

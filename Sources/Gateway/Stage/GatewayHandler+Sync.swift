@@ -4,13 +4,17 @@ import Interaction
 import Node
 import Stage
 
-/// Who follows a stream.
+/// Following a stream by WebSocket.
 extension GatewayHandler {
-    /// `GET /v1/streams/{stream}/sync`: first a snapshot, then changes, over a WebSocket.
+    /// `GET /v1/streams/{stream}/sync`: a WebSocket that gets a snapshot and then changes, and accepts commands.
+    ///
+    /// The token is checked during the handshake. Bans and the stream's existence are reported afterwards by a close
+    /// code, because the handshake is answered on the service thread, which cannot wait for the stage.
     func follow(_ call: Call) throws(Problem) -> @Sendable (WebSocketConnection) async -> Void {
         let stream = try call.stream
         let token = try call.access.requireViewer(of: stream)
         let sender = token?.sender(in: stream)
+        // A token for another stream grants nothing here, so its end does not matter.
         let expiry = sender == nil ? nil : token?.expiry
         let since = call.request.query("since").flatMap { UInt64($0) }
         return { [service] connection in
@@ -21,11 +25,11 @@ extension GatewayHandler {
                     stream, as: sender, since: since, until: expiry, end)
             } catch {
                 end.close(SyncClose(error))
-                // The socket's own task ends with the conversation, and what is queued goes out first.
+                // Returning ends the conversation; the close frame and queued messages are sent first.
                 return
             }
             for await message in connection.incoming {
-                // Heartbeats, and whatever else we do not know, only show that the client is there.
+                // Heartbeats and unknown messages only show that the client is alive.
                 switch SyncMessage(message) {
                 case .session(let id): if let sender { await service.adopt(id, in: stream, as: sender) }
                 case .command(let command):
@@ -38,7 +42,9 @@ extension GatewayHandler {
         }
     }
 
-    /// Does what somebody asks for on their socket, one thing after the other.
+    /// Performs a command from a socket and returns the answer; nil if there is none to send.
+    ///
+    /// Commands of one socket are performed one at a time, in order.
     private static func answer(
         to command: Interaction.Command, in stream: StreamID, from sender: Stage.Sender?,
         _ service: any SessionService
@@ -53,6 +59,7 @@ extension GatewayHandler {
     }
 }
 
+/// Closes of a socket that could not be followed at all.
 extension SyncClose {
     init(_ refusal: StageRefusal) {
         self =
@@ -65,11 +72,12 @@ extension SyncClose {
     }
 }
 
-/// A WebSocket that tells of a stream.
+/// The follower's end of a WebSocket, as the node sees it.
 struct SyncSocket: SyncFollower {
     let connection: WebSocketConnection
 
-    /// What may wait for a slow reader, beyond one message; a snapshot takes its place.
+    /// Limit in bytes that may be queued before a further message; a reader beyond it gets a snapshot in place of the
+    /// changes it missed.
     private static let limit = 64 * 1_024
 
     func send(_ text: String) -> SyncDelivery {
@@ -82,9 +90,11 @@ struct SyncSocket: SyncFollower {
 
     var isDrained: Bool { connection.isDrained }
 
+    /// Closes with the reason's code: 4000 plus an HTTP status for refusals, or a registered code (RFC 6455 §7.4).
     func close(_ reason: SyncClose) {
         let code: UInt16 =
             switch reason {
+            // Clients do not reconnect after 4403.
             case .banned, .removed, .linkRevoked: 4_403
             case .expired: 4_401
             case .unknownStream: 4_404

@@ -4,15 +4,20 @@ import HTTP
 import Node
 import Stage
 
-/// A request's JSON object, read member by member.
+/// A request's JSON object, with typed access to its members.
+///
+/// Accessors return nil for a missing member and for `null`, and throw a 422 that names a member of another type.
 struct JSONBody {
+    /// The members that are not `null`.
     private let members: [String: JSON]
-    /// Those that are `null`.
+    /// Names of the members that are `null`, which in a merge patch means removal (RFC 7396 §1).
     private let cleared: Set<String>
 
+    /// Parses a request's body.
     /// - Parameters:
-    ///   - isOptional: whether no body means an empty object.
-    ///   - check: looks at all members first.
+    ///   - isOptional: whether a missing body counts as an empty object.
+    ///   - check: checks the names of all members before any is read.
+    /// - Throws: 415 for another content type, 400 for a body that is no JSON object, and what `check` throws.
     init(
         _ request: HTTPRequest, isOptional: Bool = false,
         check: ([String: JSON]) throws(Problem) -> Void
@@ -35,16 +40,18 @@ struct JSONBody {
         cleared = Set(members.keys).subtracting(self.members.keys)
     }
 
+    /// A nested object, for which `null` and a missing member are the same.
     private init(_ members: [String: JSON]) {
         self.members = members.filter { $0.value != .null }
         cleared = []
     }
 
+    /// The 422 about a field, with its allowed values if they are known.
     static func invalid(_ name: String) -> Problem {
         StageRefusal.rejected(.invalid(name)).problem
     }
 
-    /// Nil when it is missing or `null`.
+    /// A text.
     func string(_ name: String) throws(Problem) -> String? {
         switch members[name] {
         case nil: return nil
@@ -53,31 +60,33 @@ struct JSONBody {
         }
     }
 
-    /// A text that `null` takes away.
+    /// A text in a merge patch: `null` clears it, a missing member keeps it.
     func clearableString(_ name: String) throws(Problem) -> PatchedField<String> {
         guard !cleared.contains(name) else { return .clear }
         return try string(name).map { .set($0) } ?? .keep
     }
 
+    /// An identity.
     func participant(_ name: String) throws(Problem) -> ParticipantID? {
         guard let text = try string(name) else { return nil }
         guard let id = ParticipantID(text) else { throw Self.invalid(name) }
         return id
     }
 
-    /// Whom it is about, as the member `participant`.
+    /// The identity in the member `participant`, which must be there.
     func requiredParticipant() throws(Problem) -> ParticipantID {
         guard let id = try participant("participant") else { throw Self.invalid("participant") }
         return id
     }
 
-    /// What somebody wants to be called: what blanks surround.
+    /// A display name, without surrounding blanks; must not be blank.
     func personName(_ name: String) throws(Problem) -> String? {
         guard let text = try string(name)?.trimmed else { return nil }
         guard ParticipantID(text) != nil, !text.allSatisfy(\.isWhitespace) else { throw Self.invalid(name) }
         return text
     }
 
+    /// A boolean; numbers and texts are not converted.
     func bool(_ name: String) throws(Problem) -> Bool? {
         switch members[name] {
         case nil: return nil
@@ -86,6 +95,7 @@ struct JSONBody {
         }
     }
 
+    /// A whole number; `1.0` is one, `1.5` is not.
     func integer(_ name: String) throws(Problem) -> Int? {
         guard let value = members[name] else { return nil }
         guard case .number(let number) = value, let integer = Int(exactly: number) else {
@@ -94,7 +104,7 @@ struct JSONBody {
         return integer
     }
 
-    /// A list of texts; nil when it is missing or `null`.
+    /// An array of texts.
     func strings(_ name: String) throws(Problem) -> [String]? {
         guard let value = members[name] else { return nil }
         guard case .array(let values) = value else { throw Self.invalid(name) }
@@ -104,7 +114,7 @@ struct JSONBody {
         }
     }
 
-    /// A list of whole numbers; nil when it is missing or `null`.
+    /// An array of whole numbers.
     func integers(_ name: String) throws(Problem) -> [Int]? {
         guard let value = members[name] else { return nil }
         guard case .array(let values) = value else { throw Self.invalid(name) }
@@ -116,7 +126,7 @@ struct JSONBody {
         }
     }
 
-    /// Whole numbers by name; nil when it is missing or `null`.
+    /// An object whose members are whole numbers, with names of the client's choice.
     func counts(_ name: String) throws(Problem) -> [String: Int]? {
         guard let value = members[name] else { return nil }
         guard case .object(let values) = value else { throw Self.invalid(name) }
@@ -130,17 +140,17 @@ struct JSONBody {
         return counts
     }
 
-    /// Whatever it is; nil when it is missing or `null`.
+    /// A value of any type.
     func any(_ name: String) -> JSON? { members[name] }
 
-    /// An object; nil when it is missing or `null`.
+    /// A nested object.
     func object(_ name: String) throws(Problem) -> JSONBody? {
         guard let value = members[name] else { return nil }
         guard case .object(let fields) = value else { throw Self.invalid(name) }
         return JSONBody(fields)
     }
 
-    /// A list of objects; nil when it is missing or `null`.
+    /// An array of objects.
     func objects(_ name: String) throws(Problem) -> [JSONBody]? {
         guard let value = members[name] else { return nil }
         guard case .array(let values) = value else { throw Self.invalid(name) }
@@ -150,6 +160,7 @@ struct JSONBody {
         }
     }
 
+    /// A text that is a raw value of an enumeration.
     private func value<Value: RawRepresentable>(_ name: String) throws(Problem) -> Value?
     where Value.RawValue == String {
         guard let text = try string(name) else { return nil }
@@ -157,7 +168,7 @@ struct JSONBody {
         return value
     }
 
-    /// What a host wants of a stream.
+    /// A merge patch of a stream's settings; ranges are checked by the stage.
     func edit() throws(Problem) -> StageEdit {
         var edit = StageEdit()
         edit.title = try clearableString("title")
@@ -167,6 +178,7 @@ struct JSONBody {
             guard let time = WallTime(text) else { throw Self.invalid("startsAt") }
             edit.startsAt = .set(time)
         }
+        // These have no "none": `null` counts as missing and changes nothing.
         edit.joinAheadSeconds = try integer("joinAheadSeconds")
         edit.hostGraceSeconds = try integer("hostGraceSeconds")
         edit.maxSpeakers = try integer("maxSpeakers")
@@ -186,6 +198,7 @@ struct JSONBody {
         } else if let gate = try object("gate") {
             edit.gate = .set(try gate.gate())
         }
+        // An array replaces the whole list, as merge patches do (RFC 7396 §1).
         if let value = members["layers"] {
             guard case .array(let values) = value else { throw Self.invalid("layers") }
             edit.layers = try values.map { value throws(Problem) in
@@ -198,16 +211,17 @@ struct JSONBody {
         return edit
     }
 
-    /// What a viewer wants of the pictures.
+    /// A merge patch of a viewer's video preferences.
     func deliveryPatch() throws(Problem) -> DeliveryPatch {
         do {
+            // `null` is part of the patch, so it is merged in again.
             return try DeliveryPatch(members.merging(cleared.map { ($0, .null) }) { known, _ in known })
         } catch {
             throw Self.invalid(error.member)
         }
     }
 
-    /// Where an operator wants a stream in lists.
+    /// A merge patch of a stream's placement in lists.
     func placementEdit() throws(Problem) -> StagePlacement.Edit {
         var edit = StagePlacement.Edit()
         if cleared.contains("pinned") {
@@ -219,7 +233,7 @@ struct JSONBody {
         return edit
     }
 
-    /// What watching shall take.
+    /// A gate; errors name the member `gate` as a whole, whose description lists its parts.
     private func gate() throws(Problem) -> StageDetails.Gate {
         do throws(Problem) {
             guard let tier = try string("tier") else { throw Self.invalid("gate") }
@@ -230,7 +244,7 @@ struct JSONBody {
         }
     }
 
-    /// How a composed programme shall look; what is not said is as usual.
+    /// The look of a composed programme; missing members have their defaults.
     private func composition() throws(Problem) -> StageDetails.Composition {
         var composition = StageDetails.Composition()
         do throws(Problem) {

@@ -2,39 +2,42 @@ import Base
 import HTTP
 import Synchronization
 
-/// How many names one address may take, by links and where viewers need no token.
+/// Limits how many guest identities one address may obtain, by links and on servers with public viewers.
 ///
-/// Whoever takes many could fill the stage, or the list of raised hands; it takes longer this way, and more addresses.
+/// With many identities one person could fill the stage or the list of raised hands. The limit makes that slow, or
+/// takes many addresses.
 final class GuestAllowance: Sendable {
     private struct State {
         var limits: AddressLimits
-        /// When idle addresses were last forgotten, in seconds since 1970.
+        /// When idle addresses were last removed, in seconds since 1970.
         var sweptAt = Int.min
     }
 
-    /// Enough for a school behind one address.
+    /// Identities in one moment: enough for a school class behind one address.
     private static let burst = 60.0
-    /// A second.
+    /// Further identities per second.
     private static let rate = 1.0
-    /// As those who have taken too many are told.
+    /// For the `RateLimit-Policy` field of a refusal.
     static let quota = RateLimit.Quota(burst: burst, rate: rate)
 
     private let state: Mutex<State>
 
     init() {
+        // `AddressLimits` reads only the two limits below; the address is a placeholder.
         var settings = HTTPServerSettings(address: TransportAddress(ip: .loopback, port: 0))
         settings.requestBurstPerAddress = Self.burst
         settings.requestRatePerAddress = Self.rate
         state = Mutex(State(limits: AddressLimits(settings)))
     }
 
+    /// Counts one identity for the client of a request.
     /// - Parameter now: in seconds since 1970.
-    /// - Returns: nil when it may have one, else the seconds to wait.
+    /// - Returns: nil if the client may have it, otherwise the seconds to wait.
     func take(_ request: HTTPRequest, at now: Int) -> Int? {
         let (ip, isForwarded) = (request.clientAddress, request.isForwarded)
         let milliseconds = UInt64(max(now, 0)) &* 1_000
         return state.withLock { state in
-            // All of them are looked at: once a second, however many ask.
+            // Visits all addresses, so it runs once a second at most, however many requests come.
             if state.sweptAt != now {
                 state.sweptAt = now
                 state.limits.forgetIdle(at: milliseconds)

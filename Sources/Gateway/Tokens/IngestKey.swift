@@ -2,30 +2,30 @@ import Base
 import Node
 import Stage
 
-/// What an encoder shows that knows no headers: a stream's name, and behind it who publishes.
+/// The stream key of an encoder, which cannot send HTTP header fields: the stream's name and a token.
 ///
-/// `NAME?token=…`, as every encoder has one field for. A key that was made as such is a JWT with `"use":"ingest"`: it
-/// is good for one stream and for nothing else, so that a screen that shows an encoder's settings gives no studio
-/// away. A host's or speaker's own token will do, too.
+/// `NAME?token=…` fits the one field for a key that every encoder has. A key issued as such is a JWT with
+/// `"use":"ingest"`: it is good for publishing to one stream and nothing else, so a screen that shows an encoder's
+/// settings does not give access to the studio. A host's or speaker's own token is accepted as well.
 package struct IngestKey: Equatable, Sendable {
-    /// The claim `use`.
+    /// Value of the claim `use`.
     static let use = "ingest"
-    /// How long one lasts, in seconds, unless what it was made of ends before: thirty days.
+    /// Lifetime in seconds, unless the token that it was issued for ends earlier: thirty days.
     static let lifetime = 2_592_000
 
-    /// Whoever publishes by it.
+    /// The identity that publishes with the key.
     package let token: Token
-    /// `iat`, in seconds since 1970; nil for a token.
+    /// The claim `iat`, in seconds since 1970; nil if an ordinary token was shown.
     ///
-    /// A host revokes what was issued until a moment.
+    /// A host revokes all keys issued up to a moment.
     package let issued: Int?
 
-    /// What stands in an encoder's field for the key.
+    /// The text for an encoder's key field.
     static func field(_ stream: StreamID, _ key: Secret<String>) -> String {
         "\(stream)?token=\(key.exposed)"
     }
 
-    /// The same for SRT; nil for one that is longer than SRT takes, which is that of somebody with a long name.
+    /// The stream ID for SRT; nil if it exceeds SRT's limit of 512 bytes, as with a long name.
     static func streamID(_ stream: StreamID, _ key: Secret<String>) -> String? {
         let text = "publish:\(stream):\(key.exposed)"
         return text.utf8.count <= 512 ? text : nil
@@ -33,8 +33,9 @@ package struct IngestKey: Equatable, Sendable {
 }
 
 extension TokenAuthority {
-    /// Reads what an encoder has in its field for the key.
+    /// Verifies the text of an encoder's key field.
     /// - Parameter now: seconds since 1970.
+    /// - Throws: a sentence for the person who set up the encoder.
     package func authorize(
         _ field: Secret<String>, now: Int
     ) throws(IngestSettings.Refusal) -> IngestSettings.Grant {
@@ -42,6 +43,7 @@ extension TokenAuthority {
         guard let stream = parts.first.flatMap({ StreamID(String($0)) }) else {
             throw IngestSettings.Refusal("The stream key has to be NAME?token=…, as the studio shows it.")
         }
+        // Only `token` is read; other parameters are ignored.
         let parameters = parts.count > 1 ? parts[1].split(separator: "&") : []
         guard let text = parameters.first(where: { $0.hasPrefix("token=") })?.dropFirst("token=".count) else {
             throw IngestSettings.Refusal("The stream key lacks ?token=…: copy it from the studio.")

@@ -1,27 +1,27 @@
 import Base
 import Stage
 
-/// What a link holds that many people open: it says what they may become, and not who they are.
+/// The credential in a link that many people open: it grants a role, but no identity.
 ///
-/// A JWT without `sub` and with `"use":"invitation"`. It is good for one thing, to be exchanged for a token of one's
-/// own; so nobody acts under a name that others have too.
+/// A JWT without `sub` and with `"use":"invitation"`. It can only be exchanged for a token with an identity of its
+/// own, so that two people never act under one identity.
 package struct Invitation: Equatable, Sendable {
-    /// What a link can make of whoever opens it; never a host or an admin.
+    /// The roles a link can grant; never host or admin.
     package enum Role: String, Sendable, CaseIterable {
         case speaker
         case viewer
     }
 
-    /// The claim `use`.
+    /// Value of the claim `use`.
     static let use = "invitation"
 
-    /// The only one it is good for.
+    /// The only stream it is valid for.
     package let stream: StreamID
-    /// What the token given in exchange has.
+    /// Role of the token given in exchange.
     package let role: Role
-    /// `iat`, in seconds since 1970: a host revokes what was issued until a moment.
+    /// The claim `iat`, in seconds since 1970; a host revokes all links issued up to a moment.
     package let issued: Int
-    /// `exp`, in seconds since 1970.
+    /// The claim `exp`, in seconds since 1970.
     package let expires: Int
 
     package init(stream: StreamID, role: Role, issued: Int, expires: Int) {
@@ -31,25 +31,24 @@ package struct Invitation: Equatable, Sendable {
         self.expires = expires
     }
 
-    /// What a stage has to know of it.
+    /// The invitation as the stage knows it, for revocation.
     var link: Stage.Link { Stage.Link(makesSpeakers: role == .speaker, issued: issued) }
 
-    /// Where its link leads on this server; the token is in the fragment, which browsers send to nobody.
+    /// Path of the link on this server; the token is in the fragment, which browsers do not send in requests.
     package func path(_ token: Secret<String>) -> String {
         PageLink.path(to: .one(stream), isOnStage: role == .speaker, token: token)
     }
 }
 
-/// Whatever somebody shows to be let in.
+/// A token or an invitation, verified.
 package enum Credential: Equatable, Sendable {
     case token(Token)
     case invitation(Invitation)
 }
 
-/// Where people go with a token.
+/// Paths of pages that receive a token in their fragment (RFC 3986 §3.5), so that it appears in no server's log.
 package enum PageLink {
-    /// `/live/talk#token=…` for who is on stage, `/watch/talk#token=…` for viewers, `/#token=…` for viewers of all
-    /// streams.
+    /// `/live/talk#token=…` for the stage, `/watch/talk#token=…` for viewers, `/#token=…` for viewers of all streams.
     package static func path(to scope: Token.Scope, isOnStage: Bool, token: Secret<String>) -> String {
         switch scope {
         case .one(let stream): "/\(isOnStage ? "live" : "watch")/\(stream)#token=\(token.exposed)"

@@ -3,19 +3,20 @@ import Crypto
 import Node
 import Stage
 
-/// A token that was just signed, and what its answer says of it.
+/// A newly signed token and its representation in responses.
 struct IssuedToken {
+    /// The signed JWT, for its bearer only.
     let text: Secret<String>
     let token: Token
 
-    /// `token` and `expiresAt`.
+    /// The members `token` and `expiresAt`.
     var json: [String: JSON] {
         [
             "token": .string(text.exposed), "expiresAt": .string(Timestamp.text(Double(token.expires))),
         ]
     }
 
-    /// The same with who its bearer is from now on.
+    /// The same with the identity, name and role of its bearer, who may have had none before.
     var introduction: JSON {
         .object(
             json.merging([
@@ -26,12 +27,13 @@ struct IssuedToken {
 }
 
 extension Access {
-    /// How long a token lasts at most that is given in exchange for another, in seconds.
+    /// Lifetime of a renewed token, in seconds, unless the token shown lasts longer.
     private static let renewalLifetime = 3_600
-    /// How long a token lasts that somebody without a name gets, in seconds: longer than any stream, so that nobody
-    /// becomes somebody else in the middle of one.
+    /// Lifetime of a guest's token, in seconds: longer than any stream, so that no guest changes identity during one.
     private static let guestLifetime = Token.renewalSpan
 
+    /// Signs a token.
+    /// - Throws: 503 if the server has no signing key.
     private func issue(_ token: Token) throws(Problem) -> IssuedToken {
         let minted = authority.mint(
             subject: token.subject, name: token.name, scope: token.scope, role: token.role,
@@ -41,11 +43,15 @@ extension Access {
         return IssuedToken(text: minted, token: token)
     }
 
-    /// A token for what somebody is in a stream now; it lasts an hour, or as long as the one that was shown, but never
-    /// longer than what was issued from outside allows, however often it is renewed.
+    /// A token for what its bearer is in a stream now.
+    ///
+    /// It lasts an hour, or as long as the token shown if that is longer, but not beyond `renewableUntil`, however
+    /// often it is renewed.
     /// - Parameters:
-    ///   - answer: nil for a stream that nobody made yet: its bearer is what the token says.
-    ///   - name: nil to keep the token's.
+    ///   - answer: the stage's view of the bearer; nil for a stream that does not exist yet, where the token's role
+    ///     holds.
+    ///   - stream: used if `answer` is nil.
+    ///   - name: a new display name; nil to keep the token's.
     func renewed(
         _ token: Token, for answer: StageAnswer?, in stream: StreamID? = nil, name: String? = nil
     ) throws(Problem) -> IssuedToken {
@@ -53,9 +59,9 @@ extension Access {
         let role: Role =
             switch answer?.you.standing {
             case .host: .host
-            // Who came to host a stream that has a host may be it next.
+            // A host by token who found another host on stage is a speaker now, and may become the next host.
             case .speaker: token.role == .host || token.role == .admin ? .host : .speaker
-            // Whoever left the stage does not come back by a token; whoever has not been there yet does.
+            // A speaker who left the stage does not return by renewing; one who has not been on stage yet may enter.
             case .viewer: answer?.isStageToken == true ? token.role : .viewer
             case nil: token.role == .admin ? .host : token.role
             }
@@ -67,11 +73,12 @@ extension Access {
                 renewableUntil: token.renewableUntil, link: token.link))
     }
 
-    /// A token for somebody who came by an invitation, or without anything.
-    /// - Parameter invitation: nil for viewers of a server where anyone may watch.
+    /// A token with a new random identity, for an invitation or for a viewer without any credential.
+    /// - Parameter invitation: nil for viewers of a server with public viewers.
     func welcome(
         to stream: StreamID, by invitation: Invitation?, name: String?
     ) throws(Problem) -> IssuedToken {
+        // 96 random bits: an identity cannot be guessed, nor does it occur twice.
         guard let random = try? RandomBytes.make(12),
             let subject = ParticipantID(Token.guestPrefix + Base64URL.encode(random))
         else { throw Problem(503, nil, "This server has no random numbers at the moment.") }
@@ -80,13 +87,15 @@ extension Access {
         return try issue(
             Token(
                 keyID: "", subject: subject, name: name, scope: .one(stream), role: role,
-                // Who may be on stage may meet there before it begins.
+                // Speakers may meet backstage before the stream begins.
                 capabilities: role == .speaker ? [.joinBackstage] : [], expires: expires,
                 renewableUntil: max(expires, invitation?.expires ?? 0), link: invitation?.link))
     }
 
     /// Signs an invitation.
-    /// - Parameter revocations: what was issued until then leads nowhere, so that this one is issued after it.
+    /// - Parameters:
+    ///   - lifetime: in seconds.
+    ///   - revocations: links issued up to these times are invalid, so this one is issued after them.
     func invitation(
         to stream: StreamID, as role: Invitation.Role, lifetime: Int,
         after revocations: StageRecord.LinkRevocations

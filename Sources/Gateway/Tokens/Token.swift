@@ -1,31 +1,32 @@
 import Base
 import Stage
 
-/// What somebody may be in a stream.
+/// The role that a token grants in a stream.
 package enum Role: String, Sendable, CaseIterable {
     case host
     case speaker
     case viewer
-    /// May do everything everywhere, and make tokens.
+    /// May do everything in all streams, and issue tokens.
     case admin
 }
 
-/// What a token allows beyond its role.
+/// A permission beyond the role.
 package enum Capability: String, Sendable, CaseIterable {
-    /// Come in before the doors open.
+    /// Enter backstage before the stream opens to its audience.
     case joinBackstage = "join-backstage"
-    /// Say what was given: for the token of a shop.
+    /// Report gifts that were bought; for the token of a shop.
     case giveGifts = "give-gifts"
-    /// Take comments away, silence people and pin.
+    /// Delete comments, silence participants and pin.
     case moderate
 
-    /// All of them, for messages about a wrong one.
+    /// All of them, for error messages.
     package static let list = allCases.map(\.rawValue).joined(separator: ", ")
 }
 
-/// What a token says, once its signature was found good.
+/// The claims of a token whose signature and times have been verified.
+/// - Source: RFC 7519 §4.1 (registered claims).
 package struct Token: Equatable, Sendable {
-    /// Which streams it is for.
+    /// The streams that a token is valid for.
     package enum Scope: Equatable, Sendable {
         /// The claim `"*"`.
         case all
@@ -40,41 +41,40 @@ package struct Token: Equatable, Sendable {
         }
     }
 
-    /// `iss`: the key that signed it.
+    /// `iss`: the name of the key that signed it; empty for a token not signed yet.
     package let keyID: String
-    /// `sub`: who shows it.
+    /// `sub`: the bearer's identity.
     package let subject: ParticipantID
-    /// `name`: what others see.
+    /// `name`: the bearer's display name; nil for none.
     package let name: String?
     /// The claim `stream`.
     package let scope: Scope
-    /// The claim `role`; what the stream makes of it is the stage's business.
+    /// The claim `role`; the stage decides what its bearer may actually do.
     package let role: Role
-    /// `capabilities`; unknown ones are passed over.
+    /// The claim `capabilities`; unknown ones are ignored.
     package let capabilities: Set<Capability>
-    /// `tiers`: which gates of streams it opens, and where it lets its bearer comment; what is no tier's name is passed
-    /// over.
+    /// The claim `tiers`: the gates it opens and the comment restrictions it satisfies; malformed names are ignored.
     package let tiers: Set<String>
-    /// `nbf`, in seconds since 1970.
+    /// `nbf`, in seconds since 1970; nil for none.
     package let notBefore: Int?
     /// `exp`, in seconds since 1970.
     package let expires: Int
-    /// `renewable_until`, in seconds since 1970: no token that is given in exchange for it lasts longer.
+    /// `renewable_until`, in seconds since 1970: limit of `exp` for tokens given in exchange for it.
     package let renewableUntil: Int
-    /// `invited` and `invited_as`: the link that its bearer came by; nil for those whose token was made for them.
+    /// `invited` and `invited_as`: the link that its bearer came by; nil for a token issued to one person.
     package let link: Stage.Link?
-    /// Names of more tiers are passed over.
+    /// Limit of tiers in a token; further names are ignored.
     package static let tierLimit = 16
-    /// With this an identity begins that the server makes up for somebody who has none.
+    /// Prefix of the identities that the server generates for guests.
     static let guestPrefix = "guest-"
 
-    /// Whether anybody gets such an identity who asks.
+    /// Whether its bearer is a guest: anyone can obtain further identities of this kind.
     var isGuests: Bool { link != nil || subject.description.hasPrefix(Self.guestPrefix) }
 
-    /// How long after the end of a token that somebody issued those still last that came in its place, in seconds:
-    /// longer than any stream.
+    /// Seconds beyond the end of an externally issued token for which it can be renewed: longer than any stream.
     package static let renewalSpan = 43_200
 
+    /// - Parameter renewableUntil: nil for `renewalSpan` after `expires`.
     package init(
         keyID: String, subject: ParticipantID, name: String?, scope: Scope, role: Role,
         capabilities: Set<Capability> = [], tiers: Set<String> = [], notBefore: Int? = nil, expires: Int,
@@ -93,33 +93,37 @@ package struct Token: Equatable, Sendable {
         self.link = link
     }
 
-    /// From when on it is good for nothing, with the leeway that its bearer was let in with.
+    /// When it ends, including the leeway with which it was accepted; connections opened with it close then.
     var expiry: WallTime { WallTime(milliseconds: Int64(expires + TokenAuthority.leeway) * 1_000) }
 
-    /// Whether it lets its bearer be the source of a stream.
+    /// Whether its bearer may publish to a stream.
     package func mayPublish(to stream: StreamID) -> Bool {
         role == .admin || scope.contains(stream) && (role == .host || role == .speaker)
     }
 
-    /// Whether it lets its bearer watch a stream.
+    /// Whether its bearer may watch a stream, apart from bans and gates.
     package func mayPlay(_ stream: StreamID) -> Bool {
         role == .admin || scope.contains(stream)
     }
 }
 
-/// Why a token is not good; told to whoever showed it.
+/// Why a token is refused; sent to the client.
 package enum TokenRefusal: Error, Equatable, Sendable, CustomStringConvertible {
+    /// Not a JWT in compact serialization (RFC 7519 §3.1).
     case malformed
+    /// Any `alg` but HS256, `none` included (RFC 8725 §3.1).
     case wrongAlgorithm
     case unknownKey
+    /// No key of that name has made the signature.
     case badSignature
     case expired
     case notYetValid
-    /// Good, but to be exchanged for a token.
+    /// A valid invitation, which has to be exchanged for a token first.
     case invitation
+    /// The named claim is missing or malformed.
     case badClaim(String)
 
-    /// Told to the client, so without anything about the server's keys.
+    /// For the client, so it reveals nothing about the server's keys.
     package var description: String {
         switch self {
         case .malformed: "The token is malformed."

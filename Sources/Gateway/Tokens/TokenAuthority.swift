@@ -2,14 +2,14 @@ import Base
 import Crypto
 import Stage
 
-/// Makes and checks the server's tokens: signed JWTs with claims of its own.
-/// - Source: RFC 7519 §4 (claims), RFC 8725 §3 (claims checked).
+/// Issues and verifies the server's tokens: JWTs signed with HS256.
+/// - Source: RFC 7519 §4 (claims), RFC 8725 §3 (verification).
 package struct TokenAuthority: Sendable {
-    /// A shared secret with a name.
+    /// A signing key, shared with all programs that issue tokens for this server.
     package struct Key: Sendable {
-        /// The claim `iss` of what it signs.
+        /// Its name: the claim `iss` of tokens that it signs.
         package let id: String
-        /// At least 32 bytes outside of development.
+        /// At least 32 bytes outside of development (RFC 7518 §3.2: as long as the hash).
         package let secret: Secret<[UInt8]>
 
         package init(id: String, secret: Secret<[UInt8]>) {
@@ -18,7 +18,7 @@ package struct TokenAuthority: Sendable {
         }
     }
 
-    /// Clocks may differ by so many seconds.
+    /// Tolerated difference between the clocks of issuer and server, in seconds (RFC 7519 §4.1.4).
     static let leeway = 10
 
     private let keys: SigningKeys
@@ -27,11 +27,12 @@ package struct TokenAuthority: Sendable {
         self.keys = keys
     }
 
-    /// - Parameter keys: the first one signs; all are accepted.
+    /// - Parameter keys: the first one signs, all verify.
     package init(keys: [Key]) {
         self.init(SigningKeys(keys))
     }
 
+    /// All claims as they occur in JSON; which of them a token needs depends on `use`.
     private struct Claims: Codable {
         var iss: String
         var sub: String?
@@ -43,12 +44,13 @@ package struct TokenAuthority: Sendable {
         var nbf: Double?
         var exp: Double?
         var iat: Double?
-        /// Private to this server: what it can be used for, where that is one thing only.
+        /// Private to this server: the only purpose of a restricted token; nil for an ordinary one.
         var use: String?
         /// Private to this server: see `Token.renewableUntil`.
         var renewableUntil: Double?
-        /// Private to this server: when the link was made that its bearer came by, and the role it gives.
+        /// Private to this server: `iat` of the link that the bearer came by.
         var invited: Double?
+        /// Private to this server: the role that the link grants.
         var invitedAs: String?
 
         enum CodingKeys: String, CodingKey {
@@ -58,10 +60,11 @@ package struct TokenAuthority: Sendable {
         }
     }
 
-    /// Checks a token.
+    /// Verifies a token.
     /// - Parameters:
     ///   - now: seconds since 1970.
-    ///   - acceptsExpired: where a session was granted already and the token only says who asks.
+    ///   - acceptsExpired: for changes of a session that exists already, where the token only identifies the sender.
+    /// - Throws: also for an invitation or a stream key, which are no tokens.
     package func verify(_ text: String, now: Int, acceptsExpired: Bool = false) throws(TokenRefusal) -> Token
     {
         let claims = try claims(of: text)
@@ -72,7 +75,7 @@ package struct TokenAuthority: Sendable {
         }
     }
 
-    /// Checks what is shown where an invitation may stand in for a token.
+    /// Verifies a token or an invitation.
     package func verifyCredential(_ text: String, now: Int) throws(TokenRefusal) -> Credential {
         let claims = try claims(of: text)
         switch claims.use {
@@ -82,7 +85,7 @@ package struct TokenAuthority: Sendable {
         }
     }
 
-    /// Checks a stream key of an encoder: one that was made as such, or a token.
+    /// Verifies an encoder's stream key: one issued as such, or an ordinary token.
     package func verifyIngestKey(_ text: String, now: Int) throws(TokenRefusal) -> IngestKey {
         let claims = try claims(of: text)
         switch claims.use {
@@ -98,7 +101,7 @@ package struct TokenAuthority: Sendable {
         }
     }
 
-    /// What a text says whose signature is good.
+    /// The claims of a JWT whose signature is valid; the claims themselves are not checked here.
     private func claims(of text: String) throws(TokenRefusal) -> Claims {
         let token: JSONWebToken
         let claims: Claims
@@ -111,6 +114,7 @@ package struct TokenAuthority: Sendable {
             case .wrongAlgorithm: throw .wrongAlgorithm
             }
         }
+        // Several keys may have the name while keys are being changed.
         let named = keys.current.filter { $0.id == claims.iss }
         guard !named.isEmpty else { throw .unknownKey }
         guard named.contains(where: { token.isSigned(with: $0.secret.exposed.span) }) else {
@@ -119,6 +123,7 @@ package struct TokenAuthority: Sendable {
         return claims
     }
 
+    /// Checks the claims of an invitation.
     private static func invitation(_ claims: Claims, now: Int) throws(TokenRefusal) -> Invitation {
         let (expires, _) = try validity(claims, now: now, acceptsExpired: false)
         guard let issued = seconds(claims.iat) else { throw .badClaim("iat") }
@@ -129,11 +134,13 @@ package struct TokenAuthority: Sendable {
         return Invitation(stream: stream, role: role, issued: issued, expires: expires)
     }
 
+    /// Checks the claims of a token.
     private static func token(_ claims: Claims, now: Int, acceptsExpired: Bool) throws(TokenRefusal) -> Token
     {
         let (expires, notBefore) = try validity(claims, now: now, acceptsExpired: acceptsExpired)
         guard let subject = claims.sub.flatMap({ ParticipantID($0) }) else { throw .badClaim("sub") }
         guard let role = claims.role.flatMap({ Role(rawValue: $0) }) else { throw .badClaim("role") }
+        // Only an admin's token may omit the stream: a forgotten claim must not mean all streams.
         guard let scope = Token.Scope(claims.stream, for: role) else { throw .badClaim("stream") }
         if let name = claims.name {
             guard ParticipantID(name) != nil else { throw .badClaim("name") }
@@ -145,11 +152,12 @@ package struct TokenAuthority: Sendable {
             renewableUntil: seconds(claims.renewableUntil), link: try link(claims))
     }
 
+    /// The valid tier names, up to `tierLimit`.
     private static func tiers(_ claims: Claims) -> Set<String> {
         Set((claims.tiers ?? []).filter(Tier.isName).prefix(Token.tierLimit))
     }
 
-    /// The link by which a token's bearer came; nil for those whose token was made for them.
+    /// The link that a token's bearer came by; nil for a token issued to one person.
     private static func link(_ claims: Claims) throws(TokenRefusal) -> Stage.Link? {
         guard claims.invited != nil || claims.invitedAs != nil else { return nil }
         guard let issued = seconds(claims.invited) else { throw .badClaim("invited") }
@@ -159,11 +167,12 @@ package struct TokenAuthority: Sendable {
         return Stage.Link(makesSpeakers: role == .speaker, issued: issued)
     }
 
-    /// From when on until when it is good for anything.
+    /// Checks `exp` and `nbf` with the leeway; `exp` is required.
     private static func validity(
         _ claims: Claims, now: Int, acceptsExpired: Bool
     ) throws(TokenRefusal) -> (expires: Int, notBefore: Int?) {
         guard let expires = seconds(claims.exp) else { throw .badClaim("exp") }
+        // `nbf` is checked for expired tokens, too.
         guard acceptsExpired || now - leeway < expires else { throw .expired }
         guard let value = claims.nbf else { return (expires, nil) }
         guard let notBefore = seconds(value) else { throw .badClaim("nbf") }
@@ -171,7 +180,7 @@ package struct TokenAuthority: Sendable {
         return (expires, notBefore)
     }
 
-    /// A NumericDate within some thousand years of now.
+    /// A NumericDate (RFC 7519 §2) as whole seconds; nil for numbers outside of some thousand years.
     private static func seconds(_ value: Double?) -> Int? {
         guard let value, value.isFinite, abs(value) < 1e11 else { return nil }
         return Int(value)
@@ -197,6 +206,7 @@ package struct TokenAuthority: Sendable {
         mint(token, use: IngestKey.use, issuedAt: now, renewableUntil: nil)
     }
 
+    /// Signs the claims of a token; `use` restricts its purpose.
     private func mint(
         _ token: Token, use: String?, issuedAt now: Int, renewableUntil: Int?
     ) -> Secret<String>? {
@@ -211,10 +221,12 @@ package struct TokenAuthority: Sendable {
             case .one(let stream): stream.description
             }
         claims.role = token.role.rawValue
+        // Sorted, so that equal tokens have equal texts.
         if !token.capabilities.isEmpty { claims.capabilities = token.capabilities.map(\.rawValue).sorted() }
         if !token.tiers.isEmpty { claims.tiers = token.tiers.sorted() }
         claims.iat = Double(now)
         claims.exp = Double(token.expires)
+        // Left out unless given: the default follows from `exp` when the token is read.
         claims.renewableUntil = renewableUntil.map(Double.init)
         if let link = token.link {
             claims.invited = Double(link.issued)
@@ -242,7 +254,8 @@ package struct TokenAuthority: Sendable {
 }
 
 extension Token.Scope {
-    /// - Parameter claim: `*` or a stream's name; an administrator's may be missing.
+    /// Reads the claim `stream`; nil if it is malformed.
+    /// - Parameter claim: `*` or a stream's name; may be missing in an admin's token.
     package init?(_ claim: String?, for role: Role) {
         switch claim {
         case "*": self = .all

@@ -1,13 +1,14 @@
 import Foundation
 import HTTP
 
-/// A token that comes as the first message of a WebSocket: `{"type":"token","token":"…"}`.
+/// A token sent as the first message of a WebSocket: `{"type":"token","token":"…"}`.
 ///
-/// A browser's WebSocket carries no Authorization header, and what is in its address is kept in the logs of proxies.
-/// The address says `authenticate=message` instead, because where viewers are public those without a token wait for
-/// nothing. (libwebsockets reads 128 bytes of Sec-WebSocket-Protocol, where others put tokens.)
+/// Browsers cannot set `Authorization` for a WebSocket, and a token in the address ends up in proxies' logs. The
+/// address contains `authenticate=message` to announce it, because viewers without a token need not send anything
+/// where viewers are public. (`Sec-WebSocket-Protocol`, where others put tokens, is read up to 128 bytes only by
+/// libwebsockets.)
 struct TokenMessage {
-    /// As the message's `type`.
+    /// Value of the member `type`.
     static let kind = "token"
 
     let token: String
@@ -17,11 +18,12 @@ struct TokenMessage {
         let token: String
     }
 
-    /// In bytes; a token has some hundred.
+    /// Limit of the message in bytes; a token has a few hundred.
     private static let longest = 8_192
-    /// How long a client may take to send it.
+    /// How long a client may take to send the message.
     static let patience = Duration.seconds(5)
 
+    /// Parses a message; nil if it is not of this form.
     init?(_ message: WebSocketMessage) {
         guard case .text(let text) = message, text.utf8.count <= Self.longest,
             let form = try? JSONDecoder().decode(Form.self, from: Data(text.utf8)), form.type == Self.kind
@@ -29,14 +31,14 @@ struct TokenMessage {
         token = form.token
     }
 
-    /// Whether a request says that its token is to come; one that it has already counts.
+    /// Whether a request announces a token by message; a token in the request itself takes precedence.
     static func isAnnounced(by request: HTTPRequest) -> Bool {
         request.query("authenticate") == "message" && request.headers["authorization"] == nil
             && request.query("access_token") == nil
     }
 
-    /// Waits for the first message, and closes the socket when that takes too long.
-    /// - Returns: nil if something else came, or nothing.
+    /// Waits for the first message; closes the socket on a timeout.
+    /// - Returns: nil if another message came, or none.
     static func first(
         on connection: WebSocketConnection, patience: Duration = Self.patience
     ) async -> TokenMessage? {
@@ -51,18 +53,19 @@ struct TokenMessage {
 }
 
 extension WebSocketClose {
+    /// 4401, after HTTP's 401; the range from 4000 is for applications (RFC 6455 §7.4.2).
     static let noToken = WebSocketClose(code: 4_401, reason: "token-missing")
 
-    /// Why what was asked for on a socket is not given.
+    /// The close code for a refused handshake that had to be accepted first: 4000 plus the HTTP status.
     init(_ problem: Problem) {
-        // 4403 says that somebody was sent away; with another token this one may well follow.
+        // 4403 means that the participant was removed, and clients do not reconnect; another token may help here.
         let status = problem.status == 403 ? 401 : problem.status
         self.init(code: 4_000 + UInt16(clamping: status), reason: problem.kind)
     }
 }
 
 extension HTTPRequest {
-    /// The same request with a token in its header.
+    /// The same request with the token in `Authorization`.
     func bearing(_ message: TokenMessage) -> HTTPRequest {
         var request = self
         request.headers.set("Authorization", "Bearer \(message.token)")

@@ -3,29 +3,30 @@ import CWebSockets
 import Foundation
 import Synchronization
 
-/// WebSockets to other servers, on libwebsockets and one thread for all of them.
+/// A client for WebSockets to other servers, on libwebsockets with one thread for all connections.
 ///
-/// FoundationNetworking has them only where libcurl was built with them, which Debian 12 does not do.
+/// FoundationNetworking supports WebSockets only if libcurl was built with them, which is not so on Debian 12.
 package final class WebSocketClient: Sendable {
-    /// What happens on a connection, in order; the last is `closed` or `failed`.
+    /// An event of a connection; the last one is `closed` or `failed`.
     package enum Event: Equatable, Sendable {
         case opened
-        /// Text or bytes, whole.
+        /// A complete text or binary message.
         case message([UInt8])
-        /// With the code and the reason of the close frame; 1006 where none came.
+        /// Code and reason of the peer's close frame; 1006 if the connection ended without one.
         case closed(code: UInt16, reason: String)
-        /// It never opened.
+        /// The handshake failed; the text is libwebsockets' message, for logs.
         case failed(String)
     }
 
     /// Where to connect to.
     package struct Address: Equatable, Sendable {
-        /// A name or an address, without brackets.
+        /// A host name or IP address; IPv6 without brackets.
         package var host: String
+        /// TCP port, also where it is the scheme's default.
         package var port: UInt16
-        /// Path and query.
+        /// Path and query, as in the request line.
         package var path: String
-        /// Whether by TLS, whose certificate is verified by those that the system trusts.
+        /// Whether to use TLS (`wss`); the certificate is verified against the system's trust store.
         package var isSecure: Bool
 
         package init(host: String, port: UInt16, path: String, isSecure: Bool) {
@@ -36,16 +37,16 @@ package final class WebSocketClient: Sendable {
         }
     }
 
-    /// Of one message that comes, in bytes; a longer one closes its connection.
+    /// Limit of one incoming message, in bytes; a longer one closes the connection with 1009.
     package static let maximumMessage = 4 << 20
-    /// Messages that may wait to be read; more close their connection, as nobody could tell which are missing.
+    /// Limit of events that wait to be read; beyond it the connection closes with 1008 rather than losing messages.
     static let maximumWaiting = 256
-    /// Bytes that may wait to be sent.
+    /// Limit of bytes that wait to be sent; `send` refuses more.
     static let maximumUnsent = 1 << 20
 
     private let mailbox: ClientMailbox
 
-    /// The process's one: contexts of libwebsockets are not made to come and go.
+    /// The only instance: libwebsockets contexts cannot be created and destroyed repeatedly without harm.
     package static let shared = WebSocketClient()
 
     private init() {
@@ -56,7 +57,7 @@ package final class WebSocketClient: Sendable {
         thread.start()
     }
 
-    /// Begins to connect.
+    /// Starts to connect; the outcome is the link's first event.
     package func connect(_ address: Address) -> WebSocketLink {
         let (events, continuation) = AsyncStream<Event>.makeStream(
             bufferingPolicy: .bufferingOldest(Self.maximumWaiting))
@@ -67,7 +68,9 @@ package final class WebSocketClient: Sendable {
     }
 }
 
-/// One connection of a `WebSocketClient`; nothing ends it but `close`, or the other side.
+/// One connection of a `WebSocketClient`.
+///
+/// It ends only by `close`, by the peer or by a failure: releasing the last reference does not close it.
 package final class WebSocketLink: Sendable {
     let number: UInt64
     private let events: AsyncStream<WebSocketClient.Event>
@@ -85,16 +88,14 @@ package final class WebSocketLink: Sendable {
         self.mailbox = mailbox
     }
 
-    /// What happens next, for one reader at a time; nil once it is over.
-    ///
-    /// Who is cancelled while waiting is told nil, too.
+    /// The next event, for one reader at a time; nil after the last one, and for a task that is cancelled.
     package func next() async -> WebSocketClient.Event? {
         for await event in events { return event }
         return nil
     }
 
-    /// Sends a message of text.
-    /// - Returns: false if too much waits already.
+    /// Queues a text message.
+    /// - Returns: false if the queue has no room, and nothing was queued.
     @discardableResult
     package func send(_ text: String) -> Bool {
         let bytes = Array(text.utf8)
@@ -108,12 +109,13 @@ package final class WebSocketLink: Sendable {
         return hasRoom
     }
 
-    /// Says goodbye; `next` says so once that is done.
+    /// Closes after the queued messages; `next` then returns `closed`.
+    /// - Parameter code: of the close frame (RFC 6455 §7.4).
     package func close(code: UInt16 = 1_000) {
         mailbox.post(.close(number, code: code))
     }
 
-    /// The next message to send, and whether another one waits.
+    /// Removes the next message to send, and tells whether it is the last one queued.
     func takeMessage() -> (message: [UInt8], isLast: Bool)? {
         outgoing.withLock { outgoing in
             guard !outgoing.messages.isEmpty else { return nil }
