@@ -1,13 +1,13 @@
-/// Why a codec did not do what it was asked for.
+/// Why a codec failed.
 package enum CodecError: Error, Equatable, Sendable {
     /// The library could not be set up.
     case unavailable
-    /// The bytes make no sense, or the library refused.
+    /// The input is not valid, or the library reported an error.
     case failed
-    /// A picture is larger than anybody needs, or has no size at all.
+    /// A picture is outside the sizes that the codec accepts, in pixels.
     case size(width: Int, height: Int)
-    /// A picture, or the size that its header names, goes beyond `VideoDecoder.maximumSide`.
+    /// The decoded picture, or the size in its header, exceeds `VideoDecoder.maximumSide`.
     case tooLarge
-    /// A sampling or depth that live video does not use.
+    /// The chroma sampling or bit depth is not one that live video uses.
     case unsupported
 }

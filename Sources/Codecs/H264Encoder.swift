@@ -2,21 +2,26 @@ import CCodecs
 
 /// Encodes pictures as H.264 in real time: no B-frames, no look-ahead, constant bit rate.
 ///
-/// Key frames come only when asked for, because whoever drives it has a rule for them.
+/// Key frames are made only on request: the caller decides where segments begin. In `libx264` scene-cut detection is
+/// off for the same reason.
 @safe package final class H264Encoder {
     /// In pixels; a picture of another size is refused.
     package let width: Int
     /// In pixels; a picture of another size is refused.
     package let height: Int
-    /// Parameter sets, with start codes; frames have none.
+    /// Parameter sets with start codes (Annex B); they are not repeated in the frames.
     package let header: [UInt8]
-    // Closed in `deinit`. A frame's bytes are the library's, until the next call: they are copied before.
+    // Closed in `deinit`. Encoded bytes belong to the library until its next call, so they are copied.
     private let handle: OpaquePointer
+    /// Pictures passed in so far; the encoder's time stamps.
     private var count: Int64 = 0
 
+    /// Opens an encoder for pictures of one size.
     /// - Parameters:
-    ///   - width: in pixels, even, as the height.
-    ///   - bitrate: in bits a second.
+    ///   - width: in pixels, even, like the height.
+    ///   - bitrate: in bits per second, both as a mean and as the maximum over one second.
+    /// - Throws: `.size` for odd sizes and those outside 16 to `Picture.maximumSide`; `.unavailable` without
+    ///   `libx264`.
     package init(width: Int, height: Int, framesPerSecond: Int, bitrate: Int) throws(CodecError) {
         let sides = 16...Picture.maximumSide
         guard sides.contains(width), sides.contains(height), width.isMultiple(of: 2), height.isMultiple(of: 2)
@@ -37,7 +42,7 @@ import CCodecs
     }
 
     /// Encodes the next picture.
-    /// - Returns: the frame, with start codes; nil if the encoder left the picture out.
+    /// - Returns: the frame, with start codes; nil if the encoder dropped the picture.
     package func encode(
         _ picture: Picture, isKeyFrame: Bool
     ) throws(CodecError) -> (bytes: [UInt8], isKeyFrame: Bool)? {
@@ -63,16 +68,17 @@ import CCodecs
 
 /// Encodes stereo at 48 kHz as AAC-LC.
 @safe package final class AACEncoder {
-    /// Samples of a channel in one frame.
+    /// Samples per channel in one frame.
     package static let frames = Int(CCODECS_AAC_FRAMES)
 
-    /// An AudioSpecificConfig.
+    /// An AudioSpecificConfig, which decoders need before the first frame.
     package let configuration: [UInt8]
-    // Closed in `deinit`; its bytes are copied before the next call.
+    // Closed in `deinit`. Encoded bytes belong to the library until its next call, so they are copied.
     private let handle: OpaquePointer
+    /// Samples per channel passed in so far.
     private var count: Int64 = 0
 
-    /// - Parameter bitrate: in bits a second.
+    /// - Parameter bitrate: in bits per second.
     package init(bitrate: Int) throws(CodecError) {
         guard let handle = unsafe ccodecs_aac_open(Int32(clamping: bitrate)) else { throw .unavailable }
         unsafe self.handle = unsafe handle
@@ -85,10 +91,10 @@ import CCodecs
 
     /// Encodes the next samples.
     ///
-    /// What comes first was made of the silence before the beginning, and each frame shows the samples of the call
-    /// before.
-    /// - Parameter samples: 1,024 pairs, left and right in turn.
-    /// - Returns: nil while there is nothing yet.
+    /// The encoder delays its output by one frame: each call returns the samples of the call before, and the first
+    /// frame contains the silence before the beginning.
+    /// - Parameter samples: 1,024 pairs, interleaved, left first.
+    /// - Returns: nil while the encoder has no frame yet.
     package func encode(_ samples: [Float]) throws(CodecError) -> [UInt8]? {
         guard samples.count == Self.frames * OpusDecoder.channels else { throw .failed }
         var frame = unsafe ccodecs_encoded()
@@ -99,7 +105,7 @@ import CCodecs
     }
 }
 
-/// Copies what an encoder of libavcodec keeps for itself.
+/// Copies bytes that belong to an encoder of libavcodec.
 private enum EncoderBytes {
     static func header(of handle: OpaquePointer) -> [UInt8] {
         var count = 0

@@ -1,17 +1,17 @@
 import CComposing
 
-/// Decodes the packets of one Opus stream to stereo at 48 kHz, and makes up for those that are missing.
+/// Decodes the packets of one Opus stream to stereo at 48 kHz, and conceals lost packets.
 /// - Source: RFC 6716 §4 (decoder; concealment is the library's own).
 @safe package final class OpusDecoder {
-    /// Samples of a channel in the longest packet: 120 ms.
+    /// Samples per channel in the longest packet: 120 ms.
     package static let maximumFrames = 5_760
-    /// Sound is stereo throughout, whatever was sent.
+    /// Decoded sound is always stereo, even if the packet is mono.
     package static let channels = 2
 
-    // Freed in `deinit`; the library keeps nothing of what it is given.
+    // Freed in `deinit`. The library keeps no reference to its input.
     private let handle: OpaquePointer
 
-    /// - Throws: where libopus has no memory for its state.
+    /// - Throws: `.unavailable` if libopus cannot allocate its state.
     package init() throws(CodecError) {
         var status: Int32 = 0
         guard let handle = unsafe opus_decoder_create(48_000, Int32(Self.channels), &status),
@@ -24,24 +24,28 @@ import CComposing
         unsafe opus_decoder_destroy(handle)
     }
 
-    /// The sound of a packet, left and right in turn.
+    /// Decodes a packet.
+    /// - Returns: interleaved samples, left first.
     package func decode(_ packet: [UInt8]) throws(CodecError) -> [Float] {
         guard !packet.isEmpty else { throw .failed }
         return try decode(packet, frames: Self.maximumFrames, isRecovery: false)
     }
 
-    /// The sound of the packet before `packet`, which was lost: as the sender put it into this one, or a guess.
-    /// - Parameter frames: how long it was, in samples of a channel; a multiple of 120.
+    /// Recovers the lost packet before `packet`, from the copy that `packet` contains or by concealment.
+    /// - Parameter frames: length of the lost packet, in samples per channel; a multiple of 120 (2.5 ms).
     package func recover(from packet: [UInt8], frames: Int) throws(CodecError) -> [Float] {
         try decode(packet, frames: frames, isRecovery: true)
     }
 
-    /// A guess at sound that is missing.
-    /// - Parameter frames: how long it is, in samples of a channel; a multiple of 120.
+    /// Conceals missing sound, continuing what was decoded before.
+    /// - Parameter frames: length of the gap, in samples per channel; a multiple of 120 (2.5 ms).
     package func conceal(frames: Int) throws(CodecError) -> [Float] {
         try decode([], frames: frames, isRecovery: false)
     }
 
+    /// - Parameters:
+    ///   - packet: empty for concealment, which libopus expects as a null pointer.
+    ///   - frames: capacity of the result, which is also its length where nothing is decoded from `packet` itself.
     private func decode(_ packet: [UInt8], frames: Int, isRecovery: Bool) throws(CodecError) -> [Float] {
         guard (120...Self.maximumFrames).contains(frames), packet.count <= 1 << 16 else { throw .failed }
         var decoded: Int32 = 0
@@ -59,17 +63,19 @@ import CComposing
 
 /// Encodes stereo at 48 kHz as Opus.
 @safe package final class OpusEncoder {
-    /// Samples of a channel in one packet: 20 ms.
+    /// Samples per channel in one packet: 20 ms.
     package static let frames = 960
+    /// Longest Opus frame, in bytes (RFC 6716 §3.4).
     private static let maximumPacket = 1_275
 
-    // Freed in `deinit`; the library keeps nothing of what it is given.
+    // Freed in `deinit`. The library keeps no reference to its input.
     private let handle: OpaquePointer
 
     /// - Parameters:
-    ///   - bitrate: in bits a second.
-    ///   - hasRecovery: whether a copy of each packet is in the next, for whoever loses one. Only the modes for speech
-    ///     have that (RFC 6716 §2.1.7): it costs four times as much of a processor, and music suffers.
+    ///   - bitrate: in bits per second.
+    ///   - hasRecovery: whether each packet contains a copy of the one before, for receivers that lost it. Only the
+    ///     speech modes support this (RFC 6716 §2.1.7): they take four times the processor time, and music sounds
+    ///     worse.
     package init(bitrate: Int, hasRecovery: Bool = true) throws(CodecError) {
         var status: Int32 = 0
         guard
@@ -78,6 +84,7 @@ import CComposing
             status == OPUS_OK
         else { throw .unavailable }
         let recovery: Int32 = hasRecovery ? 1 : 0
+        // Tuned for ten percent loss, at complexity 5 of 10.
         guard unsafe ccomposing_opus_configure(handle, Int32(clamping: bitrate), recovery, 10, 5) == 0 else {
             unsafe opus_encoder_destroy(handle)
             throw .failed
@@ -89,7 +96,8 @@ import CComposing
         unsafe opus_encoder_destroy(handle)
     }
 
-    /// - Parameter samples: 960 pairs, left and right in turn.
+    /// Encodes 20 ms of sound.
+    /// - Parameter samples: 960 pairs, interleaved, left first.
     package func encode(_ samples: [Float]) throws(CodecError) -> [UInt8] {
         guard samples.count == Self.frames * OpusDecoder.channels else { throw .failed }
         var written: Int32 = 0

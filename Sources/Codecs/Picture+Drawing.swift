@@ -1,12 +1,12 @@
 import CCodecs
 
-/// A colour as samples of YUV (BT.601, limited range).
+/// A color as YUV samples (BT.601, limited range).
 package struct DrawingColor: Equatable, Sendable {
     /// 16 is black, 235 white.
     package let luma: UInt8
-    /// Cb; 128 is grey.
+    /// Cb; 128 is gray.
     package let u: UInt8
-    /// Cr; 128 is grey.
+    /// Cr; 128 is gray.
     package let v: UInt8
 
     package init(luma: UInt8, u: UInt8, v: UInt8) {
@@ -24,13 +24,16 @@ package struct DrawingColor: Equatable, Sendable {
         v = UInt8(clamping: (112 * red - 94 * green - 18 * blue + 128) >> 8 + 128)
     }
 
-    /// Of full luma, without colour.
+    /// Full luma without chroma.
     package static let white = DrawingColor(luma: 235, u: 128, v: 128)
 }
 
-/// Drawing on a picture; what lies outside is left out. Places and sizes are taken as even.
+/// Drawing on a picture.
+///
+/// Anything outside the picture is clipped. Positions and sizes are rounded to even numbers, because one chroma sample
+/// covers two by two pixels.
 extension Picture {
-    /// The part of a rectangle that lies inside, with even edges.
+    /// The part of a rectangle inside the picture, with even edges; nil if there is none.
     private func clipped(x: Int, y: Int, width: Int, height: Int) -> (
         x: Int, y: Int, width: Int, height: Int
     )? {
@@ -42,7 +45,7 @@ extension Picture {
         return (left, top, right - left, bottom - top)
     }
 
-    /// Covers a rectangle with one colour; in pixels from the upper left corner.
+    /// Fills a rectangle with one color; in pixels from the upper left corner.
     package mutating func fill(x: Int, y: Int, width: Int, height: Int, with color: DrawingColor) {
         guard let area = clipped(x: x, y: y, width: width, height: height) else { return }
         withMutablePlanes { planes in
@@ -53,11 +56,12 @@ extension Picture {
         }
     }
 
-    /// Draws another picture so that it covers a rectangle; what does not fit into its proportions is cut off.
+    /// Draws another picture so that it covers a rectangle; its edges are cropped where the proportions differ.
     package mutating func cover(
         x: Int, y: Int, width: Int, height: Int, with picture: Picture
     ) throws(CodecError) {
         guard let area = clipped(x: x, y: y, width: width, height: height) else { return }
+        // The largest part of the source with the proportions of the area.
         var (cutWidth, cutHeight) = (picture.width, picture.height)
         if picture.width * area.height > picture.height * area.width {
             cutWidth = max(picture.height * area.width / area.height, 2) & ~1
@@ -73,7 +77,7 @@ extension Picture {
             in: (area.x, area.y, area.width, area.height))
     }
 
-    /// Draws another picture whole into a rectangle, with its proportions, in the middle.
+    /// Draws the whole of another picture, centered in a rectangle, with its proportions kept.
     package mutating func fit(
         x: Int, y: Int, width: Int, height: Int, with picture: Picture
     ) throws(CodecError) {
@@ -92,6 +96,9 @@ extension Picture {
             ))
     }
 
+    /// Scales a part of another picture into a rectangle of this one.
+    ///
+    /// Both rectangles have to be inside their pictures: the library is given pointers and checks no bounds.
     private mutating func place(
         _ picture: Picture, from: (x: Int, y: Int, width: Int, height: Int),
         in to: (x: Int, y: Int, width: Int, height: Int)
@@ -113,7 +120,7 @@ extension Picture {
         guard status == 0 else { throw .failed }
     }
 
-    /// Darkens a rectangle to half, for text to be read on it.
+    /// Darkens a rectangle, so that text on it is legible: luma to three eighths, chroma to a half.
     package mutating func shade(x: Int, y: Int, width: Int, height: Int) {
         guard let area = clipped(x: x, y: y, width: width, height: height) else { return }
         withMutablePlanes { planes in
@@ -134,8 +141,9 @@ extension Picture {
         }
     }
 
-    /// Draws text in white, with its upper left corner at this place.
+    /// Draws white text with its upper left corner at this position.
     package mutating func draw(_ mask: TextMask, x: Int, y: Int) {
+        // Only the part of the mask that is inside the picture; the ranges are empty if there is none.
         let rows = max(0, -y)..<max(min(mask.height, height - y), max(0, -y))
         let columns = max(0, -x)..<max(min(mask.width, width - x), max(0, -x))
         withMutablePlanes { planes in
@@ -147,7 +155,7 @@ extension Picture {
                     let place = (y + row) * luma + x + column
                     let sample = unsafe Int(planes.luma[place])
                     unsafe planes.luma[place] = UInt8(clamping: sample + (235 - sample) * coverage / 255)
-                    // Colour has half the resolution: the strongest of its four pixels is good enough.
+                    // Chroma has half the resolution: the coverage of one pixel of four is accurate enough.
                     guard (y + row).isMultiple(of: 2), (x + column).isMultiple(of: 2) else { continue }
                     let offset = (y + row) / 2 * chroma + (x + column) / 2
                     let (u, v) = unsafe (Int(planes.u[offset]), Int(planes.v[offset]))

@@ -1,7 +1,7 @@
 import CCodecs
 
 extension Picture {
-    /// The same picture in another size.
+    /// Scales to another size; proportions change if they differ.
     package func scaled(width: Int, height: Int) throws(CodecError) -> Picture {
         guard (width, height) != (self.width, self.height) else { return self }
         var result = try Picture(uninitialisedWidth: width, height: height, color: color)
@@ -18,14 +18,14 @@ extension Picture {
         return result
     }
 
-    /// As wide as asked for, with the proportions kept; not wider or higher than it was.
+    /// Scales to a width with the proportions kept; never enlarges the picture.
     package func scaled(toWidth width: Int) throws(CodecError) -> Picture {
         guard width < self.width else { return self }
         let height = max((self.height * width + self.width / 2) / self.width, 1)
         return try scaled(width: width, height: height)
     }
 
-    /// The same picture the right way up.
+    /// Rotates the picture clockwise, as its sender requested, so that it is upright.
     package func turned(_ turn: Turn) throws(CodecError) -> Picture {
         guard turn != .none else { return self }
         let isOnItsSide = turn == .left || turn == .right
@@ -51,7 +51,7 @@ extension Picture {
         return result
     }
 
-    /// Four bytes a pixel: blue, green, red and 255, row by row without gaps.
+    /// Four bytes per pixel: blue, green, red and 255, row by row without gaps.
     package func bgra() throws(CodecError) -> [UInt8] {
         var status: Int32 = -1
         let count = width * height * 4
@@ -67,7 +67,8 @@ extension Picture {
         return result
     }
 
-    /// A picture from four bytes a pixel (blue, green, red, and one that is not looked at).
+    /// Creates a picture from four bytes per pixel: blue, green, red, and one that is ignored.
+    /// - Throws: `.size` for a size that `Picture` does not support, `.failed` if bytes are missing.
     package init(bgra: [UInt8], width: Int, height: Int) throws(CodecError) {
         try self.init(uninitialisedWidth: width, height: height, color: .video)
         guard bgra.count >= width * height * 4 else { throw .failed }
@@ -80,7 +81,7 @@ extension Picture {
         guard status == 0 else { throw .failed }
     }
 
-    /// The same colours, said as `Color.video` says them.
+    /// Converts the samples to `Color.video`, which encoders and viewers assume.
     package func asVideo() throws(CodecError) -> Picture {
         guard color != .video else { return self }
         return try Picture(bgra: bgra(), width: width, height: height)

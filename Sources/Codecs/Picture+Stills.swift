@@ -1,10 +1,12 @@
 import CCodecs
 
 extension Picture {
-    /// In pixels; wider or higher files are refused.
+    /// In pixels; files that are wider or higher are refused.
     package static let maximumStillSide = 2_048
 
-    /// Reads a JPEG, WebP or PNG file; a hostile one may end the process.
+    /// Reads a JPEG, WebP or PNG file.
+    ///
+    /// A hostile file may crash the libraries, so this runs in the transcoder only.
     package init(stillFile bytes: [UInt8]) throws(CodecError) {
         var (width, height): (Int32, Int32) = (0, 0)
         let pixels = unsafe bytes.withUnsafeBufferPointer { buffer in
@@ -20,7 +22,7 @@ extension Picture {
             height: Int(height))
     }
 
-    /// A blurred copy: shrunk to a few samples and stretched again, twice, so that no edges stay.
+    /// A blurred copy: shrunk to a few samples and enlarged in two steps, so that no edges remain.
     package func blurred() throws(CodecError) -> Picture {
         let small = try scaled(width: max(width / 32, 4), height: max(height / 32, 4))
         let middle = try small.scaled(width: max(width / 6, 4), height: max(height / 6, 4))

@@ -2,18 +2,18 @@ import CCodecs
 
 /// A picture in YUV 4:2:0: three planes in one block of memory that it owns.
 ///
-/// A value, so that it can cross threads; copying shares the block until one of the copies is drawn on.
+/// A value, so that it can be sent across threads. Copies share the block until one of them is modified.
 package struct Picture: Sendable {
-    /// How the samples mean colours.
+    /// How samples map to colors.
     package struct Color: Equatable, Sendable {
-        /// How YUV is made of RGB: BT.601 for what WebRTC sends, BT.709 where a stream says so.
+        /// The matrix between RGB and YUV: BT.601 for what WebRTC sends, BT.709 where a stream signals it.
         package enum Matrix: Equatable, Sendable {
             case bt601, bt709
         }
 
-        /// Told by the stream, or assumed.
+        /// Signaled by the stream, or assumed.
         package var matrix: Matrix
-        /// Whether samples use all of 0 to 255; else luma is 16 to 235, as usual for video.
+        /// Whether samples use all of 0 to 255; otherwise luma is 16 to 235, as is usual for video.
         package var isFullRange: Bool
 
         package init(matrix: Matrix, isFullRange: Bool) {
@@ -21,11 +21,11 @@ package struct Picture: Sendable {
             self.isFullRange = isFullRange
         }
 
-        /// What WebRTC's encoders and WebP use unless they say otherwise.
+        /// What WebRTC encoders and WebP use unless a stream signals otherwise.
         package static let video = Color(matrix: .bt601, isFullRange: false)
     }
 
-    /// Quarter turns clockwise that show a picture upright (3GPP TS 26.114 §7.4.5).
+    /// Clockwise rotation in degrees that makes a picture upright (3GPP TS 26.114 §7.4.5).
     package enum Turn: Int, Sendable {
         case none = 0
         case right = 90
@@ -33,11 +33,11 @@ package struct Picture: Sendable {
         case left = 270
     }
 
-    /// The planes of a picture while one of the `with…Planes` calls runs.
+    /// The planes of a picture, for reading; valid only while a `with…Planes` call runs.
     @safe package struct Planes {
-        /// One byte a pixel, `lumaStride` bytes a row.
+        /// One byte per pixel, `lumaStride` bytes per row.
         package let luma: UnsafePointer<UInt8>
-        /// One byte for two by two pixels, `chromaStride` bytes a row.
+        /// One byte for two by two pixels, `chromaStride` bytes per row.
         package let u: UnsafePointer<UInt8>
         /// As U.
         package let v: UnsafePointer<UInt8>
@@ -47,11 +47,11 @@ package struct Picture: Sendable {
         package let chromaStride: Int32
     }
 
-    /// The planes of a picture that is drawn on.
+    /// The planes of a picture, for drawing; valid only while `withMutablePlanes` runs.
     @safe package struct MutablePlanes {
-        /// One byte a pixel, `lumaStride` bytes a row.
+        /// One byte per pixel, `lumaStride` bytes per row.
         package let luma: UnsafeMutablePointer<UInt8>
-        /// One byte for two by two pixels, `chromaStride` bytes a row.
+        /// One byte for two by two pixels, `chromaStride` bytes per row.
         package let u: UnsafeMutablePointer<UInt8>
         /// As U.
         package let v: UnsafeMutablePointer<UInt8>
@@ -65,7 +65,7 @@ package struct Picture: Sendable {
     package let width: Int
     /// In pixels, 1 to `maximumSide`.
     package let height: Int
-    /// How libraries that show the picture are to read its samples.
+    /// How the samples are to be converted to RGB.
     package var color: Color
     /// Bytes from one row of luma to the next.
     package let lumaStride: Int
@@ -73,10 +73,10 @@ package struct Picture: Sendable {
     package let chromaStride: Int
     private var storage: [UInt8]
 
-    /// No picture is wider or higher.
+    /// The largest width and height, in pixels.
     package static let maximumSide = 4_096
 
-    /// A picture of one colour.
+    /// Creates a picture of one color, black by default.
     package init(
         width: Int, height: Int, luma: UInt8 = 16, u: UInt8 = 128, v: UInt8 = 128, color: Color = .video
     ) throws(CodecError) {
@@ -89,7 +89,7 @@ package struct Picture: Sendable {
         }
     }
 
-    /// A picture whose samples are whatever lay in memory: each of them is to be written next.
+    /// Creates a picture with undefined samples: the caller has to write all of them.
     init(uninitialisedWidth width: Int, height: Int, color: Color) throws(CodecError) {
         guard (1...Self.maximumSide).contains(width), (1...Self.maximumSide).contains(height) else {
             throw .size(width: width, height: height)
@@ -97,33 +97,34 @@ package struct Picture: Sendable {
         self.width = width
         self.height = height
         self.color = color
-        // Rows begin where vector instructions like them to.
+        // Aligned to 32 bytes for vector instructions.
         lumaStride = (width + 31) & ~31
         chromaStride = lumaStride / 2
         let count = lumaStride * height + 2 * chromaStride * ((height + 1) / 2)
         storage = unsafe [UInt8](unsafeUninitializedCapacity: count) { $1 = count }
     }
 
-    /// Of U and V, in rows.
+    /// Rows of the U and V planes.
     package var chromaHeight: Int { (height + 1) / 2 }
 
+    /// Where the chroma planes begin in `storage`, in bytes.
     private var uOffset: Int { lumaStride * height }
     private var vOffset: Int { uOffset + chromaStride * chromaHeight }
 
-    /// The sample at this place; nil outside.
+    /// The luma sample of a pixel; nil outside the picture.
     package func luma(x: Int, y: Int) -> UInt8? {
         guard (0..<width).contains(x), (0..<height).contains(y) else { return nil }
         return storage[y * lumaStride + x]
     }
 
-    /// The samples of the pixel at this place; nil outside.
+    /// All samples of a pixel; nil outside the picture.
     package func sample(x: Int, y: Int) -> (luma: UInt8, u: UInt8, v: UInt8)? {
         guard let luma = luma(x: x, y: y) else { return nil }
         let offset = (y / 2) * chromaStride + x / 2
         return (luma, storage[uOffset + offset], storage[vOffset + offset])
     }
 
-    /// Lends the planes to a library, for reading.
+    /// Passes the planes to a library for reading; the pointers must not leave `body`.
     package func withPlanes<Result>(_ body: (Planes) -> Result) -> Result {
         unsafe storage.withUnsafeBufferPointer { buffer in
             guard let base = buffer.baseAddress else { preconditionFailure("a picture without samples") }
@@ -134,7 +135,7 @@ package struct Picture: Sendable {
         }
     }
 
-    /// Lends the planes to a library, for drawing.
+    /// Passes the planes to a library for drawing; the pointers must not leave `body`.
     package mutating func withMutablePlanes<Result>(_ body: (MutablePlanes) -> Result) -> Result {
         let (uOffset, vOffset) = (uOffset, vOffset)
         let (lumaStride, chromaStride) = (Int32(lumaStride), Int32(chromaStride))

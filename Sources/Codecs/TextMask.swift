@@ -1,21 +1,22 @@
 import CComposing
 
-/// One line of text as coverage of pixels, to be drawn in any colour.
+/// One line of text as a coverage mask, which can be drawn in any color.
 package struct TextMask: Equatable, Sendable {
     /// In pixels.
     package let width: Int
     /// In pixels.
     package let height: Int
-    /// 0 to 255 a pixel, row by row without gaps.
+    /// 0 to 255 per pixel, row by row without gaps.
     package let coverage: [UInt8]
 
-    /// Draws text; a line that is too wide ends in an ellipsis.
+    /// Renders text; a line that is too wide ends in an ellipsis.
     ///
     /// - Parameters:
-    ///   - size: height of the font in pixels.
-    ///   - maximumWidth: in pixels.
+    ///   - size: font height in pixels, 4 to 256.
+    ///   - maximumWidth: in pixels, 8 to 4,096.
+    /// - Throws: `.failed` for an empty text, or values outside these ranges.
     package init(_ text: String, size: Int, maximumWidth: Int) throws(CodecError) {
-        // Whoever chose the name chose its length, too.
+        // The text comes from participants: its length is limited before layout, and a NUL would end the C string.
         let text = String(text.prefix(100).filter { $0 != "\0" })
         guard !text.isEmpty, (4...256).contains(size), (8...4_096).contains(maximumWidth) else {
             throw .failed

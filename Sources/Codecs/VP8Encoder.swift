@@ -1,29 +1,30 @@
 import CComposing
 
-/// Encodes pictures as VP8 in real time: constant bit rate, no look-ahead, nothing left out.
+/// Encodes pictures as VP8 in real time: constant bit rate, no look-ahead; it drops pictures only if `isStrict` is
+/// set.
 ///
-/// Key frames come only when asked for, because whoever drives it has a rule for them.
+/// Key frames are made only on request: each caller has its own rule for them.
 @safe package final class VP8Encoder {
-    /// What is encoded, and at what cost; the size stays for the encoder's life.
+    /// Size, bit rate and cost; they do not change during the encoder's life.
     package struct Settings: Equatable, Sendable {
         /// In pixels; a picture of another size is refused.
         package var width: Int
         /// In pixels; a picture of another size is refused.
         package var height: Int
-        /// What the rate control spreads the bits over; time stamps may say otherwise.
+        /// The rate for which rate control budgets bits; actual time stamps may differ.
         package var framesPerSecond: Int
-        /// In bits a second.
+        /// In bits per second.
         package var bitrate: Int
-        /// That libvpx may use for one picture.
+        /// Threads that libvpx may use for one picture.
         package var threads = 1
-        /// 0 to 16: the higher, the less it costs.
+        /// 0 to 16; higher values use less processor time and give lower quality.
         package var speed = 8
-        /// Percent of the bit rate for the lower of two temporal layers, which is every other picture; nil for one
-        /// layer.
+        /// Percent of the bit rate for the lower of two temporal layers, which contains every other picture; nil for
+        /// one layer.
         package var lowerLayerShare: Int?
-        /// Percent of a picture's share of the bit rate that a key frame may take.
+        /// Largest key frame, in percent of one picture's share of the bit rate.
         package var keyFrameShare = 900
-        /// Whether the bit rate is kept to at any price: pictures may be coarse, and left out.
+        /// Whether the bit rate has precedence over quality: pictures may become coarse, or be dropped.
         package var isStrict = false
 
         package init(width: Int, height: Int, framesPerSecond: Int, bitrate: Int) {
@@ -36,18 +37,18 @@ import CComposing
 
     /// One encoded picture.
     package struct Frame: Equatable, Sendable {
-        /// As RTP's payload, before it is cut into packets.
+        /// The frame as the payload of RTP, before packetization.
         package let bytes: [UInt8]
-        /// Of the first frame always, else where one was asked for.
+        /// Always true for the first frame, afterwards if one was requested.
         package let isKeyFrame: Bool
     }
 
-    /// As they hold now: `adjust` changes them.
+    /// As passed to the initializer.
     package let settings: Settings
-    // Closed in `deinit`. A frame's bytes are the library's, until the next call: they are copied before.
+    // Closed in `deinit`. Encoded bytes belong to the library until its next call, so they are copied.
     private let handle: OpaquePointer
 
-    /// - Throws: where libvpx does not take the settings.
+    /// - Throws: `.size` for sides outside 16 to `Picture.maximumSide`; `.unavailable` if libvpx refuses the settings.
     package init(_ settings: Settings) throws(CodecError) {
         let sides = 16...Picture.maximumSide
         guard sides.contains(settings.width), sides.contains(settings.height) else {
@@ -73,8 +74,9 @@ import CComposing
     ///
     /// - Parameters:
     ///   - timestamp: in ticks of 90 kHz, later than the one before.
-    ///   - isInHigherLayer: whether no other picture may need it; only where there are two layers.
-    /// - Returns: nil if the encoder left the picture out.
+    ///   - isInHigherLayer: whether no other picture may refer to this one; only with two layers. Ignored for key
+    ///     frames.
+    /// - Returns: nil if the encoder dropped the picture.
     package func encode(
         _ picture: Picture, timestamp: Int64, isKeyFrame: Bool, isInHigherLayer: Bool = false
     ) throws(CodecError) -> Frame? {

@@ -1,26 +1,26 @@
 import CCodecs
 import Wire
 
-/// Decodes the frames of one video source: VP8 and VP9 by libvpx, H.264, HEVC and AV1 by libavcodec and
-/// dav1d.
+/// Decodes the frames of one video source: VP8 and VP9 by libvpx, H.264, HEVC and AV1 by libavcodec and dav1d.
 ///
-/// Its input is hostile: it belongs into a process that may die (`Transcoder`). Uses one thread, and refuses pictures
-/// beyond `maximumSide` before the library makes room for them; what slips through, because it is not told by a key
-/// frame's header, is refused as soon as it is seen.
+/// Input is hostile, so this belongs in a process that may crash (`Transcoder`). It uses one thread. Pictures beyond
+/// `maximumSide` are refused before the library allocates them if a key frame's header gives the size, otherwise as
+/// soon as they are decoded.
 @safe package final class VideoDecoder {
-    /// No picture is wider or higher.
+    /// Largest width and height, in pixels.
     package static let maximumSide = Picture.maximumSide
-    /// No frame has more bytes.
+    /// Largest frame, in bytes.
     package static let maximumFrameSize = 8 << 20
 
-    /// Which library decodes: libvpx, or libavcodec for the others.
+    /// Selects the library: libvpx for VP8 and VP9, libavcodec for the others.
     package let codec: VideoCodec
-    // Closed in `deinit`. The planes of a frame are the library's, until the next call: they are copied before.
+    // Closed in `deinit`. The planes of a frame belong to the library until its next call, so they are copied.
     private let handle: OpaquePointer
 
-    /// - Parameter reorders: whether frames of H.264 and HEVC may be shown in another order than they come (B-frames):
-    ///   a picture is held back until all that may be shown before it are there.
-    /// - Throws: where the library cannot decode this codec here.
+    /// - Parameter reorders: whether frames of H.264 and HEVC may be shown in another order than they are decoded
+    ///   (B-frames). The decoder then holds a picture back until all pictures shown before it are decoded, which adds
+    ///   delay.
+    /// - Throws: `.unavailable` if the installed library cannot decode this codec.
     package init(_ codec: VideoCodec, reorders: Bool = false) throws(CodecError) {
         let format: ccodecs_format =
             switch codec {
@@ -44,16 +44,17 @@ import Wire
 
     /// Decodes one whole frame.
     ///
-    /// - Parameter frame: as RTP carries it, put together again; H.264 and HEVC with start codes (Annex B), AV1 as
-    ///   units with sizes. With spatial layers, all layers of the frame.
-    /// - Returns: nil where the frame shows nothing.
+    /// - Parameter frame: as reassembled from RTP: H.264 and HEVC with start codes (Annex B), AV1 as units with sizes.
+    ///   With spatial layers, all layers of the frame.
+    /// - Returns: nil if the frame shows no picture.
     package func decode(_ frame: [UInt8]) throws(CodecError) -> Picture? {
         try decode(frame, timestamp: 0)?.picture
     }
 
-    /// The same of frames that are told apart.
+    /// Decodes one whole frame, with a time stamp that identifies it in the output.
     ///
-    /// - Parameter timestamp: any number, which comes out with the picture that this frame shows, perhaps later.
+    /// - Parameter timestamp: any number; returned with the picture of this frame, possibly by a later call.
+    /// - Throws: `.tooLarge`, `.unsupported`, or `.failed` for a frame that is empty, too long or not valid.
     package func decode(
         _ frame: [UInt8], timestamp: Int64
     ) throws(CodecError) -> (picture: Picture, timestamp: Int64)? {
@@ -72,6 +73,7 @@ import Wire
 }
 
 extension Picture {
+    /// Copies a decoded frame, converted to 8 bits and 4:2:0 where it is not.
     fileprivate init(copying frame: ccodecs_frame) throws(CodecError) {
         let color = Color(
             matrix: frame.is_bt709 != 0 ? .bt709 : .bt601, isFullRange: frame.is_full_range != 0)
@@ -111,6 +113,7 @@ extension Picture {
         guard status == 0 else { throw .failed }
     }
 
+    /// Reinterprets planes whose samples take two bytes.
     private static func withSamples<Result>(
         _ luma: UnsafePointer<UInt8>, _ u: UnsafePointer<UInt8>, _ v: UnsafePointer<UInt8>,
         _ body: (UnsafePointer<UInt16>, UnsafePointer<UInt16>, UnsafePointer<UInt16>) -> Result

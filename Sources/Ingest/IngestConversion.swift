@@ -1,17 +1,18 @@
 import Wire
 
-/// Why a picture cannot go to browsers as it is, and is decoded and encoded here.
+/// Why pictures cannot be passed to browsers unchanged, so that the transcoder decodes and re-encodes them.
 package enum IngestConversion: Equatable, Sendable {
-    /// Pictures are shown in another order than they come.
+    /// The encoder uses B-frames: pictures are shown in another order than they are sent, which WebRTC does not
+    /// support.
     case reordering
-    /// `profile_idc` of H.264, of 10 bits or with more colours than 4:2:0.
+    /// H.264 of this `profile_idc`, whose profile, bit depth or chroma sampling browsers do not show.
     case profile(UInt8)
-    /// The same of another codec, which browsers show with 8 bits and 4:2:0.
+    /// More than 8 bits or other chroma than 4:2:0 in a codec that browsers otherwise show.
     case colours(VideoCodec)
-    /// One that hardly a browser shows, whatever its pictures are like.
+    /// A codec that hardly any browser plays by WebRTC, whatever its profile.
     case codec(VideoCodec)
 
-    /// What to set in the encoder, so that it need not be done.
+    /// The encoder settings that make re-encoding unnecessary.
     var remedy: String {
         switch self {
         case .reordering:
@@ -22,6 +23,7 @@ package enum IngestConversion: Equatable, Sendable {
         }
     }
 
+    /// What the publisher sends, as the first clause of the advice and of the refusal.
     private var fact: String {
         switch self {
         case .reordering: "The encoder sends B-frames, which browsers do not show"
@@ -32,13 +34,13 @@ package enum IngestConversion: Equatable, Sendable {
         }
     }
 
-    /// For whoever set up the encoder, where it is done.
+    /// Advice for the publisher where pictures are re-encoded.
     var advice: String {
         "\(fact), so the picture is made anew here: that costs sharpness, time and this server's processor. "
             + "To have it passed on as it is, \(remedy)."
     }
 
-    /// For whoever set up the encoder, where it cannot be done.
-    /// - Parameter why: what stands against it, as a clause.
+    /// The error text for the publisher where pictures cannot be re-encoded.
+    /// - Parameter why: the obstacle, as a clause.
     package func refusal(because why: String) -> String { "\(fact), and \(why): \(remedy)." }
 }

@@ -1,37 +1,37 @@
-/// How long a publisher may say nothing, whatever its protocol.
+/// How long a publisher may be silent, the same for RTMP and SRT.
 package enum IngestTimeouts {
-    /// Until it publishes.
+    /// From the connection until it publishes.
     package static let join = Duration.seconds(10)
     /// While it publishes.
     package static let silence = Duration.seconds(15)
 }
 
-/// Why a publisher's connection ends, as logs and its client are told.
+/// Why a publisher's connection ended, for logs and for its encoder.
 package enum IngestEnd: Error, Equatable, Sendable {
-    /// It said so, or hung up.
+    /// The publisher ended the stream or closed the connection.
     case byPublisher
-    /// What it sent is not what its protocol has, or more than is taken.
+    /// The publisher violated the protocol, or exceeded one of its limits.
     case malformed(String)
-    /// It did not say in time what it wants, or what it sends.
+    /// The publisher did not begin to publish in time.
     case timedOut
-    /// Nothing came for a while.
+    /// No data arrived for `IngestTimeouts.silence`.
     case stalled
-    /// An application that is not here.
+    /// The RTMP application is not `RTMPSession.application`.
     case unknownApplication
-    /// A stream that nobody has made.
+    /// The stream does not exist.
     case unknownStream
-    /// Nobody who may publish to it.
+    /// The key does not permit publishing to the stream.
     case badKey(String)
-    /// No room for another one.
+    /// The server has no capacity for another session.
     case overloaded
-    /// The stream's rules or the server's limits stand against it.
+    /// The stream's rules or the server's limits do not permit it.
     case refused(String)
-    /// It sends what viewers cannot be given; in words for whoever set up the encoder.
+    /// The media cannot be shown to viewers; the text addresses the person who set up the encoder.
     case unsupported(String)
-    /// Its session ended here: another took its place, or the host ended it.
+    /// The server ended the session: another publisher took over, or the host ended it.
     case ended(String)
 
-    /// One word, for logs and metrics.
+    /// One word, for logs and metrics; an unknown stream counts as a bad key.
     package var name: String {
         switch self {
         case .byPublisher: "by-publisher"
@@ -46,7 +46,7 @@ package enum IngestEnd: Error, Equatable, Sendable {
         }
     }
 
-    /// For people; empty where the name says it all.
+    /// Explanation for people; empty where the name is enough.
     package var detail: String {
         switch self {
         case .byPublisher, .timedOut: ""

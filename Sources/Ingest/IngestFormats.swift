@@ -1,20 +1,20 @@
 import Wire
 
-/// What a publisher sends, as it is known when its session begins.
+/// What a publisher sends, as far as it is known when its session begins.
 package struct IngestFormats: Equatable, Sendable {
-    /// Of the pictures; nil where there are none.
+    /// The video codec; nil without video.
     package let codec: VideoCodec?
-    /// Whether there is sound, which is AAC.
+    /// Whether there is sound, which is always AAC.
     package let hasAudio: Bool
-    /// Nil without a picture, and where its size is not told.
+    /// Nil without video, and while no configuration or picture contained the size.
     package let resolution: VideoResolution?
-    /// As the codec numbers them, such as `profile_idc`; nil without a picture.
+    /// The profile in the codec's own numbering, such as `profile_idc`; nil without video.
     package let profile: UInt8?
-    /// Nil for a picture that goes on as it is.
+    /// Nil for pictures that are passed on unchanged.
     package let conversion: IngestConversion?
     /// In hertz; nil without sound.
     package let sampleRate: Int?
-    /// Of the sound; 0 where it is not told.
+    /// Of the sound; nil without sound, and 0 if the configuration does not contain the number.
     package let channels: Int?
 
     /// Whether there are pictures.

@@ -1,17 +1,19 @@
 import Base
 import Wire
 
-/// A picture, ready to be forwarded, or to be converted.
+/// A picture in RTP packets, ready to be forwarded or converted.
 package struct IngestPicture: Equatable, Sendable {
-    /// Whole RTP packets in the clear.
+    /// Whole RTP packets, not encrypted.
     package let packets: [[UInt8]]
-    /// Of all of them, in ticks of 90 kHz: when it is shown.
+    /// RTP time stamp of all packets, in ticks of 90 kHz: when the picture is shown.
     package let timestamp: UInt32
     /// Whether a decoder can begin with it.
     package let isKeyFrame: Bool
-    /// When it was captured, on our clock; of one that is shown later than it came, perhaps later than now.
+    /// When it was captured, on the server's clock; may be in the future for a picture that is shown later than it is
+    /// decoded.
     package let captured: MonotonicTime
 
+    /// Of all packets, in bytes.
     package var size: Int { packets.reduce(0) { $0 + $1.count } }
 }
 
@@ -19,83 +21,96 @@ package struct IngestPicture: Equatable, Sendable {
 struct PictureTiming: Equatable, Sendable {
     /// In milliseconds, on the encoder's clock, modulo 2^32.
     let decoded: UInt32
-    /// From decoding to showing, in milliseconds.
+    /// From decoding to presentation, in milliseconds.
     let delay: Int32
 }
 
-/// A frame of AAC, to be decoded.
+/// A frame of AAC for the transcoder.
 package struct IngestSound: Equatable, Sendable {
-    /// One access unit, without a header.
+    /// One access unit, without an ADTS header.
     package let bytes: [UInt8]
-    /// In ticks of 48 kHz, on the time line of the pictures.
+    /// In ticks of 48 kHz, on the same time line as the pictures.
     package let timestamp: UInt32
-    /// On our clock.
+    /// When it was captured, on the server's clock.
     package let captured: MonotonicTime
 }
 
-/// Makes of a publisher's pictures and sound what workers forward and what the transcoder decodes.
+/// Converts a publisher's pictures and sound into what workers forward and the transcoder decodes.
 ///
-/// H.264, VP9 and AV1 go through as they are, in RTP packets, or are to be converted where browsers do not show them,
-/// as HEVC is; AAC goes on in frames. What viewers cannot be given is refused in words for whoever set up the encoder.
-/// Pure: knows neither sessions nor threads.
+/// H.264, VP9 and AV1 are packetized unchanged, or marked for conversion where browsers do not show them, as HEVC
+/// always is; AAC is passed on in frames. Media that viewers cannot get is refused with a text for the person who set
+/// up the encoder. A pure state machine: it knows neither sessions nor threads, and time is a parameter.
 package struct IngestMedia: Sendable {
-    /// What comes of a message, in order.
+    /// The results of a call, in order.
     package enum Effect: Equatable, Sendable {
-        /// What comes is known: make a session, and call `open`. Told once.
+        /// The formats are known: create a session, then call `open`.
+        ///
+        /// Reported once.
         case begin(IngestFormats)
+        /// A picture to forward, or to convert if `begin` reported a conversion.
         case picture(IngestPicture)
-        /// The configuration of the frames that follow, which is no longer the one before.
+        /// The AudioSpecificConfig of the frames that follow; it differs from the one before.
         case soundFormat([UInt8])
+        /// A frame of AAC.
         case sound(IngestSound)
-        /// Once each; reports repeat them.
+        /// A problem that was just detected, reported once; later reports repeat it.
         case notice(IngestNotice)
-        /// How it goes, every few seconds from `begin` on.
+        /// Measurements, every `IngestMeter.interval` after `begin`.
         case report(IngestReport)
+        /// The media cannot be accepted; end the connection.
         case refuse(IngestEnd)
     }
 
-    /// How long to wait for what the encoder has not said yet.
+    /// How long `begin` waits for formats that have not arrived, from the first media on.
     static let patience = Duration.seconds(1)
-    /// Of what waits for the session, in bytes; then everything up to the next key frame is left out.
+    /// Most media kept before the session is open, in bytes; beyond it all is dropped up to the next key frame.
     static let heldLimit = 8 << 20
+    /// Distance of key frames above which the publisher is advised to lower it, in milliseconds.
     private static let rareKeyFrames: Int64 = 4_000
-    /// From decoding to showing, in milliseconds; who says more is not believed.
+    /// Longest credible delay from decoding to presentation, in milliseconds; longer ones are clamped.
     private static let longestDelay: Int32 = 2_000
 
-    /// Whether there is a transcoder.
+    /// Whether there is a transcoder, which sound and all conversions require.
     private let isDecoding: Bool
     private var timeline = MediaTimeline()
     private var packetizer: PicturePacketizer
+    /// Random start of the RTP time stamps (RFC 3550 §5.1).
     private let timestampOffset: UInt32
     private var video: IngestVideo?
-    /// As a picture said it whose configuration does not.
+    /// Size from a picture's own header, for codecs whose configuration does not contain it.
     private var seenResolution: VideoResolution?
+    /// Counts pictures, for the picture ID of VP9.
     private var pictureNumber: UInt16 = 0
-    /// Of the pictures that come; not known for sure before the first one.
+    /// Whether browsers show the pictures; provisional until the first one has arrived.
     private var fitness: PictureFitness?
     private var audio: (bytes: [UInt8], configuration: AACConfiguration)?
-    /// By the metadata; nil before there was any.
+    /// Tracks announced by the metadata or the programme table; nil before either arrived.
     private var expected: (audio: Bool, video: Bool)?
+    /// When the first configuration or frame arrived; nil before.
     private var firstMedia: MonotonicTime?
+    /// Whether there is sound that is dropped for lack of a transcoder.
     private var isSoundLeftOut = false
-    /// Nil before `begin`.
+    /// As reported by `begin`; nil before.
     private var formats: IngestFormats?
+    /// Whether the session exists; effects are kept in `held` until then.
     private var isOpen = false
     private var held: [Effect] = []
     private var heldBytes = 0
+    /// Whether pictures are dropped until the next key frame.
     private var needsKeyFrame = true
+    /// Media time of the latest key frame, and its distance from the one before, in milliseconds.
     private var lastKeyFrame: Int64?
     private var keyFrameInterval: Int64?
-    /// When the latest picture is decoded, and the latest time that one was to be shown.
+    /// When the latest picture is decoded and shown, in milliseconds of media time.
     private var lastPicture: (decoded: Int64, shown: Int64)?
     private var meter = IngestMeter()
-    /// What was told.
+    /// Notices reported so far.
     private var notices: [IngestNotice] = []
     private var effects: [Effect] = []
 
     /// - Parameters:
     ///   - isDecoding: whether there is a transcoder.
-    ///   - seed: random.
+    ///   - seed: random; determines SSRC, first sequence number and first time stamp.
     package init(isDecoding: Bool, seed: UInt64) {
         self.isDecoding = isDecoding
         packetizer = PicturePacketizer(seed: seed)
@@ -104,16 +119,18 @@ package struct IngestMedia: Sendable {
 
     // MARK: What comes
 
-    /// Takes in what the encoder says it will send.
+    /// Notes which tracks the encoder announced.
+    ///
+    /// `begin` then need not wait the full time for both.
     package mutating func expect(audio: Bool, video: Bool, at now: MonotonicTime) -> [Effect] {
         if formats == nil { expected = (audio, video) }
         return advance(to: now)
     }
 
-    /// Takes in what decoders of the pictures that follow have to know.
+    /// Processes a video configuration, which applies to the pictures that follow.
     /// - Parameters:
-    ///   - record: the codec's configuration record, which may make no sense.
-    ///   - codec: one that is taken.
+    ///   - record: the codec's configuration record, possibly malformed.
+    ///   - codec: one of those that are accepted.
     mutating func configure(
         video record: Span<UInt8>, of codec: FLVVideoTag.Codec, at now: MonotonicTime
     ) -> [Effect] {
@@ -126,8 +143,10 @@ package struct IngestMedia: Sendable {
         return advance(to: now)
     }
 
-    /// Takes a picture in; nothing comes of one before its configuration.
-    /// - Parameter units: as the configuration has them.
+    /// Processes a picture; ignored before its configuration.
+    /// - Parameters:
+    ///   - units: framed as the configuration specifies.
+    ///   - isKeyFrame: as the container marks it.
     mutating func receive(
         picture units: Span<UInt8>, _ timing: PictureTiming, isKeyFrame: Bool, at now: MonotonicTime
     ) -> [Effect] {
@@ -136,18 +155,18 @@ package struct IngestMedia: Sendable {
         return advance(to: now)
     }
 
-    /// A picture did not come whole: what refers to it would be wrong, too.
+    /// Notes that a picture is incomplete or missing: later pictures may refer to it, so all are dropped up to a key
+    /// frame.
     mutating func losePicture() { needsKeyFrame = true }
 
-    /// Takes in what decoders of the frames that follow have to know: an AudioSpecificConfig.
+    /// Processes an AudioSpecificConfig, which applies to the frames that follow.
     mutating func configure(audio bytes: Span<UInt8>, at now: MonotonicTime) -> [Effect] {
         guard takesSound(at: now) else { return advance(to: now) }
         configure(audio: bytes)
         return advance(to: now)
     }
 
-    /// Takes a frame of AAC in; nothing comes of one before its configuration.
-    /// - Parameter timestamp: in milliseconds, on the clock of the pictures.
+    /// Processes a frame of AAC; ignored before its configuration.
     mutating func receive(sound frame: Span<UInt8>, timestamp: UInt32, at now: MonotonicTime) -> [Effect] {
         guard takesSound(at: now), audio != nil, let frame = try? frame.bytes(0..<frame.count), !frame.isEmpty
         else { return advance(to: now) }
@@ -160,6 +179,7 @@ package struct IngestMedia: Sendable {
         return advance(to: now)
     }
 
+    /// Whether sound is accepted; without a transcoder it is dropped, and the publisher notified.
     private mutating func takesSound(at now: MonotonicTime) -> Bool {
         firstMedia = firstMedia ?? now
         guard !isDecoding else { return true }
@@ -168,27 +188,28 @@ package struct IngestMedia: Sendable {
         return false
     }
 
-    /// Pictures, or sound, come in a codec that viewers cannot be given.
-    /// - Parameter remedy: what the encoder can be set to.
+    /// The refusal of a video codec that viewers cannot get.
     static func refusal(
         ofVideo codec: some CustomStringConvertible, remedy: String = "H.264 (AVC)"
     ) -> [Effect] {
         [.refuse(.unsupported("\(codec) cannot be shown here: set the encoder to \(remedy)."))]
     }
 
-    /// The same of sound.
+    /// The refusal of an audio codec; only AAC is accepted.
     static func refusal(ofAudio codec: some CustomStringConvertible) -> [Effect] {
         [.refuse(.unsupported("\(codec) cannot be heard here: set the encoder to AAC."))]
     }
 
-    /// Counts what came, for reports.
+    /// Counts received video, for reports.
+    /// - Parameter isFrame: false for configurations.
     mutating func measure(video bytes: Int, isFrame: Bool) {
         meter.noteVideo(bytes: bytes, isFrame: isFrame)
     }
 
-    /// The same of sound.
+    /// Counts received sound, for reports.
     mutating func measure(audio bytes: Int) { meter.noteAudio(bytes: bytes) }
 
+    /// Applies a video configuration, and judges whether browsers show its pictures.
     private mutating func configure(video configuration: IngestVideo) {
         if formats?.hasVideo == false { tell(.cameTooLate(isAudio: false)) }
         if formats?.codec.map({ $0 != configuration.codec }) ?? false {
@@ -197,12 +218,14 @@ package struct IngestMedia: Sendable {
             )
         }
         video = configuration
-        // Whoever is converted stays so: a decoder takes whatever comes.
+        // Once pictures are converted they remain so: the decoder handles any later configuration.
         guard formats?.conversion == nil else { return }
         judge(PictureFitness(configuration))
     }
 
-    /// Draws the consequences of what pictures are like.
+    /// Applies what is known about the pictures: refuses those that can be neither passed on nor converted.
+    ///
+    /// Conversion cannot begin while the session is live, because `begin` has already reported how its pictures go on.
     private mutating func judge(_ found: PictureFitness) {
         fitness = found
         switch found {
@@ -220,6 +243,7 @@ package struct IngestMedia: Sendable {
 
     private mutating func refuse(_ text: String) { effects.append(.refuse(.unsupported(text))) }
 
+    /// Applies an audio configuration; one that decoders do not support is refused.
     private mutating func configure(audio bytes: Span<UInt8>) {
         guard let configuration = try? AACConfiguration(parsing: bytes), configuration.isCommon,
             let copy = try? bytes.bytes(0..<bytes.count), copy.count <= 64
@@ -235,12 +259,13 @@ package struct IngestMedia: Sendable {
 
     // MARK: Pictures
 
+    /// Packetizes a picture, unless it has to be dropped.
     private mutating func show(
         _ bytes: Span<UInt8>, _ timing: PictureTiming, isKeyFrame: Bool, _ place: MediaTimeline.Place
     ) {
         guard let video else { return }
         guard let head = try? video.head(of: bytes, isKeyFrame: isKeyFrame) else {
-            // What refers to it would be wrong, too.
+            // Later pictures may refer to this one.
             needsKeyFrame = true
             return
         }
@@ -272,19 +297,20 @@ package struct IngestMedia: Sendable {
         give(.picture(picture), size: picture.size)
     }
 
-    /// Takes in what a picture says of itself.
+    /// Notes what a picture's own header contains.
     private mutating func note(_ head: IngestVideo.Head) {
         seenResolution = head.resolution ?? seenResolution
         guard let video, fitness == .unlessContradicted || head.contradicts else { return }
         if case .converted? = fitness { return }
-        // Whatever it is exactly, the decoder finds out.
+        // The header only shows that it is not 8 bits and 4:2:0. The decoder reports a format that it does not
+        // support.
         judge(head.contradicts ? .converted(.colours(video.codec)) : .asItIs)
     }
 
-    /// Finds out whether pictures are shown in another order than they come.
+    /// Detects whether pictures are shown in another order than they arrive.
     ///
-    /// One that would have to be shown before it came is held back by its encoder from the first picture on, so a delay
-    /// of that says it where the configuration does not.
+    /// An encoder with B-frames delays every picture from the first one on, so that none has to be shown before it
+    /// arrives. A delay of the first picture therefore reveals reordering where the configuration does not.
     private mutating func noteOrder(
         _ timing: PictureTiming, decoded: Int64, shown: Int64, isKeyFrame: Bool
     ) {
@@ -298,6 +324,7 @@ package struct IngestMedia: Sendable {
         judge(.converted(.reordering))
     }
 
+    /// Measures the distance of key frames.
     private mutating func noteKeyFrame(at media: Int64) {
         defer { lastKeyFrame = media }
         guard let lastKeyFrame else { return }
@@ -309,7 +336,7 @@ package struct IngestMedia: Sendable {
 
     // MARK: What goes on
 
-    /// Hands on, or keeps until there is a session.
+    /// Emits an effect, or keeps it until the session is open.
     private mutating func give(_ effect: Effect, size: Int) {
         guard !isOpen else { return effects.append(effect) }
         heldBytes += size
@@ -322,13 +349,15 @@ package struct IngestMedia: Sendable {
         held.append(effect)
     }
 
+    /// Reports a notice, once for each code.
     private mutating func tell(_ notice: IngestNotice) {
         guard !notices.contains(where: { $0.code == notice.code }) else { return }
         notices.append(notice)
         effects.append(.notice(notice))
     }
 
-    /// There is a session: what was kept goes on.
+    /// Notes that the session exists.
+    /// - Returns: what was kept for it, in order.
     package mutating func open() -> [Effect] {
         isOpen = true
         defer {
@@ -340,13 +369,13 @@ package struct IngestMedia: Sendable {
 
     // MARK: Time
 
-    /// When `advance` has something to do.
+    /// When `advance` has to be called; nil if there is nothing to wait for.
     package var deadline: MonotonicTime? {
         guard formats == nil else { return meter.deadline }
         return video != nil || audio != nil || isSoundLeftOut ? firstMedia.map { $0 + Self.patience } : nil
     }
 
-    /// Begins once it is known what comes, or has been waited for long enough.
+    /// Begins the session once its formats are known or have been waited for, and makes the reports that are due.
     package mutating func advance(to now: MonotonicTime) -> [Effect] {
         defer { effects = [] }
         if formats == nil, isComplete(at: now) { begin(at: now) }
@@ -358,6 +387,7 @@ package struct IngestMedia: Sendable {
         return effects
     }
 
+    /// Reports the formats; refuses a publisher who sends nothing but sound where sound cannot be decoded.
     private mutating func begin(at now: MonotonicTime) {
         guard video != nil || audio != nil else {
             return refuse(
@@ -376,11 +406,12 @@ package struct IngestMedia: Sendable {
         if isSoundLeftOut { tell(.soundLeftOut) }
     }
 
-    /// Whether all is there, or was waited for long enough.
+    /// Whether the session can begin: all formats are known, or have been waited for long enough.
     private func isComplete(at now: MonotonicTime) -> Bool {
         let hasWaited = firstMedia.map { now >= $0 + Self.patience } ?? false
         guard video != nil || audio != nil else { return isSoundLeftOut && hasWaited }
         if hasWaited { return true }
+        // Whether pictures need conversion has to be known first: a session cannot change to it later.
         if video != nil, fitness?.awaitsPicture == true { return false }
         if video != nil, audio != nil || !isDecoding { return true }
         guard let expected else { return false }

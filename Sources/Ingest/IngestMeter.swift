@@ -1,33 +1,36 @@
 import Base
 
-/// What came of a publisher in the last seconds, and what to know of it.
+/// Measurements of a publisher's media over the last seconds, with all notices so far.
 package struct IngestReport: Equatable, Sendable {
+    /// Video frames received.
     package var framesPerSecond = 0.0
-    /// In bits a second.
+    /// In bits per second.
     package var videoBitrate = 0
-    /// In bits a second.
+    /// In bits per second.
     package var audioBitrate = 0
-    /// Between the latest two key frames, in milliseconds; nil before.
+    /// Distance of the latest two key frames, in milliseconds; nil before the second.
     package var keyFrameInterval: Int64?
-    /// In the order in which they were found.
+    /// In the order of their detection.
     package var notices: [IngestNotice] = []
 
     package init() {}
 }
 
-/// Measures what comes.
+/// Measures frame rate and bit rates of what arrives; reports and resets every `interval`.
 struct IngestMeter: Sendable {
-    /// Between two reports.
+    /// Time between two reports.
     static let interval = Duration.seconds(2)
 
+    /// Start of the current interval; nil before the session begins.
     private var since: MonotonicTime?
     private var frames = 0
     private var videoBytes = 0
     private var audioBytes = 0
 
-    /// When a report is due; nil before it begins.
+    /// When the next report is due; nil before the session begins.
     var deadline: MonotonicTime? { since.map { $0 + Self.interval } }
 
+    /// Starts a new interval.
     mutating func begin(at now: MonotonicTime) { self = IngestMeter(since: now) }
 
     mutating func noteVideo(bytes: Int, isFrame: Bool) {
@@ -37,7 +40,7 @@ struct IngestMeter: Sendable {
 
     mutating func noteAudio(bytes: Int) { audioBytes += bytes }
 
-    /// - Returns: what was measured since the last report; nil before the next is due.
+    /// - Returns: the measurements since the last report; nil before the next one is due.
     mutating func takeReport(at now: MonotonicTime) -> IngestReport? {
         guard let since, now >= since + Self.interval else { return nil }
         let seconds = Double(now.nanoseconds(since: since)) / 1e9

@@ -1,15 +1,15 @@
-/// Something about what a publisher sends that whoever set up the encoder should know.
+/// A problem of a publisher's media that the person who set up the encoder should know.
 package enum IngestNotice: Equatable, Sendable {
-    /// What browsers do not show is made anew.
+    /// Browsers do not show the pictures, so they are re-encoded.
     case converted(IngestConversion)
-    /// Viewers wait for key frames where the cache does not hold one.
+    /// Key frames are rare, and viewers wait for one where the cache does not contain any.
     case rareKeyFrames(milliseconds: Int64)
-    /// Sound that nobody can be given, because nothing is decoded here.
+    /// Sound is dropped, because there is no transcoder.
     case soundLeftOut
-    /// Sound, or a picture, that began when the session was there already.
+    /// A track began after the session did, and is dropped.
     case cameTooLate(isAudio: Bool)
 
-    /// For logs and programs.
+    /// Stable identifier for logs and the API.
     package var code: String {
         switch self {
         case .converted(.reordering): "b-frames"
@@ -22,7 +22,7 @@ package enum IngestNotice: Equatable, Sendable {
         }
     }
 
-    /// For people: what is so, why it matters, and what to do.
+    /// Explanation for people: the problem, its effect, and the remedy.
     package var text: String {
         switch self {
         case .converted(let conversion): conversion.advice

@@ -1,28 +1,32 @@
 import Wire
 
-/// Pictures of a publisher: what decoders of them have to know, and how they go on.
+/// The configuration of a publisher's video, and how its pictures become RTP payloads.
 enum IngestVideo: Equatable, Sendable {
     case h264(AVCConfiguration)
     case hevc(HEVCConfiguration)
     case vp9(VP9Configuration)
     case av1(AV1Configuration)
 
-    /// A picture, as far as it has to be known before it is cut.
+    /// The properties of a picture that have to be known before it is packetized.
     struct Head {
         /// Whether a decoder can begin with it.
         let isKeyFrame: Bool
-        /// What it says of itself that its configuration does not.
+        /// The size in the picture's own header, where the configuration has none.
         var resolution: VideoResolution?
-        /// Of VP9.
+        /// The parsed header of a VP9 frame, kept so that it is parsed once.
         fileprivate var vp9: VP9FrameHeader?
+        /// The parsed units of an AV1 picture, kept for the same reason.
         fileprivate var units: AV1Units?
 
-        /// Whether it is of more bits, or more colours, than the configuration says.
+        /// Whether the picture has more bits or chroma than its configuration.
         var contradicts: Bool { vp9.map { $0.profile != 0 } ?? false }
     }
 
-    /// - Parameter codec: of which `record` is the configuration.
-    /// - Throws: for a record that makes no sense, or of a codec that is not taken.
+    /// Parses a configuration record.
+    /// - Parameters:
+    ///   - codec: the codec of the record.
+    ///   - record: comes from the network.
+    /// - Throws: for a malformed record, and for a codec that is not accepted.
     init(_ codec: FLVVideoTag.Codec, parsing record: Span<UInt8>) throws(WireError) {
         switch codec {
         case .h264: self = .h264(try AVCConfiguration(parsing: record))
@@ -42,7 +46,7 @@ enum IngestVideo: Equatable, Sendable {
         }
     }
 
-    /// As the codec numbers them.
+    /// The profile in the codec's own numbering.
     var profile: UInt8 {
         switch self {
         case .h264(let configuration): configuration.profile
@@ -52,7 +56,7 @@ enum IngestVideo: Equatable, Sendable {
         }
     }
 
-    /// Nil where it is not told.
+    /// Nil where the configuration does not contain the size.
     var resolution: VideoResolution? {
         switch self {
         case .h264(let configuration): configuration.pictures?.resolution
@@ -62,8 +66,8 @@ enum IngestVideo: Equatable, Sendable {
         }
     }
 
-    /// What a picture is.
-    /// - Parameter isKeyFrame: as its container says; some codecs say it themselves.
+    /// Parses the beginning of a picture.
+    /// - Parameter isKeyFrame: as the container marks it; VP9 and AV1 contain it themselves.
     func head(of picture: Span<UInt8>, isKeyFrame: Bool) throws(WireError) -> Head {
         switch self {
         case .h264, .hevc: return Head(isKeyFrame: isKeyFrame)
@@ -76,9 +80,9 @@ enum IngestVideo: Equatable, Sendable {
         }
     }
 
-    /// A picture's payloads; empty for one of nothing that decoders need.
+    /// Splits a picture into RTP payloads; empty if it contains nothing that decoders need.
     /// - Parameters:
-    ///   - isConverted: whether a decoder begins with each key frame, whatever kind of picture it is.
+    ///   - isConverted: whether a decoder may begin at each key frame, even one that is not an IDR picture.
     ///   - number: of the picture.
     func payloads(
         of picture: Span<UInt8>, _ head: Head, isConverted: Bool, number: UInt16
@@ -100,7 +104,7 @@ enum IngestVideo: Equatable, Sendable {
 }
 
 extension VideoCodec {
-    /// By the name that people know.
+    /// The common name, for texts.
     package var name: String {
         switch self {
         case .vp8: "VP8"

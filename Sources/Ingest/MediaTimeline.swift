@@ -1,41 +1,46 @@
 import Base
 
-/// One time line for all that a publisher sends, on our clock.
+/// Places all media of a publisher on one time line, in the server's clock.
 ///
-/// A publisher's time stamps say how far apart things were captured, and what comes first after little delay says when:
-/// the earliest arrival of the last seconds is what the others are measured from. Sound and pictures are placed by the
-/// same rule, so they stay together.
+/// Time stamps give the distances between captures. The packet with the least network delay gives the absolute time:
+/// the earliest arrival of the last seconds is the reference for all others. Sound and pictures follow the same rule,
+/// so they stay in sync.
 package struct MediaTimeline: Sendable {
-    /// Steps beyond this are another clock, not a pause.
+    /// Steps beyond this, in milliseconds, are a clock that was reset and not a pause.
     private static let leap: Int64 = 10_000
+    /// How long one reference is kept; long enough to contain a packet with little delay, short enough to follow
+    /// drift.
     private static let window = Duration.seconds(10)
-    /// 34 years: no arithmetic with it overflows.
+    /// In milliseconds, 34 years: within it no arithmetic overflows.
     private static let limit: Int64 = 1 << 40
 
-    /// Where something stands.
+    /// The place of one packet on the time line.
     package struct Place: Equatable, Sendable {
-        /// In milliseconds from the first, or a little before it; never leaps.
+        /// In milliseconds since the first packet, slightly negative for earlier media; never jumps.
         package let media: Int64
-        /// On our clock; never later than now.
+        /// When it was captured, on the server's clock; never later than its arrival.
         package let captured: MonotonicTime
     }
 
-    /// As it was sent, and where that stands.
+    /// The packet with the latest time stamp: as sent, its media time, and its arrival.
     private var latest: (timestamp: UInt32, media: Int64, arrival: MonotonicTime)?
-    /// When media time 0 was captured.
+    /// When media time 0 was captured, as estimated now.
     private var origin = MonotonicTime.zero
-    /// The earliest that it can have been by what came in this window.
+    /// The earliest `origin` that the packets of the current window permit; nil before the first.
     private var candidate: MonotonicTime?
     private var windowEnd = MonotonicTime.zero
 
     package init() {}
 
-    /// - Parameter timestamp: in milliseconds, modulo 2^32.
+    /// Places a packet.
+    /// - Parameters:
+    ///   - timestamp: in milliseconds, modulo 2^32.
+    ///   - now: when the packet arrived.
     package mutating func place(_ timestamp: UInt32, at now: MonotonicTime) -> Place {
         var media: Int64 = 0
         if let latest {
             let step = Int64(Int32(bitPattern: timestamp &- latest.timestamp))
-            // An encoder that begins anew goes on where it would be by now.
+            // After a reset of its clock the encoder continues where it would be by now.
             let plausible = step.magnitude <= UInt64(Self.leap)
             media =
                 plausible
@@ -48,6 +53,7 @@ package struct MediaTimeline: Sendable {
         return Place(media: media, captured: origin.advanced(byNanoseconds: media * 1_000_000))
     }
 
+    /// Updates `origin`: immediately for a packet with less delay, after each window for a clock that drifts.
     private mutating func follow(_ start: MonotonicTime, at now: MonotonicTime) {
         guard let earliest = candidate else {
             origin = start
@@ -56,7 +62,7 @@ package struct MediaTimeline: Sendable {
             return
         }
         candidate = min(earliest, start)
-        // Nothing can be captured after it came.
+        // A packet cannot be captured after it arrived.
         if start < origin { origin = start }
         guard now >= windowEnd else { return }
         origin = candidate ?? start

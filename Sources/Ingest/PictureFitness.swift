@@ -1,19 +1,22 @@
 import Wire
 
-/// Whether what a configuration announces can be shown by browsers.
+/// Whether browsers can show pictures with a given configuration.
 enum PictureFitness: Equatable {
+    /// Browsers show the pictures unchanged.
     case asItIs
+    /// The pictures have to be re-encoded.
     case converted(IngestConversion)
-    /// Browsers show it unless pictures are reordered, which only the pictures tell.
+    /// Browsers show the pictures unless they are reordered, which the configuration does not reveal.
     case unlessReordered
-    /// The same unless they are of more than the configuration says.
+    /// Browsers show the pictures unless these exceed the bits or chroma of the configuration.
     case unlessContradicted
-    /// Nothing here can decode it.
+    /// The transcoder cannot decode the pictures either.
     case never(IngestConversion)
 
-    /// Whether the first picture has to be seen.
+    /// Whether the first picture decides.
     var awaitsPicture: Bool { self == .unlessReordered || self == .unlessContradicted }
 
+    /// Judges a configuration by codec, profile, bit depth and chroma.
     init(_ video: IngestVideo) {
         switch video {
         case .h264(let configuration): self.init(configuration)
@@ -36,9 +39,10 @@ enum PictureFitness: Equatable {
         }
     }
 
-    /// Baseline, main and high, which browsers decode.
+    /// The profiles that browsers decode: Baseline, Main and High.
     private static let profiles: Set<UInt8> = [66, 77, 100]
 
+    /// Judges H.264; without a readable parameter set, 8 bits and 4:2:0 are assumed.
     private init(_ configuration: AVCConfiguration) {
         let pictures = configuration.pictures
         let (chroma, depth) = (pictures?.chromaFormat ?? 1, pictures?.bitDepth ?? 8)
@@ -55,7 +59,8 @@ enum PictureFitness: Equatable {
         self = isDecodable ? .converted(.profile(profile)) : .never(.profile(profile))
     }
 
-    /// What the transcoder makes pictures of; nothing without colours.
+    /// Whether the transcoder can decode these samples; monochrome is not supported.
+    /// - Parameter chromaFormat: `chroma_format_idc`; 0 is monochrome, 1 is 4:2:0.
     private static func isDecodable(chromaFormat: UInt8, bitDepth: Int) -> Bool {
         chromaFormat == 1 ? [8, 10].contains(bitDepth) : chromaFormat > 1 && bitDepth == 8
     }

@@ -1,42 +1,52 @@
 import Base
 import Wire
 
-/// The client's end of one connection to which a programme is published by RTMP, from the handshake to the goodbye.
+/// The client side of one RTMP connection that publishes a programme, from the handshake to the end of the stream.
 ///
-/// Takes bytes, media and the time, and says what to send; it owns no socket. To a target that reads too slowly
-/// pictures are left out up to the next key frame, never a part of one.
-/// - Source: Adobe, RTMP 1.0 (2012), §5.2 (handshake), §5.4 (control), §7.2 (commands); Video File Format 10.1, annex E
-///   (bodies of sound and pictures).
+/// A sans-IO machine: the caller passes in received bytes, media and the time, and sends what `takeOutput` returns.
+/// When a target reads too slowly, whole pictures are dropped up to the next key frame, never a part of a picture.
+/// - Source: Adobe, RTMP 1.0 (2012), §5.2 (handshake), §5.4 (control), §7.2 (commands); Video File Format 10.1, annex
+///   E (bodies of sound and pictures).
 package struct RTMPPublisher: Sendable {
+    /// How far the connection has come; each phase waits for one answer of the target.
     package enum Phase: Equatable, Sendable {
-        /// Until S0, S1 and S2 are there.
+        /// Until S0, S1 and S2 have arrived.
         case hello
-        /// Until `connect` was answered, and then `createStream`.
+        /// Until the target answers `connect`.
         case connecting
+        /// Until the target answers `createStream`.
         case creating
-        /// Until the target says that it takes the stream.
+        /// Until the target accepts the `publish` command.
         case asking
+        /// The target accepts media.
         case live
-        /// Nothing is understood or sent any more; nil where it ended as it should.
+        /// The connection is finished: input is ignored and no output is made. Nil after a regular end.
         case over(RestreamFailure?)
     }
 
-    /// How long it may take until the target takes the stream.
+    /// Time from the start of the handshake within which the target has to accept the stream.
     package static let joinLimit = Duration.seconds(15)
-    /// Of a message of the target, in bytes; servers send some hundred.
+    /// Longest message accepted from the target, in bytes; real servers send a few hundred.
     private static let messageLimit = 64 << 10
-    /// What a target may say beyond a share of what it is sent, in bytes: more is no answer.
+    /// Bytes that a target may send in addition to a quarter of what it is sent; a target that sends more is
+    /// malformed.
     private static let chatterLimit: UInt64 = 1 << 20
-    /// Bytes that wait for the target, from which on pictures are left out: four seconds of two megabits.
+    /// Backlog in bytes above which pictures are dropped: four seconds at two megabits per second.
     package static let pictureLimit = 1 << 20
-    /// Pictures come back, with a key frame, when no more than this waits.
+    /// Pictures resume, with a key frame, once the backlog is no larger than this, in bytes.
+    ///
+    /// Well below `pictureLimit`, so that a slow target does not alternate between the two states.
     package static let resumeLimit = 256 << 10
-    /// Room that sound has beyond the pictures.
+    /// Backlog in bytes above which sound is dropped as well.
+    ///
+    /// Higher than `pictureLimit`: sound is small, so it continues while pictures are dropped.
     package static let soundLimit = pictureLimit + (128 << 10)
+    /// In bytes, announced to the target in place of the protocol's initial 128 (§5.4.1).
     private static let chunkSize: UInt32 = 4_096
-    /// In characters, of what a target says.
+    /// Longest text of a target that is shown to the host, in characters.
     private static let wordsLimit = 200
 
+    /// Transaction numbers of the commands, by which `_result` and `_error` are matched to them.
     private enum Transaction {
         static let connect = 1.0
         static let releaseStream = 2.0
@@ -49,27 +59,34 @@ package struct RTMPPublisher: Sendable {
     private let key: Secret<String>
     private let began: MonotonicTime
     package private(set) var phase = Phase.hello
-    /// Of the handshake.
+    /// Bytes of the handshake received so far; empty afterwards.
     private var collected: [UInt8] = []
     private var reader = RTMPChunkReader(messageLimit: messageLimit)
     private var writer = RTMPChunkWriter()
     private var output: [UInt8] = []
+    /// Message stream ID from the answer to `createStream`.
     private var stream: UInt32 = 1
+    /// Bytes received in total, and how many of them were acknowledged.
     private var received: UInt64 = 0
     private var acknowledged: UInt64 = 0
+    /// Bytes returned by `takeOutput` in total.
     private var sent: UInt64 = 0
+    /// Acknowledgement window that the target announced, in bytes; the default applies until it does (§5.4.4).
     private var peerWindow: UInt64 = 2_500_000
     // Media.
     private var format: RestreamFormat?
-    /// Whether the target was told of it.
+    /// Whether `format` was sent to the target.
     private var isFormatTold = false
-    /// What is 0 for the target: the first picture; nil before it.
+    /// The time that the target's time stamps count from, which is that of the first picture; nil before it.
     private var zero: MonotonicTime?
+    /// Number of the latest sample; nil after a change of format.
     private var lastNumber: UInt64?
+    /// Highest time stamp sent, in milliseconds.
     private var lastTimestamp: UInt32 = 0
-    /// Whether pictures are left out until a key frame comes.
+    /// Whether pictures are dropped until the next key frame.
     private var isSkipping = true
-    /// Pictures that were left out because the target was too slow.
+    /// Pictures dropped because the target was too slow, or while waiting for a key frame; none before the first
+    /// picture.
     package private(set) var dropped: UInt64 = 0
 
     /// - Parameter random: at least `RTMPHandshake.randomLength` bytes.
@@ -80,9 +97,10 @@ package struct RTMPPublisher: Sendable {
         output = RTMPHandshake.hello(random: random)
     }
 
+    /// Whether the connection is finished, for whatever reason.
     package var isOver: Bool { if case .over = phase { true } else { false } }
 
-    /// What is to be sent since the last call.
+    /// Removes and returns the bytes to send; empty if there are none.
     package mutating func takeOutput() -> [UInt8] {
         defer { output = [] }
         sent &+= UInt64(output.count)
@@ -91,7 +109,7 @@ package struct RTMPPublisher: Sendable {
 
     // MARK: Bytes
 
-    /// Takes bytes of the connection in.
+    /// Processes bytes received from the target.
     package mutating func receive(_ bytes: Span<UInt8>) {
         guard !isOver, !bytes.isEmpty else { return }
         received &+= UInt64(bytes.count)
@@ -108,13 +126,13 @@ package struct RTMPPublisher: Sendable {
         acknowledge()
     }
 
-    /// Takes as much of the handshake in as there is.
-    /// - Returns: where the rest begins.
+    /// Consumes bytes of the handshake.
+    /// - Returns: the offset of the first byte after the handshake.
     private mutating func shake(_ bytes: Span<UInt8>) throws(WireError) -> Int {
         let count = min(RTMPHandshake.answerLength - collected.count, bytes.count)
         collected += try bytes.bytes(0..<count)
         guard collected.count == RTMPHandshake.answerLength else {
-            // What is no RTMP is known by its first byte.
+            // The first byte is the version. A peer of another protocol fails here and not after `joinLimit`.
             if collected.first != 3 { throw .invalid(.rtmpVersion) }
             return count
         }
@@ -132,11 +150,12 @@ package struct RTMPPublisher: Sendable {
 
     private mutating func readChunks(_ bytes: Span<UInt8>) throws(WireError) {
         var messages: [RTMPMessage] = []
-        // What came before a fault was meant.
+        // Messages ahead of a malformed chunk still count: they may give the reason for the end.
         defer { for message in messages where !isOver { receive(message) } }
         try reader.read(bytes) { messages.append($0) }
     }
 
+    /// Acknowledges received bytes after half a window, so that the target never has to stop and wait.
     private mutating func acknowledge() {
         guard !isOver, phase != .hello, received - acknowledged >= peerWindow / 2 else { return }
         acknowledged = received
@@ -153,7 +172,7 @@ package struct RTMPPublisher: Sendable {
             guard let size = try? message.payload.span.uint32(at: 0) else { return }
             peerWindow = UInt64(max(size, 4_096))
         case .peerBandwidth:
-            // To be answered by our own window (§5.4.5).
+            // Answered with a window of the same size (§5.4.5).
             guard let size = try? message.payload.span.uint32(at: 0) else { return }
             write(RTMPMessage(.windowSize, number: size))
         case .userControl:
@@ -166,7 +185,8 @@ package struct RTMPPublisher: Sendable {
     }
 
     private mutating func receiveCommand(_ message: RTMPMessage) {
-        // What some say beside the protocol, as ffmpeg its `onFCPublish` without a number, is passed over.
+        // Commands that cannot be parsed are ignored, such as ffmpeg's `onFCPublish`, which lacks a transaction
+        // number.
         guard
             let command = try? RTMPCommand(
                 parsing: message.payload.span, isAMF3: message.kind == .commandAMF3)
@@ -178,7 +198,7 @@ package struct RTMPPublisher: Sendable {
             finish(.refused(words(of: command)))
         case ("_result", Transaction.createStream, .creating): publish(on: command.arguments.first?.number)
         case ("onStatus", _, .asking), ("onStatus", _, .live): receiveStatus(command)
-        // Some do not answer `connect`, but say that they do not want it.
+        // Some targets refuse by `onStatus` and never answer `connect`.
         case ("onStatus", _, _):
             if isError(command) { finish(.refused(words(of: command))) }
         case ("close", _, _): finish(.closed)
@@ -203,7 +223,9 @@ package struct RTMPPublisher: Sendable {
             || information?[name: "code"]?.text == "NetStream.Publish.BadName"
     }
 
-    /// What the target says of itself, without the key, in one line.
+    /// The target's description of a status, as one line without the stream key.
+    ///
+    /// Shown to the host and in logs, so characters that could forge further lines or hide text are removed.
     private func words(of command: RTMPCommand) -> String {
         let information = command.arguments.first ?? command.object
         let text = information[name: "description"]?.text ?? information[name: "code"]?.text ?? ""
@@ -216,11 +238,13 @@ package struct RTMPPublisher: Sendable {
         return String(String(String.UnicodeScalarView(line)).prefix(Self.wordsLimit))
     }
 
+    /// Sends the commands that precede `publish`.
     private mutating func create() {
         phase = .creating
         writer.setChunkSize(Self.chunkSize, in: &output)
         let name = AMF0Value.string(key.exposed)
-        // What Flash's encoder says first, and some services wait for; others refuse it, which does no harm.
+        // Flash's encoder sends these two first, and some services require them. Services that refuse them continue
+        // anyway.
         write(RTMPCommand("releaseStream", transaction: Transaction.releaseStream, [name]).message())
         write(RTMPCommand("FCPublish", transaction: Transaction.announce, [name]).message())
         write(RTMPCommand("createStream", transaction: Transaction.createStream).message())
@@ -240,6 +264,7 @@ package struct RTMPPublisher: Sendable {
 
     private mutating func write(_ message: RTMPMessage) { writer.append(message, to: &output) }
 
+    /// Ends the connection; only the first reason counts.
     private mutating func finish(_ failure: RestreamFailure?) {
         guard !isOver else { return }
         phase = .over(failure)
@@ -247,21 +272,22 @@ package struct RTMPPublisher: Sendable {
 
     // MARK: Media
 
-    /// Sends what the encoder made, or leaves it out.
-    /// - Parameter waiting: bytes that were taken from here, and that the target has not taken yet.
+    /// Sends encoded media to the target, or drops it.
+    /// - Parameter waiting: bytes already returned by `takeOutput` that the target has not accepted yet.
     package mutating func send(_ media: RestreamMedia, waiting: Int) {
         switch media {
         case .format(let new):
             format = new
             isFormatTold = false
-            // Only a key frame makes sense after it.
+            // Decoders can only continue with a key frame.
             isSkipping = true
             lastNumber = nil
         case .sample(let sample):
             let follows = lastNumber.map { sample.number == $0 &+ 1 } ?? true
             lastNumber = sample.number
-            // What got lost on the way here may have been a picture that others need.
+            // A missing sample may be a picture that later pictures refer to.
             if !follows { isSkipping = true }
+            // Numbers are noted before this point, so that acceptance does not look like a gap.
             guard phase == .live else { return }
             let waiting = waiting + output.count
             switch sample.kind {
@@ -271,6 +297,8 @@ package struct RTMPPublisher: Sendable {
         }
     }
 
+    /// Sends a picture, preceded by the format where it is due.
+    /// - Parameter waiting: the whole backlog, in bytes.
     private mutating func sendPicture(_ sample: RestreamSample, waiting: Int) {
         if isSkipping {
             guard sample.kind == .keyFrame, waiting <= Self.resumeLimit else {
@@ -291,12 +319,16 @@ package struct RTMPPublisher: Sendable {
         write(RTMPMessage(.video, timestamp: timestamp(of: sample), stream: stream, payload: body))
     }
 
+    /// Sends a frame of sound, unless it is older than the first picture.
     private mutating func sendSound(_ sample: RestreamSample, waiting: Int) {
         guard let zero, sample.time >= zero, isFormatTold, waiting <= Self.soundLimit else { return }
         let body = FLVAudioTag.aac(frame: sample.bytes)
         write(RTMPMessage(.audio, timestamp: timestamp(of: sample), stream: stream, payload: body))
     }
 
+    /// Sends metadata and the configurations of both codecs, which receivers need ahead of the first picture.
+    ///
+    /// Without parameter sets nothing is sent: `isFormatTold` stays false and media is dropped.
     private mutating func tellFormat() {
         guard let format else { return }
         let parameters = AnnexBPicture(parsing: format.pictureHeader.span)
@@ -324,18 +356,18 @@ package struct RTMPPublisher: Sendable {
         write(RTMPMessage(.audio, timestamp: time, stream: stream, payload: audio))
     }
 
-    /// Never goes back, whatever an encoder that begins anew says.
+    /// Milliseconds since the first picture, modulo 2^32; never negative.
     private mutating func timestamp(of sample: RestreamSample) -> UInt32 {
         let milliseconds = sample.time.nanoseconds(since: zero ?? sample.time) / 1_000_000
         let timestamp = UInt32(truncatingIfNeeded: max(milliseconds, 0))
-        // Sound and pictures are a little out of order; modulo 2^32 half of all is before.
+        // Sound and pictures are slightly out of order. A difference below 2^31 means later, modulo 2^32.
         if timestamp &- lastTimestamp < 1 << 31 { lastTimestamp = timestamp }
         return timestamp
     }
 
     // MARK: Time and the end
 
-    /// When `advance` has something to do.
+    /// When `advance` has to be called; nil if there is nothing to wait for.
     package var deadline: MonotonicTime? {
         switch phase {
         case .hello, .connecting, .creating, .asking: began + Self.joinLimit
@@ -343,12 +375,12 @@ package struct RTMPPublisher: Sendable {
         }
     }
 
-    /// Gives a target up that does not answer.
+    /// Ends the connection if the target has not accepted the stream in time.
     package mutating func advance(to now: MonotonicTime) {
         if let deadline, now >= deadline { finish(.timedOut) }
     }
 
-    /// Says goodbye: nothing more comes.
+    /// Ends the stream regularly; the last commands are in the output of the next `takeOutput`.
     package mutating func end() {
         if phase == .live || phase == .asking {
             write(RTMPCommand("FCUnpublish", transaction: 6, [.string(key.exposed)]).message())

@@ -1,27 +1,29 @@
 import Base
 
-/// Why a target does not take the programme.
+/// Why a target does not receive the programme.
 package enum RestreamFailure: Equatable, Sendable {
-    /// The target says no, in its own words.
+    /// The target refused the stream; its own description, which may be empty.
     case refused(String)
-    /// What it says is no RTMP that is understood here.
+    /// The target violated the RTMP protocol; what was wrong.
     case malformed(String)
-    /// It did not answer in time.
+    /// The target did not accept the stream within `RTMPPublisher.joinLimit`.
     case timedOut
-    /// It closed the connection.
+    /// The target closed the connection.
     case closed
-    /// It takes less than comes, and in the end nothing.
+    /// The target reads more slowly than media arrives, and finally stopped reading.
     case stalled
+    /// The host name has no address.
     case unresolved
+    /// All addresses of the host are outside the permitted `TargetNetworks`.
     case forbidden
-    /// In the kernel's words.
+    /// The TCP connection failed; the kernel's description.
     case unreachable(String)
-    /// It could not prove who it is; nil where it speaks no TLS.
+    /// The target's certificate was not accepted; nil if the target does not speak TLS.
     case insecure(String?)
-    /// The server sends to as many targets as it may.
+    /// The server already sends to as many targets as it is configured for.
     case full
 
-    /// For programs.
+    /// Stable identifier for the API, logs and metrics.
     package var name: String {
         switch self {
         case .refused: "refused"
@@ -37,7 +39,7 @@ package enum RestreamFailure: Equatable, Sendable {
         }
     }
 
-    /// For the host: what is wrong, and what to do about it.
+    /// Explanation for the host: what is wrong, and how to fix it.
     package var text: String {
         switch self {
         case .refused(let words):

@@ -1,11 +1,15 @@
 import Base
 
-/// Where a stream's programme goes on to, as its host wants it.
+/// A target to which a stream's programme is sent, as its host configured it.
+///
+/// Encodes its key in the clear, for the store. `Secret` itself is not encodable, so that a key cannot end up in an
+/// answer or a log by accident.
 package struct RestreamTarget: Equatable, Sendable, Codable {
-    /// Of the stream's targets, never used twice.
+    /// Identifies the target within its stream; never reused.
     package let number: Int
+    /// Without the key.
     package let address: RestreamAddress
-    /// Never shown to anybody again.
+    /// The stream key, which the API never returns.
     package let key: Secret<String>
 
     private enum CodingKeys: CodingKey { case number, address, key }
@@ -30,6 +34,7 @@ package struct RestreamTarget: Equatable, Sendable, Codable {
         try container.encode(key.exposed, forKey: .key)
     }
 
+    /// Compares keys in the clear: `Secret` has no equality of its own.
     package static func == (one: Self, other: Self) -> Bool {
         one.number == other.number && one.address == other.address && one.key.exposed == other.key.exposed
     }
@@ -37,25 +42,26 @@ package struct RestreamTarget: Equatable, Sendable, Codable {
 
 /// The targets of one stream.
 package struct RestreamList: Equatable, Sendable, Codable {
-    /// Why one is not added.
+    /// Why a target is not added.
     package enum Refusal: Error, Equatable, Sendable {
-        /// There are as many as a stream may have.
+        /// The stream already has `limit` targets.
         case full
-        /// There is the same address with the same key.
+        /// The stream already has a target with this address and key.
         case duplicate
     }
 
-    /// Of one stream.
+    /// Most targets of one stream.
     package static let limit = 8
 
     /// In the order in which they were added.
     package private(set) var targets: [RestreamTarget] = []
+    /// The highest number given so far, stored so that numbers of removed targets are not reused.
     private var lastNumber = 0
 
     package init() {}
 
     /// Adds a target under the next number.
-    /// - Throws: for one that is there already, and where there are too many.
+    /// - Throws: `duplicate` for an address and key that the list already contains, and `full` at `limit`.
     package mutating func add(
         _ address: RestreamAddress, key: Secret<String>
     ) throws(Refusal) -> RestreamTarget {
@@ -69,7 +75,8 @@ package struct RestreamList: Equatable, Sendable, Codable {
         return target
     }
 
-    /// - Returns: false if there is none of that number.
+    /// Removes a target.
+    /// - Returns: false if there is no target of that number.
     package mutating func remove(_ number: Int) -> Bool {
         let count = targets.count
         targets.removeAll { $0.number == number }

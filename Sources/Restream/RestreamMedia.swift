@@ -1,20 +1,22 @@
 import Base
 
-/// What an encoder made of a programme: one element of H.264 and AAC.
+/// One element of an encoded programme, in H.264 and AAC, as targets receive it.
 package enum RestreamMedia: Equatable, Sendable {
-    /// What follows is of this kind.
+    /// The format of the samples that follow.
     case format(RestreamFormat)
+    /// A picture or a frame of sound.
     case sample(RestreamSample)
 }
 
-/// What decoders have to know before the first picture and the first sound.
+/// What decoders need before the first picture and the first frame of sound.
 package struct RestreamFormat: Equatable, Sendable {
-    /// In pixels.
+    /// Of the picture, in pixels.
     package let width: Int
+    /// Of the picture, in pixels.
     package let height: Int
-    /// Nil where pictures come as they like.
+    /// Nil if pictures arrive at the publisher's own, possibly uneven rate.
     package let framesPerSecond: Int?
-    /// Parameter sets of H.264, with start codes.
+    /// H.264 parameter sets, with start codes (Annex B).
     package let pictureHeader: [UInt8]
     /// An AudioSpecificConfig.
     package let soundConfiguration: [UInt8]
@@ -30,21 +32,24 @@ package struct RestreamFormat: Equatable, Sendable {
     }
 }
 
-/// A picture or a frame of sound.
+/// An encoded picture or frame of sound.
 package struct RestreamSample: Equatable, Sendable {
+    /// What the sample contains, and whether it depends on earlier samples.
     package enum Kind: Equatable, Sendable {
+        /// A picture at which decoders can begin.
         case keyFrame
-        /// A picture that needs those before it.
+        /// A picture that refers to earlier pictures.
         case picture
+        /// A frame of AAC; each can be decoded without the others.
         case sound
     }
 
     package let kind: Kind
-    /// Counts all samples of one encoder, so that a gap is seen.
+    /// Counts all samples of one encoder, so that receivers detect gaps.
     package let number: UInt64
-    /// When it is shown or heard.
+    /// When the sample is shown or heard.
     package let time: MonotonicTime
-    /// A picture with start codes, or a frame of AAC without a header.
+    /// A picture with start codes, or a frame of AAC without an ADTS header.
     package let bytes: [UInt8]
 
     package init(kind: Kind, number: UInt64, time: MonotonicTime, bytes: [UInt8]) {

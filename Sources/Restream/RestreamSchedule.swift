@@ -1,22 +1,24 @@
 import Base
 
-/// When a target that failed is tried again: after a second, then after twice as long each time, up to a minute.
+/// The backoff after failures of a target: one second at first, doubled with each failure up to a minute.
 package struct RestreamSchedule: Equatable, Sendable {
+    /// Wait after the first failure, before the random addition.
     package static let shortest = Duration.seconds(1)
+    /// Longest wait, before the random addition.
     package static let longest = Duration.seconds(60)
-    /// What was taken for so long begins anew with the shortest time.
+    /// A target that accepted the programme for this long starts again with the shortest wait.
     package static let steadyTime = Duration.seconds(30)
 
-    /// Failures since it last went well.
+    /// Failures in a row; 0 before the first failure.
     package private(set) var failures = 0
 
     package init() {}
 
-    /// Notes a failure.
+    /// Notes a failure, and decides how long to wait.
     /// - Parameters:
-    ///   - lived: how long the target took the programme before.
-    ///   - random: spreads those that failed together, by up to a fifth.
-    /// - Returns: how long to wait.
+    ///   - lived: how long the target accepted the programme before it failed.
+    ///   - random: adds up to a fifth, so that targets which failed together are not retried together.
+    /// - Returns: how long to wait before the next attempt.
     package mutating func fail(
         after lived: Duration, using random: inout some RandomNumberGenerator
     ) -> Duration {

@@ -1,13 +1,14 @@
 import Wire
 
-/// Cuts pictures of H.264, as containers hold them, into payloads of RTP packets.
+/// Splits H.264 pictures, as containers store them, into the payloads of RTP packets.
 ///
-/// Parameter sets go before each picture that a decoder can begin with, whether or not the encoder repeats them there:
-/// viewers come in the middle.
+/// Parameter sets precede each picture at which decoders can begin, even if the encoder does not repeat them there,
+/// because viewers join in the middle of a stream.
 /// - Source: RFC 6184 §5.6 (single units), §5.7.1 (STAP-A), §5.8 (FU-A); ITU-T H.264 table 7-1.
 enum H264Payloads {
     private static let maximumPayload = PicturePacketizer.maximumPayload
 
+    /// NAL unit types, of the codec and of its RTP format.
     private enum UnitType {
         static let slices: ClosedRange<UInt8> = 1...5
         static let instantaneousRefresh: UInt8 = 5
@@ -18,10 +19,7 @@ enum H264Payloads {
         static let fragment: UInt8 = 28
     }
 
-    /// One picture's payloads; empty for one of nothing that decoders need.
-    /// - Parameters:
-    ///   - picture: units with lengths before them, as `configuration` has it.
-    ///   - needsParameters: whether a decoder begins here, whatever kind of picture it is.
+    /// Splits one picture; empty if it contains nothing that decoders need.
     static func payloads(
         of picture: Span<UInt8>, _ configuration: AVCConfiguration, needsParameters: Bool
     ) throws(WireError) -> [[UInt8]] {
@@ -39,7 +37,7 @@ enum H264Payloads {
             case UnitType.enhancementInformation, UnitType.sequenceParameters, UnitType.pictureParameters:
                 heads.append(try picture.bytes(unit))
                 if type == UnitType.sequenceParameters { hasParameters = true }
-            // Delimiters, filler and ends of sequences say nothing that RTP does not.
+            // RTP makes delimiters, filler and ends of sequences redundant.
             default: continue
             }
         }
@@ -51,7 +49,7 @@ enum H264Payloads {
         return payloads
     }
 
-    /// Small units, as many in a payload as fit.
+    /// Combines small units, as many per payload as fit.
     private static func aggregated(_ units: [[UInt8]]) -> [[UInt8]] {
         var payloads: [[UInt8]] = []
         var waiting: [[UInt8]] = []
@@ -68,13 +66,14 @@ enum H264Payloads {
         return payloads
     }
 
+    /// Ends a payload of several units; a unit that is alone becomes a payload without aggregation.
     private static func close(_ units: inout [[UInt8]], into payloads: inout [[UInt8]]) {
         defer { units.removeAll() }
         guard units.count > 1 else {
             if let only = units.first { append(only.span, to: &payloads) }
             return
         }
-        // As important as the most important of them (§5.7.1, NRI).
+        // The NRI of the aggregate is the highest of its units (§5.7.1).
         let importance = units.compactMap(\.first).map { $0 & 0x60 }.max() ?? 0
         var payload = [importance | UnitType.aggregation]
         for unit in units {
@@ -84,7 +83,7 @@ enum H264Payloads {
         payloads.append(payload)
     }
 
-    /// A unit as it is, or in fragments of even size.
+    /// Appends a unit as one payload, or in fragments of about equal size.
     private static func append(_ unit: Span<UInt8>, to payloads: inout [[UInt8]]) {
         guard unit.count > maximumPayload else {
             var payload: [UInt8] = []
@@ -98,6 +97,7 @@ enum H264Payloads {
         for fragment in 0..<count {
             let start = min(1 + fragment * size, unit.count)
             let end = min(start + size, unit.count)
+            // Start and end bits of the fragment header (§5.8).
             let edge: UInt8 = (fragment == 0 ? 0x80 : 0) | (fragment == count - 1 ? 0x40 : 0)
             var payload: [UInt8] = [header & 0x60 | UnitType.fragment, edge | header & 0x1F]
             payload.reserveCapacity(end - start + 2)

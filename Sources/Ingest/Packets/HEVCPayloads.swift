@@ -1,8 +1,9 @@
 import Wire
 
-/// Cuts pictures of HEVC, as containers hold them, into payloads of RTP packets, for the transcoder.
+/// Splits HEVC pictures, as containers store them, into the payloads of RTP packets, for the transcoder.
 /// - Source: RFC 7798 §4.4.1 (single units), §4.4.3 (fragments); ITU-T H.265 table 7-1.
 enum HEVCPayloads {
+    /// NAL unit types, of the codec and of its RTP format.
     private enum UnitType {
         static let slices: ClosedRange<UInt8> = 0...31
         static let parameters: ClosedRange<UInt8> = 32...34
@@ -10,12 +11,13 @@ enum HEVCPayloads {
         static let fragment: UInt8 = 49
     }
 
+    /// Bytes of a fragment's payload header (two) and fragment header (one).
     private static let fragmentHeader = 3
 
-    /// One picture's payloads; empty for one of nothing that decoders need.
+    /// Splits one picture; empty if it contains no slice.
     /// - Parameters:
-    ///   - picture: units with lengths before them, as `configuration` has it.
-    ///   - needsParameters: whether a decoder begins here.
+    ///   - picture: units with lengths before them, as `configuration` specifies.
+    ///   - needsParameters: whether decoders begin at this picture.
     static func payloads(
         of picture: Span<UInt8>, _ configuration: HEVCConfiguration, needsParameters: Bool
     ) throws(WireError) -> [[UInt8]] {
@@ -26,16 +28,17 @@ enum HEVCPayloads {
             let type = try picture.uint8(at: unit.lowerBound) >> 1 & 0x3F
             if UnitType.slices.contains(type) { hasSlices = true }
             if type == UnitType.sequenceParameters { hasSequence = true }
-            // Delimiters, filler and messages say nothing that this needs.
+            // Decoding does not need delimiters, filler or messages.
             guard type <= UnitType.parameters.upperBound else { continue }
             units.append(try picture.bytes(unit))
         }
         guard hasSlices else { return [] }
-        // What the picture brings with it comes later, and counts.
+        // Sets inside the picture follow these, and override them.
         if needsParameters, !hasSequence { units = configuration.parameterSets + units }
         return units.flatMap(fragments)
     }
 
+    /// A unit as one payload, or in fragments.
     private static func fragments(_ unit: [UInt8]) -> [[UInt8]] {
         guard unit.count > PicturePacketizer.maximumPayload, let first = unit.first else { return [unit] }
         let second = unit[1]

@@ -1,21 +1,22 @@
 import Wire
 
-/// Makes RTP packets of pictures whose payloads are known.
+/// Creates RTP packets from the payloads of pictures.
 package struct PicturePacketizer: Sendable {
-    /// One of those that sessions agree on anew; viewers have their own.
+    /// A dynamic payload type (RFC 3551 §6); viewers get the one that they negotiated.
     package static let payloadType: UInt8 = 96
-    /// Of a packet's payload, in bytes.
+    /// Longest payload of a packet, in bytes.
     static let maximumPayload = 1_136
 
     private let ssrc: UInt32
     private var sequenceNumber: UInt16
 
-    /// - Parameter seed: random; of each publication another one.
+    /// - Parameter seed: random, different for each publication: determines SSRC and first sequence number.
     init(seed: UInt64) {
         ssrc = UInt32(truncatingIfNeeded: seed) | 1
         sequenceNumber = UInt16(truncatingIfNeeded: seed >> 32) & 0x7FFF
     }
 
+    /// Creates the packets of one picture; the last has the marker bit.
     /// - Parameter timestamp: in ticks of 90 kHz.
     mutating func packets(of payloads: [[UInt8]], timestamp: UInt32) -> [[UInt8]] {
         payloads.enumerated().map { index, payload in

@@ -1,9 +1,9 @@
 import Base
 import Wire
 
-/// What comes by RTMP: messages that hold FLV's tags.
+/// Media received by RTMP, whose messages contain FLV tags.
 extension IngestMedia {
-    /// Takes in what the encoder says of itself.
+    /// Processes the encoder's metadata; only the announced tracks matter.
     package mutating func receive(metadata members: [AMF0Value.Member], at now: MonotonicTime) -> [Effect] {
         guard !members.isEmpty else { return advance(to: now) }
         let object = AMF0Value.object(members)
@@ -12,6 +12,7 @@ extension IngestMedia {
             video: Self.isPresent(object[name: "videocodecid"]), at: now)
     }
 
+    /// Whether a codec field names a codec, by number or by FourCC.
     private static func isPresent(_ codec: AMF0Value?) -> Bool {
         switch codec {
         case .number(let number)?: number != 0
@@ -20,22 +21,22 @@ extension IngestMedia {
         }
     }
 
-    /// Codecs of pictures, whether they go on as they are or are made anew.
+    /// The accepted video codecs, including those that are only converted.
     private static let taken: [FLVVideoTag.Codec] = [.h264, .hevc, .vp9, .av1]
 
-    /// What is taken by FourCC, as `connect` is answered.
-    /// - Parameter isDecoding: whether there is a transcoder, without which HEVC is refused.
+    /// The accepted FourCCs, as announced in the answer to `connect`.
     static func fourCCs(isDecoding: Bool) -> [String] {
         ["avc1", "av01", "vp09"] + (isDecoding ? ["hvc1"] : [])
     }
 
-    /// Takes a video message's body in; what is no FLV tag is passed over, one of Enhanced RTMP that is cut off is
-    /// refused.
+    /// Processes the body of a video message.
+    ///
+    /// A body that is not an FLV tag is ignored, but a truncated tag of Enhanced RTMP is refused.
     /// - Parameter timestamp: in milliseconds, on the encoder's clock.
     package mutating func receive(
         video bytes: Span<UInt8>, timestamp: UInt32, at now: MonotonicTime
     ) -> [Effect] {
-        // An empty message says nothing; encoders send them to keep connections alive.
+        // Encoders send empty messages to keep connections alive.
         guard let tag = try? FLVVideoTag(parsing: bytes) else {
             guard FLVVideoTag.isEnhanced(bytes) else { return [] }
             return [
@@ -57,7 +58,8 @@ extension IngestMedia {
         }
     }
 
-    /// The same of sound.
+    /// Processes the body of an audio message; one that is not an FLV tag is ignored.
+    /// - Parameter timestamp: in milliseconds, on the encoder's clock.
     package mutating func receive(
         audio bytes: Span<UInt8>, timestamp: UInt32, at now: MonotonicTime
     ) -> [Effect] {

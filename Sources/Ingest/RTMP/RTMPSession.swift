@@ -1,80 +1,96 @@
 import Base
 import Wire
 
-/// The server's end of one connection of a publisher by RTMP, from the handshake to the goodbye.
+/// The server side of one publisher's RTMP connection, from the handshake to the end of the stream.
 ///
-/// Takes bytes and the time, and says what to send, who wants to publish, and what of media came; it owns no socket and
-/// knows no stream. One connection publishes one stream, once.
+/// A sans-IO machine: it is given bytes and the time, and returns what to send, who wants to publish, and the media.
+/// It owns no socket and does not know streams. One connection publishes one stream, once.
 /// - Source: Adobe, RTMP 1.0 (2012), §5.2 (handshake), §5.4 (control), §7.2 (commands).
 package struct RTMPSession: Sendable {
-    /// What is to be done with what came, in order.
+    /// What the caller has to do, in order.
     package enum Effect: Sendable {
+        /// Send these bytes.
         case send([UInt8])
-        /// Somebody wants to publish: to be answered by `accept` or `end`.
+        /// The client requests to publish; answer with `accept` or `end`.
         case publish(key: Secret<String>)
-        /// What the encoder says of itself; empty where it is not understood.
+        /// The encoder's metadata; empty if it could not be parsed.
         case metadata([AMF0Value.Member])
+        /// The body of an audio message; the time stamp is in milliseconds.
         case audio([UInt8], timestamp: UInt32)
+        /// The body of a video message; the time stamp is in milliseconds.
         case video([UInt8], timestamp: UInt32)
-        /// Close the connection, once what was to be sent has left.
+        /// Close the connection once everything before this effect has been sent.
         case finish(IngestEnd)
     }
 
+    /// How far the connection has come.
     private enum Phase: Equatable {
-        /// Until C0 and C1 are there, and then until C2 is.
+        /// Until C0 and C1 have arrived.
         case hello
+        /// Until C2 has arrived.
         case echo
-        /// Commands, until one says what to publish.
+        /// Receives commands, until one requests to publish.
         case commands
-        /// Whether it may publish is being found out; media that comes all the same is dropped.
+        /// Waits for `accept` or `end`; media that arrives meanwhile is dropped.
         case asked
+        /// Media is accepted.
         case publishing
+        /// Input is ignored and no output is made.
         case over
     }
 
-    /// The only application.
+    /// The only application name that is accepted.
     package static let application = "live"
-    /// How long it may take until it publishes.
+    /// Time within which the client has to publish.
     package static let joinLimit = IngestTimeouts.join
-    /// Nothing may come for so long while it publishes.
+    /// Longest silence of a publishing client.
     package static let silenceLimit = IngestTimeouts.silence
-    /// It is asked whether it is there after so much silence.
+    /// Silence after which the server sends a ping.
     private static let pingAfter = Duration.seconds(5)
-    /// Messages before it publishes; encoders send some ten.
+    /// Most commands before publishing; encoders send about ten.
     private static let commandLimit = 64
-    /// Before it publishes, in bytes.
+    /// Longest message before publishing, in bytes.
     private static let commandLength = 64 << 10
-    /// The same afterwards: a key frame of the best picture that anybody sends live.
+    /// Longest message while publishing, in bytes: enough for a key frame at the highest quality in live use.
     private static let mediaLength = 4 << 20
-    /// What may be under way unacknowledged, in bytes.
+    /// Bytes that may be unacknowledged, announced to the client as its window.
     private static let window: UInt32 = 2_500_000
+    /// Size of the chunks that the server sends, in bytes, in place of the initial 128 (§5.4.1).
     private static let chunkSize: UInt32 = 4_096
+    /// The message stream ID for the only stream of a connection.
     private static let stream: UInt32 = 1
 
     private var phase = Phase.hello
-    /// Of the handshake.
+    /// Bytes of the handshake received so far; empty afterwards.
     private var collected: [UInt8] = []
+    /// Random bytes for the handshake.
     private let random: [UInt8]
     /// Whether there is a transcoder.
     private let isDecoding: Bool
     private var reader = RTMPChunkReader(messageLimit: commandLength)
     private var writer = RTMPChunkWriter()
+    /// Bytes to send, returned with the next effects.
     private var output: [UInt8] = []
     private var effects: [Effect] = []
+    /// Whether `connect` was accepted.
     private var isConnected = false
+    /// Commands received so far.
     private var commands = 0
+    /// Transaction number of the `publish` command.
     private var publishTransaction = 0.0
     private let began: MonotonicTime
     private var lastReceived: MonotonicTime
+    /// When the unanswered ping was sent; nil if anything was received since.
     private var lastPing: MonotonicTime?
-    /// Modulo 2^32, as acknowledgements count.
+    /// Bytes received and bytes acknowledged, modulo 2^32 as in acknowledgements (§5.4.3).
     private var received: UInt32 = 0
     private var acknowledged: UInt32 = 0
+    /// The client's acknowledgement window in bytes; the server's own until the client announces one.
     private var peerWindow = window
 
     /// - Parameters:
     ///   - random: at least `RTMPHandshake.randomLength` bytes.
-    ///   - isDecoding: whether there is a transcoder, by which more codecs are taken.
+    ///   - isDecoding: whether there is a transcoder, with which more codecs are accepted.
     package init(random: [UInt8], isDecoding: Bool = true, at now: MonotonicTime) {
         self.random = random
         self.isDecoding = isDecoding
@@ -82,14 +98,14 @@ package struct RTMPSession: Sendable {
         lastReceived = now
     }
 
-    /// Whether nothing is understood or sent any more.
+    /// Whether the connection is finished.
     package var isOver: Bool { phase == .over }
-    /// Whether media is taken.
+    /// Whether media is accepted.
     package var isPublishing: Bool { phase == .publishing }
 
     // MARK: Bytes
 
-    /// Takes bytes of the connection in.
+    /// Processes bytes received from the client.
     package mutating func receive(_ bytes: Span<UInt8>, at now: MonotonicTime) -> [Effect] {
         guard phase != .over, !bytes.isEmpty else { return [] }
         lastReceived = now
@@ -106,14 +122,14 @@ package struct RTMPSession: Sendable {
         return takeEffects()
     }
 
-    /// Takes as much of the handshake in as there is.
+    /// Consumes bytes of the handshake, up to the end of its current part.
     private mutating func shake(_ bytes: Span<UInt8>, from offset: inout Int) throws(WireError) {
         let wanted = phase == .hello ? RTMPHandshake.helloLength : RTMPHandshake.blockLength
         let count = min(wanted - collected.count, bytes.count - offset)
         collected += try bytes.bytes(offset..<(offset + count))
         offset += count
         guard collected.count == wanted else {
-            // What is no RTMP is known by its first byte.
+            // The first byte is the version. A client of another protocol fails here and not after `joinLimit`.
             if phase == .hello, collected.first != 3 { throw .invalid(.rtmpVersion) }
             return
         }
@@ -121,7 +137,7 @@ package struct RTMPSession: Sendable {
             output += try RTMPHandshake.answer(to: collected.span, random: random)
             phase = .echo
         } else {
-            // What it repeats of ours proves nothing: encoders are known to fill it with anything.
+            // The content of C2 is not checked: some encoders do not echo S1.
             phase = .commands
         }
         collected = []
@@ -129,11 +145,12 @@ package struct RTMPSession: Sendable {
 
     private mutating func readChunks(_ bytes: Span<UInt8>) throws(WireError) {
         var messages: [RTMPMessage] = []
-        // What came before a fault was meant.
+        // Messages ahead of a malformed chunk are still valid.
         defer { for message in messages where phase != .over { receive(message) } }
         try reader.read(bytes) { messages.append($0) }
     }
 
+    /// Acknowledges received bytes after half a window, so that the client never has to stop and wait.
     private mutating func acknowledge() {
         guard phase != .hello, phase != .echo, received &- acknowledged >= peerWindow / 2 else { return }
         acknowledged = received
@@ -163,13 +180,16 @@ package struct RTMPSession: Sendable {
         }
     }
 
+    /// Extracts metadata from a data message; others are ignored.
     private mutating func receiveData(_ message: RTMPMessage) {
         guard phase == .publishing else { return }
+        // AMF3 messages begin with one byte of format, followed by AMF0 values.
         let start = message.kind == .dataAMF3 ? min(1, message.payload.count) : 0
         let bytes = message.payload.span
         guard let values = try? AMF0Value.sequence(parsing: bytes.extracting(start..<bytes.count)) else {
             return effects.append(.metadata([]))
         }
+        // `@setDataFrame` asks servers to store the metadata; the name of the data follows it.
         let named = values.first?.text == "@setDataFrame" ? values.dropFirst() : values[...]
         guard named.first?.text == "onMetaData", case .object(let members)? = named.dropFirst().first else {
             return
@@ -177,6 +197,7 @@ package struct RTMPSession: Sendable {
         effects.append(.metadata(members))
     }
 
+    /// Executes a command; unknown ones are ignored.
     private mutating func receiveCommand(_ message: RTMPMessage) {
         commands += 1
         guard phase == .publishing || commands <= Self.commandLimit else {
@@ -205,25 +226,27 @@ package struct RTMPSession: Sendable {
         }
     }
 
+    /// Answers `connect`, which names the application.
     private mutating func connect(_ command: RTMPCommand) {
         guard phase == .commands, !isConnected else {
             return finish(.malformed("A second connect command."))
         }
         let name = command.object[name: "app"]?.text ?? ""
+        // Encoders may append an instance name to the application.
         guard name.split(separator: "/").first.map(String.init) == Self.application else {
             reject(command, .unknownApplication)
             return finish(.unknownApplication)
         }
         isConnected = true
         write(RTMPMessage(.windowSize, number: Self.window))
-        // The limit is a dynamic one, as servers usually have it (§5.4.5).
+        // Limit type 2 is dynamic, as usual for servers (§5.4.5).
         var bandwidth = RTMPMessage(.peerBandwidth, number: Self.window)
         bandwidth.payload.append(2)
         write(bandwidth)
         writer.setChunkSize(Self.chunkSize, in: &output)
         let properties = AMF0Value.object([
             .init("fmsVer", .string("FMS/3,0,1,123")), .init("capabilities", .number(31)),
-            // What may come with a FourCC (Enhanced RTMP v1, "Enhancing NetConnection connect Command").
+            // FourCCs that are accepted (Enhanced RTMP v1, "Enhancing NetConnection connect Command").
             .init(
                 "fourCcList",
                 .array(IngestMedia.fourCCs(isDecoding: isDecoding).map { .string($0) })),
@@ -237,6 +260,7 @@ package struct RTMPSession: Sendable {
                 .message())
     }
 
+    /// Reports the request to publish; the key stays secret until it has been checked.
     private mutating func publish(_ command: RTMPCommand) {
         guard phase == .commands, isConnected else {
             return finish(.malformed("A publish command without a connection, or a second one."))
@@ -248,7 +272,7 @@ package struct RTMPSession: Sendable {
 
     // MARK: Answers
 
-    /// It may publish.
+    /// Permits the client to publish; ignored unless it requested that.
     package mutating func accept(at now: MonotonicTime) -> [Effect] {
         guard phase == .asked else { return [] }
         phase = .publishing
@@ -259,12 +283,13 @@ package struct RTMPSession: Sendable {
         return takeEffects()
     }
 
-    /// It may not, or not any longer: its client is told why, and the connection ends.
+    /// Ends the connection, and sends the reason to the client.
     package mutating func end(because reason: IngestEnd) -> [Effect] {
         finish(reason)
         return takeEffects()
     }
 
+    /// Ends the connection; only the first reason counts.
     private mutating func finish(_ reason: IngestEnd) {
         guard phase != .over else { return }
         let code: String? =
@@ -280,11 +305,13 @@ package struct RTMPSession: Sendable {
         effects.append(.finish(reason))
     }
 
+    /// Refuses a command with an error.
     private mutating func reject(_ command: RTMPCommand, _ reason: IngestEnd) {
         let information = Self.status("NetConnection.Connect.Rejected", isError: true, reason.detail)
         write(RTMPCommand("_error", transaction: command.transaction, [information]).message())
     }
 
+    /// Answers a command; transaction 0 expects no answer.
     private mutating func answer(_ command: RTMPCommand, _ values: [AMF0Value]) {
         guard phase != .over, command.transaction != 0 else { return }
         write(RTMPCommand("_result", transaction: command.transaction, values).message())
@@ -308,13 +335,13 @@ package struct RTMPSession: Sendable {
             effects = []
             output = []
         }
-        // What ends the connection comes last.
+        // `finish` is the last effect, so output precedes it.
         return (output.isEmpty ? [] : [.send(output)]) + effects
     }
 
     // MARK: Time
 
-    /// When `advance` has something to do.
+    /// When `advance` has to be called; nil if there is nothing to wait for.
     package var deadline: MonotonicTime? {
         switch phase {
         case .hello, .echo, .commands: began + Self.joinLimit
@@ -323,7 +350,7 @@ package struct RTMPSession: Sendable {
         }
     }
 
-    /// Does what is due: pings, and an end to those of whom nothing comes.
+    /// Sends pings that are due, and ends the connection of a silent client.
     package mutating func advance(to now: MonotonicTime) -> [Effect] {
         switch phase {
         case .hello, .echo, .commands:

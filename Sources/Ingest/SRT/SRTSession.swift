@@ -1,9 +1,11 @@
 import Base
 
-/// How far a publisher by SRT has come, and how long it may say nothing.
+/// The state and timeouts of one publisher's SRT connection.
 ///
-/// It is connected before whoever decides has decided, where that takes long; what comes until then is left out.
+/// libsrt accepts the connection before the request to publish has been decided, where that takes long; data that
+/// arrives until then is dropped.
 package struct SRTSession: Sendable {
+    /// Whether the request to publish has been decided.
     private enum Phase: Equatable {
         case asked
         case publishing
@@ -11,20 +13,24 @@ package struct SRTSession: Sendable {
     }
 
     private var phase = Phase.asked
+    /// When the current phase began.
     private var began: MonotonicTime
     private var lastReceived: MonotonicTime
-    /// Whether what it sends is known.
+    /// Whether the formats are known.
     private var hasMedia = false
 
+    /// - Parameter now: when the connection was accepted.
     package init(at now: MonotonicTime) {
         began = now
         lastReceived = now
     }
 
+    /// Whether data is accepted.
     package var isPublishing: Bool { phase == .publishing }
+    /// Whether the connection is finished.
     package var isOver: Bool { phase == .over }
 
-    /// It may publish.
+    /// Permits the caller to publish, and restarts both timeouts.
     package mutating func accept(at now: MonotonicTime) {
         guard phase == .asked else { return }
         phase = .publishing
@@ -32,19 +38,20 @@ package struct SRTSession: Sendable {
         lastReceived = now
     }
 
-    /// Notes that something came, which is to be taken in if it publishes.
+    /// Notes that data arrived; whether it is used depends on `isPublishing`.
     package mutating func receive(at now: MonotonicTime) { lastReceived = now }
 
-    /// What it sends is known.
+    /// Notes that the formats are known.
     package mutating func noteMedia() { hasMedia = true }
 
-    /// - Returns: whether it was not over yet.
+    /// Ends the session.
+    /// - Returns: false if it had already ended.
     package mutating func finish() -> Bool {
         defer { phase = .over }
         return phase != .over
     }
 
-    /// When `end` may have something to say.
+    /// When `end` has to be checked; nil once the session is over.
     package var deadline: MonotonicTime? {
         switch phase {
         case .asked: began + IngestTimeouts.join
@@ -56,7 +63,7 @@ package struct SRTSession: Sendable {
         }
     }
 
-    /// Why it ends by now; nil where it does not.
+    /// The reason for ending the connection because of a timeout; nil if none has passed.
     package func end(at now: MonotonicTime) -> IngestEnd? {
         guard let deadline, now >= deadline else { return nil }
         switch phase {

@@ -1,30 +1,32 @@
 import Base
 
-/// What a caller by SRT says it wants: a stream, to publish to it, and a key.
+/// The stream ID of an SRT caller: which stream it publishes to, and with which key.
 ///
-/// Three ways to say it are known: SRT's own, `#!::r=live/NAME,m=publish,s=KEY`; `publish:NAME:KEY`; and
-/// `NAME?token=KEY`, which is RTMP's. It comes from strangers: up to 512 bytes of anything.
+/// Three forms are accepted: SRT's own, `#!::r=live/NAME,m=publish,s=KEY`; `publish:NAME:KEY`; and `NAME?token=KEY`,
+/// as in RTMP. The input is hostile: up to 512 arbitrary bytes.
 /// - Source: SRT Access Control Guidelines (libsrt 1.5, `docs/features/access-control.md`).
 package struct SRTStreamID: Sendable {
-    /// What is wrong with one.
+    /// Why a stream ID is refused.
     package enum Fault: Error, Equatable, Sendable {
-        /// It is none of the three.
+        /// The text has none of the three forms.
         case malformed
-        /// It wants to watch, or something else that is not publishing.
+        /// The caller requests to play, or anything else but publishing.
         case notPublishing
-        /// It names no stream.
+        /// The stream's name is missing.
         case unnamed
+        /// The key is missing.
         case keyless
     }
 
-    /// As RTMP has it: the stream's name, and behind it who publishes.
+    /// The stream's name and the key as RTMP clients send them: `NAME?token=KEY`.
     package let field: Secret<String>
 
-    /// In bytes, as the protocol has it.
+    /// Longest stream ID of the protocol, in bytes.
     package static let limit = 512
 
+    /// Parses a stream ID.
     package init(parsing text: String) throws(Fault) {
-        // What is printed nowhere has no business in a name or a key.
+        // Only printable ASCII without spaces, as for names and keys.
         guard !text.isEmpty, text.utf8.count <= Self.limit, text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
         else { throw .malformed }
         if text.hasPrefix("#!::") {
@@ -38,11 +40,12 @@ package struct SRTStreamID: Sendable {
         }
     }
 
+    /// Combines name and key into `field`.
     private init(name: some StringProtocol, key: some StringProtocol) throws(Fault) {
         let bare = name.hasPrefix("live/") ? name.dropFirst("live/".count) : name[...]
         guard !bare.isEmpty else { throw .unnamed }
         guard !key.isEmpty else { throw .keyless }
-        // Neither may say what the other one says.
+        // A separator inside either part would change the meaning of the combined text.
         guard !bare.contains(where: { ":?&/".contains($0) }), !key.contains(where: { "?&".contains($0) })
         else {
             throw .malformed
@@ -50,6 +53,7 @@ package struct SRTStreamID: Sendable {
         field = Secret("\(bare)?token=\(key)")
     }
 
+    /// Parses SRT's own form: properties separated by commas, each at most once.
     private init(properties text: Substring) throws(Fault) {
         var values: [Substring: Substring] = [:]
         for property in text.split(separator: ",") {
@@ -59,7 +63,7 @@ package struct SRTStreamID: Sendable {
             }
         }
         guard values["t"] ?? "stream" == "stream" else { throw .malformed }
-        // Without it, a caller asks for what there is to be had.
+        // The default mode is `request`, which is playing.
         guard values["m"] == "publish" else { throw .notPublishing }
         guard let resource = values["r"] else { throw .unnamed }
         guard !resource.contains("?") else {
@@ -70,6 +74,7 @@ package struct SRTStreamID: Sendable {
         try self.init(name: resource, key: key)
     }
 
+    /// Parses the RTMP form; `token` and `key` are synonyms, and other parameters are ignored.
     private init(query text: String) throws(Fault) {
         let parts = text.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2 else { throw .malformed }
@@ -83,6 +88,7 @@ package struct SRTStreamID: Sendable {
         try self.init(name: name, key: key)
     }
 
+    /// Parses `publish:NAME:KEY`; the key may contain colons.
     private init(colons text: String) throws(Fault) {
         let parts = text.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.first == "publish" else {
@@ -95,7 +101,7 @@ package struct SRTStreamID: Sendable {
 }
 
 extension SRTStreamID.Fault {
-    /// For whoever set up the encoder.
+    /// Explanation for the person who set up the encoder.
     package var text: String {
         switch self {
         case .malformed: "The streamid has to be publish:NAME:KEY, as the studio shows it."

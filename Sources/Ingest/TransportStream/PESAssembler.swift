@@ -1,45 +1,53 @@
 import Wire
 
-/// A PES packet that came whole.
+/// A complete PES packet.
 struct PESPacket: Equatable, Sendable {
-    /// When it is shown, in ticks of 90 kHz modulo 2^33; nil where it is not told.
+    /// Presentation time, in ticks of 90 kHz modulo 2^33; nil if the packet has none.
     let presentation: UInt64?
-    /// When it is decoded; as `presentation` where it is not told.
+    /// Decoding time; equal to `presentation` if the packet has none of its own.
     let decoding: UInt64?
+    /// Whether the multiplexer marked the packet as an entry point for decoders.
     let isRandomAccess: Bool
     let payload: [UInt8]
 }
 
-/// Puts the PES packets of one stream together.
+/// Reassembles the PES packets of one elementary stream.
 ///
-/// Those of pictures seldom tell their length: they end where the next begins, a picture later.
+/// Video packets rarely contain their length: they end where the next begins, one picture later.
 /// - Source: ITU-T H.222.0 §2.4.3.3 (continuity), §2.4.3.6 and §2.4.3.7 (PES).
 struct PESAssembler: Sendable {
+    /// The result of one transport packet.
     enum Outcome: Equatable {
         case whole(PESPacket)
-        /// A packet, or a part of one, did not come, was too long or made no sense.
+        /// A packet was lost in whole or in part, exceeds the limit, or is malformed.
         case lost
     }
 
+    /// Bytes up to and including the header's own length field.
     private static let headerLength = 9
 
+    /// Longest PES packet, in bytes.
     private let limit: Int
     private var collected: [UInt8] = []
-    /// By its header; nil where that does not tell.
+    /// Total length from the header; nil if it is unknown.
     private var length: Int?
+    /// Whether the current packet is complete so far.
     private var isCollecting = false
     private var isRandomAccess = false
+    /// Counter of the latest transport packet with a payload; nil before the first.
     private var continuity: UInt8?
 
     init(limit: Int) {
         self.limit = limit
     }
 
+    /// Appends the payload of a transport packet.
+    /// - Returns: PES packets that are complete or lost now; at most one of each.
     mutating func take(_ payload: Span<UInt8>, _ header: TransportPacketHeader) -> [Outcome] {
         guard !payload.isEmpty else { return [] }
         var outcomes: [Outcome] = []
         if let continuity, !header.isDiscontinuous {
-            // A packet may be sent twice.
+            // The standard permits sending a packet twice, with the same counter.
             if header.continuity == continuity { return [] }
             if header.continuity != (continuity + 1) & 0x0F {
                 isCollecting = false
@@ -71,7 +79,7 @@ struct PESAssembler: Sendable {
         return outcomes
     }
 
-    /// What was collected is all of it.
+    /// Ends the current packet; nil if there is none.
     private mutating func finish() -> Outcome? {
         guard isCollecting else { return nil }
         isCollecting = false
@@ -89,7 +97,7 @@ struct PESAssembler: Sendable {
                 isRandomAccess: isRandomAccess, payload: Array(collected[start...])))
     }
 
-    /// 33 bits in five bytes.
+    /// Reads a time stamp: 33 bits in five bytes, with marker bits between them.
     private static func time(in bytes: Span<UInt8>, at offset: Int) -> UInt64? {
         guard offset + 5 <= bytes.count else { return nil }
         return UInt64(bytes[offset] >> 1 & 7) << 30 | UInt64(bytes[offset + 1]) << 22

@@ -1,24 +1,26 @@
 import Base
 import Wire
 
-/// What comes of a transport stream: its pictures and its sound, as other protocols have them.
+/// Converts a transport stream into pictures and sound in the form that other protocols share.
 package struct TransportStreamMedia: Sendable {
+    /// Ticks per second of PES time stamps, and the bits after which they wrap.
     private static let clock: Int64 = 90_000
     private static let timeBits: Int64 = 33
 
     private var reader = TransportStreamReader()
     private var sound = ADTSReader()
-    /// Of pictures and of sound: the latest parameter sets and configuration.
+    /// The latest AVC configuration record and AudioSpecificConfig, to detect changes.
     private var videoRecord: [UInt8] = []
     private var audioConfiguration: [UInt8] = []
-    /// The latest time, and where that stands without a leap every 26 hours.
+    /// The latest time stamp, and the same without its wrap every 26 hours.
     private var lastTime: (ticks: UInt64, unwrapped: Int64)?
+    /// Where the next frame of sound is expected, in unwrapped ticks; for packets without a time stamp.
     private var nextSound: Int64?
 
     package init() {}
 
-    /// Takes bytes in, cut anyhow.
-    /// - Parameter media: what becomes of them.
+    /// Processes bytes; packets may be split across calls anywhere.
+    /// - Parameter media: receives pictures and sound.
     package mutating func receive(
         _ bytes: Span<UInt8>, at now: MonotonicTime, into media: inout IngestMedia
     ) -> [IngestMedia.Effect] {
@@ -38,18 +40,20 @@ package struct TransportStreamMedia: Sendable {
         return effects
     }
 
+    /// Announces the tracks of the programme, or refuses a codec.
     private func begin(
         _ programme: TransportStreamProgramme, at now: MonotonicTime, _ media: inout IngestMedia
     ) -> [IngestMedia.Effect] {
         if let codec = programme.video?.codec, codec != .h264 { return IngestMedia.refusal(ofVideo: codec) }
         if let codec = programme.audio?.codec, codec != .aac { return IngestMedia.refusal(ofAudio: codec) }
-        // Those without either may yet get some.
+        // The programme table may gain tracks later.
         guard programme.video != nil || programme.audio != nil else { return [] }
         return media.expect(audio: programme.audio != nil, video: programme.video != nil, at: now)
     }
 
     // MARK: Pictures
 
+    /// Passes on one picture, preceded by its configuration if that has changed.
     private mutating func show(
         _ packet: PESPacket, at now: MonotonicTime, _ media: inout IngestMedia
     ) -> [IngestMedia.Effect] {
@@ -68,7 +72,7 @@ package struct TransportStreamMedia: Sendable {
         let shown = milliseconds(presentation)
         let timing = PictureTiming(
             decoded: UInt32(truncatingIfNeeded: decoded), delay: Int32(clamping: shown &- decoded))
-        // Where pictures are refreshed bit by bit, there are entry points without a refresh.
+        // Encoders with intra refresh mark entry points that are not IDR pictures.
         let isEntry = packet.isRandomAccess && !picture.sequenceParameters.isEmpty
         return effects
             + media.receive(
@@ -77,6 +81,7 @@ package struct TransportStreamMedia: Sendable {
 
     // MARK: Sound
 
+    /// Passes on the frames of one PES packet, preceded by their configuration if that has changed.
     private mutating func hear(
         _ packet: PESPacket, at now: MonotonicTime, _ media: inout IngestMedia
     ) -> [IngestMedia.Effect] {
@@ -101,7 +106,7 @@ package struct TransportStreamMedia: Sendable {
 
     private mutating func milliseconds(_ time: UInt64) -> Int64 { ticks(of: time) / 90 }
 
-    /// Without the leap that 33 bits make.
+    /// Unwraps a time stamp of 33 bits, as the value closest to the latest one.
     private mutating func ticks(of time: UInt64) -> Int64 {
         guard let last = lastTime else {
             let first = Int64(truncatingIfNeeded: time)

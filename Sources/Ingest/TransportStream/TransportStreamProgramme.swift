@@ -1,12 +1,12 @@
 import Wire
 
-/// Which streams a programme has: of pictures and of sound the first each.
-/// - Source: ITU-T H.222.0 §2.4.4.3 (association of programmes), §2.4.4.8 (map), table 2-34 (types).
+/// The elementary streams of a programme: the first video and the first audio stream.
 struct TransportStreamProgramme: Equatable, Sendable {
+    /// A codec that is accepted, or the name of another for the refusal.
     enum Codec: Equatable, Sendable, CustomStringConvertible {
         case h264
         case aac
-        /// By the name that people know.
+        /// Any other codec, by its common name.
         case other(String)
 
         var description: String {
@@ -18,7 +18,9 @@ struct TransportStreamProgramme: Equatable, Sendable {
         }
     }
 
+    /// One elementary stream.
     struct Stream: Equatable, Sendable {
+        /// PID of its packets.
         let identifier: UInt16
         let codec: Codec
     }
@@ -26,25 +28,28 @@ struct TransportStreamProgramme: Equatable, Sendable {
     private(set) var video: Stream?
     private(set) var audio: Stream?
 
+    /// Values of `table_id`.
     private enum Table {
         static let association: UInt8 = 0
         static let map: UInt8 = 2
     }
 
-    /// - Returns: where the map of the first programme is; nil in what is no such table.
+    /// Finds the map of the first programme.
+    /// - Returns: its PID; nil if the section is not an association table.
     static func firstMap(in section: Span<UInt8>) -> UInt16? {
         guard section.count >= 8, section[0] == Table.association else { return nil }
         var offset = 8
         while offset + 4 <= section.count {
             let number = UInt16(section[offset]) << 8 | UInt16(section[offset + 1])
             let identifier = UInt16(section[offset + 2] & 0x1F) << 8 | UInt16(section[offset + 3])
-            // Number 0 names where the network is described.
+            // Number 0 is the network information table.
             if number != 0 { return identifier }
             offset += 4
         }
         return nil
     }
 
+    /// Parses a programme map; nil if the section is another table.
     /// - Parameter section: from its `table_id` on, without its CRC.
     init?(parsing section: Span<UInt8>) {
         guard section.count >= 12, section[0] == Table.map else { return nil }
@@ -58,6 +63,7 @@ struct TransportStreamProgramme: Equatable, Sendable {
         }
     }
 
+    /// Notes an elementary stream by its `stream_type`; later streams of the same kind are ignored.
     private mutating func note(
         _ type: UInt8, _ identifier: UInt16, _ descriptors: Span<UInt8>
     ) {
@@ -82,7 +88,7 @@ struct TransportStreamProgramme: Equatable, Sendable {
         }
     }
 
-    /// What private data says that it is (§2.6.8).
+    /// The registered format identifier of private data (§2.6.8); nil without one.
     private static func registration(in descriptors: Span<UInt8>) -> UInt32? {
         var offset = 0
         while offset + 2 <= descriptors.count {

@@ -1,20 +1,22 @@
 import Wire
 
-/// What a transport stream holds, out of its packets: H.264 and AAC of its first programme, in whole PES packets.
+/// Demultiplexes a transport stream: the PES packets of the first programme's video and audio.
 ///
-/// Takes a stranger's bytes: what is no packet is passed over, and what lacks a packet is left out and told. Of each
-/// kind of media the first stream counts.
+/// The input is hostile: bytes outside packets are skipped, and incomplete PES packets are dropped and reported. Of
+/// each kind of media the first stream counts.
 /// - Source: ITU-T H.222.0 §2.4.3.2 (packets), §2.4.3.6 (PES), §2.4.4 (tables).
 struct TransportStreamReader: Sendable {
+    /// One element of the stream, in order.
     enum Element: Equatable, Sendable {
-        /// What the programme has; told when it is known, and when it changes.
+        /// The programme's streams; reported when they are known, and when they change.
         case programme(TransportStreamProgramme)
         case picture(PESPacket)
         case sound(PESPacket)
-        /// A picture, or a part of one, did not come.
+        /// A picture is missing or incomplete.
         case pictureLost
     }
 
+    /// PIDs with a fixed meaning.
     private enum Identifier {
         static let programmes: UInt16 = 0
         static let null: UInt16 = 0x1FFF
@@ -22,26 +24,30 @@ struct TransportStreamReader: Sendable {
 
     static let packetLength = 188
     private static let syncByte: UInt8 = 0x47
-    /// Of one PES packet, in bytes: a key frame of the best picture that anybody sends live.
+    /// Longest PES packet of video, in bytes: enough for a key frame at the highest quality in live use.
     static let pictureLimit = 4 << 20
+    /// Longest PES packet of audio, in bytes.
     static let soundLimit = 64 << 10
-    /// What is no packet, since the latest one; of more it is another format.
+    /// Bytes outside packets after which the input is considered another format.
     private static let garbageLimit = 64 << 10
 
-    /// Less than a packet.
+    /// The incomplete packet at the end of the input.
     private var rest: [UInt8] = []
+    /// Bytes outside packets since the latest packet.
     private var garbage = 0
     private var programmeTable = SectionAssembler()
     private var mapTable = SectionAssembler()
+    /// PID of the programme map; nil before the association table has arrived.
     private var mapIdentifier: UInt16?
     private var programme: TransportStreamProgramme?
     private var video = PESAssembler(limit: pictureLimit)
     private var audio = PESAssembler(limit: soundLimit)
     private var elements: [Element] = []
 
-    /// Whether so much was no transport stream that nothing more is read.
+    /// Whether the input is another format; nothing more is read then.
     var isHopeless: Bool { garbage > Self.garbageLimit }
 
+    /// Processes bytes; packets may be split across calls anywhere.
     mutating func read(_ bytes: Span<UInt8>) -> [Element] {
         defer { elements = [] }
         guard !isHopeless else { return [] }
@@ -73,6 +79,7 @@ struct TransportStreamReader: Sendable {
 
     // MARK: Packets
 
+    /// Processes one packet, by its PID.
     private mutating func take(_ packet: Span<UInt8>) {
         garbage = 0
         guard let header = TransportPacketHeader(parsing: packet), !header.isDamaged else { return }
@@ -108,6 +115,7 @@ struct TransportStreamReader: Sendable {
         mapTable = SectionAssembler()
     }
 
+    /// Applies a programme map; a stream that moved to another PID is reassembled from its beginning.
     private mutating func readMap(_ section: Span<UInt8>) {
         guard let found = TransportStreamProgramme(parsing: section), found != programme else { return }
         if found.video?.identifier != programme?.video?.identifier {
@@ -121,22 +129,22 @@ struct TransportStreamReader: Sendable {
     }
 }
 
-/// The first bytes of a packet.
-/// - Source: ITU-T H.222.0 §2.4.3.2, §2.4.3.4 (adaptation field).
+/// The header and adaptation field of a transport packet.
 struct TransportPacketHeader {
     let identifier: UInt16
     let startsUnit: Bool
-    /// Scrambled, or marked as damaged on its way.
+    /// Whether the packet is scrambled, or marked as damaged in transmission.
     let isDamaged: Bool
-    /// Counts the packets of one identifier that have a payload.
+    /// Counts the packets of one PID that have a payload, modulo 16.
     let continuity: UInt8
+    /// Whether a jump of `continuity` is intended.
     let isDiscontinuous: Bool
-    /// Whether a decoder can begin with what begins here.
+    /// Whether decoders can begin with the PES packet that begins here.
     let isRandomAccess: Bool
-    /// Empty where there is none.
+    /// Range of the payload; empty if there is none.
     let payload: Range<Int>
 
-    /// - Parameter packet: of 188 bytes; nil for one whose adaptation field is longer.
+    /// Parses a packet; nil unless it has 188 bytes, or if its adaptation field exceeds it.
     init?(parsing packet: Span<UInt8>) {
         guard packet.count == TransportStreamReader.packetLength else { return nil }
         identifier = UInt16(packet[1] & 0x1F) << 8 | UInt16(packet[2])
@@ -157,18 +165,22 @@ struct TransportPacketHeader {
     }
 }
 
-/// Puts tables together, which are small and may lie across packets.
+/// Reassembles the sections of one table, which are small but may span packets.
 struct SectionAssembler: Sendable {
-    /// Of a section, in bytes (§2.4.4.11).
+    /// Longest section, in bytes (§2.4.4.11).
     private static let limit = 1_024
     private var collected: [UInt8] = []
     private var isCollecting = false
 
-    /// - Returns: a section from its `table_id` on, without its CRC: it came by UDP, which has a checksum.
+    /// Appends the payload of a packet.
+    /// - Returns: a complete section from its `table_id` on, without its CRC, which is not checked: SRT runs over UDP,
+    ///   which has a checksum.
     mutating func take(_ payload: Span<UInt8>, _ header: TransportPacketHeader) -> [UInt8]? {
         var start = 0
         if header.startsUnit {
             guard payload.count > 0, Int(payload[0]) + 1 < payload.count else { return nil }
+            // A pointer field precedes the section that begins in this packet; the end of an earlier section may
+            // precede it.
             start = Int(payload[0]) + 1
             collected = []
             isCollecting = true

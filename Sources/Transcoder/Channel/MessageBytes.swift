@@ -1,41 +1,43 @@
 import Base
 import Wire
 
-/// Writes the numbers and texts of a message.
+/// Serializes the fields of a message.
+///
+/// Numbers are big-endian and of fixed size. Bytes and texts follow their length in four bytes.
 package struct MessageWriter {
-    /// What was written so far.
+    /// The bytes written so far.
     package private(set) var bytes: [UInt8] = []
 
     package init() {}
 
-    /// Goes on behind bytes that are there, without copying them.
+    /// Swaps buffers with the caller, to append to existing bytes without copying them.
     mutating func exchange(_ other: inout [UInt8]) { swap(&bytes, &other) }
 
     package mutating func write(_ value: UInt8) { bytes.append(value) }
-    /// One byte.
+    /// One byte: 1 for true, 0 for false.
     package mutating func write(_ value: Bool) { bytes.append(value ? 1 : 0) }
-    /// Big-endian, as all numbers here.
+    /// Two bytes, big-endian like all numbers.
     package mutating func write(_ value: UInt16) { write(UInt64(value), length: 2) }
     package mutating func write(_ value: UInt32) { write(UInt64(value), length: 4) }
     package mutating func write(_ value: UInt64) { write(value, length: 8) }
     package mutating func write(_ value: Int64) { write(UInt64(bitPattern: value), length: 8) }
 
-    /// - Parameter time: nil where it is not known.
+    /// In nanoseconds; the smallest number stands for nil.
     package mutating func write(_ time: MonotonicTime?) { write(time?.nanoseconds ?? .min) }
 
-    /// Bytes after their number.
+    /// The bytes after their length in four bytes.
     package mutating func write(_ value: [UInt8]) {
         write(UInt32(clamping: value.count))
         bytes += value
     }
 
-    /// Four bytes of length, then the bytes.
+    /// The bytes after their length in four bytes.
     package mutating func write(_ value: Span<UInt8>) {
         write(UInt32(clamping: value.count))
         bytes.append(value)
     }
 
-    /// As bytes of UTF-8 after their number.
+    /// UTF-8 after its length in bytes.
     package mutating func write(_ text: String) { write(Array(text.utf8)) }
 
     private mutating func write(_ value: UInt64, length: Int) {
@@ -43,27 +45,31 @@ package struct MessageWriter {
     }
 }
 
-/// Reads what `MessageWriter` wrote; trusts nothing, because the other end may have been taken over.
+/// Parses what `MessageWriter` wrote.
+///
+/// All input is hostile: the other end may be a transcoder that an attacker has taken over.
 package struct MessageReader {
     private let bytes: [UInt8]
     private var place: Int
     private let end: Int
 
-    /// - Parameter bytes: one message's body.
+    /// - Parameter bytes: the body of one message.
     package init(_ bytes: [UInt8]) {
         self.init(bytes, 0..<bytes.count)
     }
 
+    /// - Parameter range: the body within `bytes`, which are shared and not copied.
     init(_ bytes: [UInt8], _ range: Range<Int>) {
         self.bytes = bytes
         place = range.lowerBound
         end = min(range.upperBound, bytes.count)
     }
 
-    /// Whether everything was read.
+    /// Whether all bytes have been read.
     package var isAtEnd: Bool { place >= end }
 
-    /// - Throws: `.truncated` at the end, as all of these.
+    /// Reads one byte.
+    /// - Throws: `.truncated` at the end, like all readers here.
     package mutating func uint8() throws(WireError) -> UInt8 { UInt8(truncatingIfNeeded: try number(1)) }
     package mutating func bool() throws(WireError) -> Bool { try uint8() != 0 }
     package mutating func uint16() throws(WireError) -> UInt16 { UInt16(truncatingIfNeeded: try number(2)) }
@@ -71,13 +77,15 @@ package struct MessageReader {
     package mutating func uint64() throws(WireError) -> UInt64 { try number(8) }
     package mutating func int64() throws(WireError) -> Int64 { Int64(bitPattern: try number(8)) }
 
-    /// Nil for a time that is not known.
+    /// Nil for an unknown time.
     package mutating func time() throws(WireError) -> MonotonicTime? {
         let nanoseconds = try int64()
         return nanoseconds == .min ? nil : MonotonicTime(nanoseconds: nanoseconds)
     }
 
-    /// - Parameter limit: what the sender may have meant at most.
+    /// Reads bytes after their length.
+    /// - Parameter limit: most bytes that are accepted.
+    /// - Throws: `.truncated` for a longer array, and for one that exceeds the message.
     package mutating func array(limit: Int = TranscoderChannel.messageLimit) throws(WireError) -> [UInt8] {
         let count = Int(try uint32())
         guard count <= limit, count <= end - place else { throw .truncated }
@@ -85,11 +93,13 @@ package struct MessageReader {
         return Array(bytes[place..<(place + count)])
     }
 
-    /// - Parameter limit: in bytes; those that are no UTF-8 are replaced.
+    /// Reads UTF-8 after its length; invalid bytes are replaced.
+    /// - Parameter limit: most bytes that are accepted.
     package mutating func text(limit: Int = 4_096) throws(WireError) -> String {
         String(decoding: try array(limit: limit), as: UTF8.self)
     }
 
+    /// Reads a big-endian number of `length` bytes.
     private mutating func number(_ length: Int) throws(WireError) -> UInt64 {
         guard end - place >= length else { throw .truncated }
         var value: UInt64 = 0

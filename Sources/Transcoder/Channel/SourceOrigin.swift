@@ -1,27 +1,30 @@
 import Base
 
-/// Where a bitstream comes from, and what it is read for.
+/// The publisher of a bitstream, and the purpose for which it is decoded.
+///
+/// A bitstream that crashes the transcoder is refused for its purpose only, so purposes are separate origins.
 package enum SourceOrigin: Hashable, Sendable {
-    /// The picture of a stream's programme, as its previews show it; no session where the server makes it.
+    /// A stream's programme, decoded for previews; no session if the server composes it.
     case preview(SessionID?, StreamID)
-    /// What a session publishes on an m-line, decoded for a composition or for renditions.
+    /// The m-line of a session, decoded for a composition or for renditions.
     case composition(SessionID, mid: String)
-    /// A stream's programme; no session where the server makes it.
+    /// A stream's programme, recorded; no session if the server composes it.
     ///
-    /// By itself, because a recording decodes nothing: it goes on with what previews and compositions are refused.
+    /// Separate from the others because a recording decodes nothing: it continues with sources that previews and
+    /// compositions refuse.
     case recording(SessionID?, StreamID)
-    /// A stream's programme, decoded for HLS; no session where the server makes it.
+    /// A stream's programme, decoded for HLS; no session if the server composes it.
     case packaging(SessionID?, StreamID)
-    /// The sound of a publisher by RTMP.
+    /// The AAC of an RTMP or SRT publisher.
     case sound(SessionID)
-    /// The picture of a publisher by RTMP, where browsers do not show it as it is.
+    /// The pictures of an RTMP or SRT publisher that browsers do not show unchanged.
     case picture(SessionID)
-    /// The picture that the host chose, whichever file that is: another file of the same host is no other source.
+    /// The still that a stream's host chose; another file of the same host counts as the same source.
     case pausePicture(StreamID)
 }
 
 extension SourceKey {
-    /// The key of an origin: the same for as long as the process lives.
+    /// The key of an origin, stable for the lifetime of the process.
     package init(_ origin: SourceOrigin) {
         self.init(number: UInt64(bitPattern: Int64(origin.hashValue)))
     }

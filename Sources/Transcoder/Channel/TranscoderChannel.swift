@@ -1,23 +1,24 @@
 import Wire
 
-/// How messages lie in what crosses the socket between the server and its transcoder.
+/// The framing of messages on the socket between the server and its transcoder.
 ///
-/// A message is its length in four bytes, its kind in one, and its body. Messages follow each other without regard to
-/// datagrams: a small one shares its datagram with others, a picture takes several. The socket loses and reorders
-/// nothing (SOCK_SEQPACKET).
+/// A message consists of its length in four bytes, its kind in one byte, and its body. Message boundaries are
+/// independent of datagrams: small messages share one, a picture spans several. The socket neither loses nor reorders
+/// data (SOCK_SEQPACKET).
 package enum TranscoderChannel {
-    /// Of the messages; told first by both ends, which part when they differ.
+    /// Version of the messages, which both ends send first; they disconnect when it differs.
     package static let version: UInt16 = 1
-    /// Bytes of one message, at most: what ends a connection before it fills memory.
+    /// Longest message, in bytes: a longer one ends the connection before it can fill memory.
     package static let messageLimit = 4 << 20
-    /// Bytes sent at a time.
+    /// Longest datagram, in bytes.
     package static let datagramLimit = 32 << 10
-    /// Room in the kernel, each way.
+    /// Size of the kernel's buffer in each direction, in bytes.
     package static let socketBuffer = 1 << 20
 
+    /// Bytes of the length before each message; it counts the kind and the body.
     static let lengthSize = 4
 
-    /// Appends a message to those that wait.
+    /// Appends a message to bytes that wait to be sent.
     package static func append(_ kind: UInt8, _ body: [UInt8], to bytes: inout [UInt8]) {
         let length = UInt32(clamping: body.count + 1)
         for shift in [24, 16, 8, 0] { bytes.append(UInt8(truncatingIfNeeded: length >> UInt32(shift))) }
@@ -25,7 +26,9 @@ package enum TranscoderChannel {
         bytes += body
     }
 
-    /// Appends a message that is written where it shall lie: nothing is allocated as long as there is room.
+    /// Appends a message that is written in place: no allocation while `bytes` has capacity.
+    ///
+    /// Used for media packets, by far the most frequent messages.
     static func append(
         _ kind: UInt8, to bytes: inout [UInt8], _ write: (inout MessageWriter) -> Void
     ) {
@@ -36,6 +39,7 @@ package enum TranscoderChannel {
         writer.write(kind)
         write(&writer)
         writer.exchange(&bytes)
+        // The length is known only now, and replaces the zeros.
         let length = UInt32(clamping: bytes.count - start - lengthSize)
         for (index, shift) in [24, 16, 8, 0].enumerated() {
             bytes[start + index] = UInt8(truncatingIfNeeded: length >> UInt32(shift))
@@ -43,14 +47,14 @@ package enum TranscoderChannel {
     }
 }
 
-/// Puts messages together again out of what the socket brings.
+/// Reassembles messages from the datagrams of the socket.
 package struct MessageAssembler {
     private var bytes: [UInt8] = []
 
     package init() {}
 
-    /// Takes in what came, and hands out the messages that are complete.
-    /// - Throws: for a message that is empty or too long; nothing that follows can be understood.
+    /// Appends received bytes, and passes complete messages to `take`.
+    /// - Throws: for a message that is empty or too long; what follows cannot be parsed then.
     package mutating func receive(
         _ piece: some Collection<UInt8>, _ take: (UInt8, MessageReader) -> Void
     ) throws(WireError) {
@@ -71,6 +75,6 @@ package struct MessageAssembler {
 }
 
 extension WireError.Field {
-    /// A kind, length or value that this version does not send.
+    /// A kind, length or value that this version does not use.
     package static var transcoderMessage: Self { .init("transcoder.message") }
 }

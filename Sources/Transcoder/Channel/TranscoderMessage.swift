@@ -1,7 +1,7 @@
 import Base
 import Wire
 
-/// Names something that the transcoder does, from its beginning to its end; never used twice.
+/// Identifies a job of the transcoder; never reused.
 package struct JobID: Hashable, Sendable {
     package let number: UInt64
 
@@ -10,7 +10,7 @@ package struct JobID: Hashable, Sendable {
     }
 }
 
-/// Names a track that is fed to a job; never used twice.
+/// Identifies a track that is fed to a job; never reused.
 package struct InputID: Hashable, Sendable {
     package let number: UInt64
 
@@ -19,7 +19,9 @@ package struct InputID: Hashable, Sendable {
     }
 }
 
-/// Names where a bitstream comes from, over all jobs that decode it: what the process died of is not decoded again.
+/// Identifies the origin of a bitstream across all jobs that decode it.
+///
+/// A source that crashes the transcoder repeatedly is not decoded again for a while (`DeathRegister`).
 package struct SourceKey: Hashable, Sendable {
     package let number: UInt64
 
@@ -28,7 +30,9 @@ package struct SourceKey: Hashable, Sendable {
     }
 }
 
-/// What a job does; each has bodies of its own for its beginning, its commands and its reports.
+/// What a job does.
+///
+/// Each kind defines the bodies of its request, commands and reports.
 package enum JobKind: UInt8, Sendable {
     case preview = 1
     case composition = 2
@@ -42,16 +46,16 @@ package enum JobKind: UInt8, Sendable {
     case clips = 10
 }
 
-/// What an input carries.
+/// The codec of an input.
 package enum InputCodec: UInt8, Sendable {
     case opus = 0
     case vp8 = 1
     case vp9 = 2
     case h264 = 3
     case av1 = 4
-    /// Of publishers by RTMP, to be made Opus of.
+    /// From RTMP and SRT publishers, to be re-encoded as Opus.
     case aac = 5
-    /// The same, to be made VP8 of.
+    /// From RTMP publishers, to be re-encoded as VP8.
     case hevc = 6
 
     /// Nil for audio.
@@ -80,33 +84,33 @@ package enum InputCodec: UInt8, Sendable {
     }
 }
 
-/// One RTP packet of an input: what its header and its extensions said, and the payload.
+/// One RTP packet of an input: the relevant fields of its header and extensions, and its payload.
 package struct InputPacket: Equatable, Sendable {
-    /// Extended, as the source counts.
+    /// The source's own sequence number, extended beyond 16 bits.
     package var sequenceNumber: Int64
-    /// In ticks of the codec's clock, as in the RTP header.
+    /// As in the RTP header, in ticks of the codec's clock.
     package var timestamp: UInt32
-    /// The last packet of a frame.
+    /// Whether this is the last packet of a frame.
     package var marker: Bool
-    /// Of this packet: a publisher may change it.
+    /// Codec of this packet; a publisher may change it at any time.
     package var codec: InputCodec
-    /// Whether a decoder that saw nothing before can begin here.
+    /// Whether decoders can begin with this packet.
     package var isEntryPoint: Bool
-    /// Changes when the packets come from another source than before: another layer, another encoder.
+    /// Changes when packets come from another source than before: another layer, or another encoder.
     ///
-    /// Sequence numbers and time stamps of different sources have nothing to do with each other.
+    /// Sequence numbers and time stamps of different sources are unrelated.
     package var epoch: UInt32
     /// When the server received it.
     package var arrival: MonotonicTime
-    /// When the media was captured, on the same clock; nil while the publisher has not told.
+    /// When the media was captured, on the server's clock; nil before the publisher's first sender report.
     ///
-    /// Audio and video of one speaker go together by this.
+    /// Synchronizes audio and video of one speaker.
     package var captured: MonotonicTime?
-    /// 0 (loudest) to 127; nil where the publisher does not tell.
+    /// 0 (loudest) to 127, as -dBov; nil if the publisher does not send it.
     package var audioLevel: UInt8?
-    /// The video orientation as the extension has it; nil where there is none.
+    /// The byte of the video orientation extension; nil if the packet has none.
     package var orientation: UInt8?
-    /// Without padding, as the codec's RTP format has it.
+    /// Without padding, in the RTP format of the codec.
     package var payload: [UInt8]
 
     package init(
@@ -127,6 +131,7 @@ package struct InputPacket: Equatable, Sendable {
         self.payload = payload
     }
 
+    /// Writes everything but the payload; 0xFF stands for nil in the last two fields.
     func writeHeader(to writer: inout MessageWriter) {
         writer.write(sequenceNumber)
         writer.write(timestamp)
@@ -158,17 +163,24 @@ package struct InputPacket: Equatable, Sendable {
     }
 }
 
-/// What the server tells its transcoder.
+/// The messages from the server to its transcoder.
 package enum TranscoderRequest: Equatable, Sendable {
+    /// The first message of a process's life.
     case hello(version: UInt16)
+    /// Begin a job; the bytes are the request of its kind.
     case begin(JobID, JobKind, [UInt8])
+    /// A command to a job, in the format of its kind.
     case command(JobID, [UInt8])
+    /// End a job, and all its inputs.
     case end(JobID)
-    /// A track is to be fed to a job from now on.
+    /// Add an input to a job; its packets follow.
     case open(InputID, for: JobID, from: SourceKey, InputCodec)
+    /// A packet of an input.
     case packet(InputID, InputPacket)
+    /// End an input.
     case close(InputID)
 
+    /// The second field of a message's framing.
     private enum Kind {
         static let hello: UInt8 = 1
         static let begin: UInt8 = 2
@@ -179,6 +191,7 @@ package enum TranscoderRequest: Equatable, Sendable {
         static let close: UInt8 = 7
     }
 
+    /// Serializes the message, framing included.
     package func append(to bytes: inout [UInt8]) {
         var body = MessageWriter()
         let kind: UInt8
@@ -213,7 +226,7 @@ package enum TranscoderRequest: Equatable, Sendable {
         TranscoderChannel.append(kind, body.bytes, to: &bytes)
     }
 
-    /// A packet whose payload lies elsewhere.
+    /// Serializes a packet whose payload is elsewhere, so that it is copied only once.
     static func append(
         _ packet: InputPacket, of input: InputID, payload: Span<UInt8>, to bytes: inout [UInt8]
     ) {
@@ -224,6 +237,8 @@ package enum TranscoderRequest: Equatable, Sendable {
         }
     }
 
+    /// Parses a message.
+    /// - Throws: for unknown kinds and values, and for bodies that are too short.
     package init(_ kind: UInt8, _ body: MessageReader) throws(WireError) {
         var body = body
         switch kind {

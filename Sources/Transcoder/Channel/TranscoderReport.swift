@@ -1,20 +1,24 @@
 import Base
 import Wire
 
-/// What the transcoder tells the server.
+/// The messages from the transcoder to the server.
 package enum TranscoderReport: Equatable, Sendable {
+    /// The first message of a process's life.
     case hello(version: UInt16)
-    /// What a job has to say, in its own words.
+    /// A report of a job, in the format of its kind.
     case job(JobID, [UInt8])
-    /// An RTP packet that a job made.
+    /// An RTP packet that a job produced.
     case packet(JobID, OutputPacket)
-    /// A job cannot go on with this input without a key frame.
+    /// A job needs a key frame to continue with this input.
     case keyFrameWanted(InputID)
-    /// A job is over, or was refused, without having been ended.
+    /// A job ended without being told to, or was refused.
     case ended(JobID)
+    /// Resources used, once per second.
     case load(TranscoderLoad)
+    /// A log line; the process cannot write logs itself.
     case log(Log.Level, event: String, text: String)
 
+    /// The second field of a message's framing.
     private enum Kind {
         static let hello: UInt8 = 1
         static let job: UInt8 = 2
@@ -25,6 +29,7 @@ package enum TranscoderReport: Equatable, Sendable {
         static let ended: UInt8 = 7
     }
 
+    /// Serializes the message, framing included.
     package func append(to bytes: inout [UInt8]) {
         var body = MessageWriter()
         let kind: UInt8
@@ -62,6 +67,8 @@ package enum TranscoderReport: Equatable, Sendable {
         TranscoderChannel.append(kind, body.bytes, to: &bytes)
     }
 
+    /// Parses a message, which may come from a transcoder under an attacker's control.
+    /// - Throws: for unknown kinds and values, and for bodies that are too short.
     package init(_ kind: UInt8, _ body: MessageReader) throws(WireError) {
         var body = body
         switch kind {
@@ -89,18 +96,18 @@ package enum TranscoderReport: Equatable, Sendable {
     }
 }
 
-/// A whole RTP packet in the clear, for one of the tracks that a job makes.
+/// A whole RTP packet, not encrypted, for one of the tracks that a job produces.
 package struct OutputPacket: Equatable, Sendable {
-    /// Place among the job's tracks.
+    /// Index of the track among those of the job.
     package var source: UInt8
-    /// Place among the track's layers, the smallest first; 0 where there is one.
+    /// Index of the layer within the track, the smallest first; 0 if there is only one.
     package var layer: UInt8
     /// When the media was captured, on the machine's monotonic clock.
     package var captured: MonotonicTime?
-    /// At most `maximumLength`.
+    /// At most `limit` bytes.
     package var bytes: [UInt8]
 
-    /// Bytes that a packet may have: what a network takes.
+    /// Longest packet, in bytes: what fits into one datagram of common networks.
     package static let limit = 1_400
 
     package init(source: UInt8, layer: UInt8, captured: MonotonicTime?, bytes: [UInt8]) {
@@ -111,11 +118,11 @@ package struct OutputPacket: Equatable, Sendable {
     }
 }
 
-/// What the process has used since it began.
+/// Resources that the process has used since its start.
 package struct TranscoderLoad: Equatable, Sendable {
-    /// Of all threads.
+    /// CPU time of all threads.
     package var cpuNanoseconds: Int64
-    /// In memory now, shared libraries included.
+    /// Resident memory now, including shared libraries.
     package var residentBytes: Int64
 
     package init(cpuNanoseconds: Int64 = 0, residentBytes: Int64 = 0) {

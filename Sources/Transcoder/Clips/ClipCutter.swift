@@ -1,14 +1,20 @@
 import Base
 import Wire
 
-/// Makes a clip's file of what was kept: the packets go through a packager once more, by the clock of the time at which
-/// they came, as fast as the processor takes it.
+/// Creates a clip's file from kept packets.
+///
+/// The packets pass through a packager once more. Its clock follows their arrival times, as fast as the processor
+/// permits.
 final class ClipCutter {
     private let slice: ClipRing.Slice
     private let packager: Packager
+    /// Index of the next packet of the slice.
     private var next = 0
+    /// The time that the packager is given.
     private var clock: MonotonicTime
+    /// Bytes of the file so far.
     private var offset: UInt64 = 0
+    /// Length of the file so far.
     private var milliseconds = 0
 
     init(_ slice: ClipRing.Slice, codecs: Packager.Codecs) {
@@ -19,15 +25,16 @@ final class ClipCutter {
         for input in Set(slice.packets.map(\.input)) { packager.open(input) }
     }
 
-    /// Whether there is no more to do, be it that it cannot be done.
+    /// Whether the clip is complete or has failed.
     var isOver: Bool { milliseconds >= slice.milliseconds || packager.hasFailed || isLate }
-    /// Nil while it is not complete.
+    /// Length in milliseconds; nil unless the clip is complete.
     var length: Int? { milliseconds > 0 && !packager.hasFailed && isOver ? milliseconds : nil }
 
-    /// Pictures begin a little later than what they are made of; by more they do not come.
+    /// Whether the packager's clock has passed the slice's end by more than the packager's own delay can explain.
     private var isLate: Bool { clock >= slice.end + .seconds(5) }
 
-    /// Goes on, for the time of one picture or a little more.
+    /// Continues by the duration of about one picture.
+    /// - Returns: bytes of the file.
     func advance() -> [ClipReport.Content] {
         while next < slice.packets.count {
             let (packet, input) = slice.packets[next]
@@ -51,6 +58,7 @@ final class ClipCutter {
         return pieces(of: part.bytes)
     }
 
+    /// Splits bytes into reports that fit into a message.
     private func pieces(of bytes: [UInt8]) -> [ClipReport.Content] {
         stride(from: 0, to: bytes.count, by: RecordingReport.pieceLimit).map { start in
             let piece = Array(bytes[start..<min(start + RecordingReport.pieceLimit, bytes.count)])

@@ -4,12 +4,12 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// Keeps what a stream sent last, and makes clips of it, one at a time.
+/// Keeps the last minutes of a stream's media, and creates clips from them, one at a time.
 ///
-/// To keep costs memory alone. A clip is made on a thread of its own, so that meanwhile nothing that comes is missed.
+/// Keeping costs memory only. A clip is created on its own thread, so that arriving media is not missed meanwhile.
 final class ClipJob: TranscoderJob {
     private static let interval = DispatchTimeInterval.seconds(1)
-    /// Packets that may wait for the queue; more are dropped.
+    /// Packets that may wait for the queue; further ones are dropped.
     private static let backlog = 20_000
 
     private let queue = DispatchQueue(label: "clips", qos: .utility)
@@ -53,11 +53,11 @@ final class ClipJob: TranscoderJob {
     }
 }
 
-/// Counts what waits for a queue.
+/// Counts the packets that wait for a queue; called by the reading thread and by the queue.
 private final class ClipBacklog: Sendable {
     private let count = Atomic(0)
 
-    /// - Returns: false if there is no room.
+    /// - Returns: false if the queue is full.
     func enter(limit: Int) -> Bool {
         guard count.add(1, ordering: .relaxed).newValue <= limit else {
             leave()
@@ -69,17 +69,19 @@ private final class ClipBacklog: Sendable {
     func leave() { count.subtract(1, ordering: .relaxed) }
 }
 
-/// The ring, where its bitstreams come from, and whether a clip is being made.
+/// The ring, the sources of its inputs, and whether a clip is being created.
+///
+/// Its lock is shared by the queue and the thread that creates a clip; it is not held while decoding.
 private final class ClipKeeper: Sendable {
     private struct State {
         var ring = ClipRing()
-        /// Also of inputs that are closed: what came of them may still be decoded.
+        /// Sources of all inputs, closed ones included: their packets may still have to be decoded.
         var sources: [InputID: SourceKey] = [:]
         var isCutting = false
         var hasEnded = false
     }
 
-    /// Inputs whose source is remembered: more than change within two minutes.
+    /// Inputs whose sources are remembered: more than change within the two minutes that a clip may cover.
     private static let sourceLimit = 1_000
 
     private let state = Mutex(State())
@@ -111,6 +113,7 @@ private final class ClipKeeper: Sendable {
 
     func close(_ input: InputID) { state.withLock { $0.ring.close(input) } }
 
+    /// Drops old packets, and requests a key frame if the latest one is too old.
     func advance() {
         let now = Self.now
         let wish = state.withLock { state in
@@ -120,7 +123,7 @@ private final class ClipKeeper: Sendable {
         if let wish { environment.outlet.send(.keyFrameWanted(wish)) }
     }
 
-    /// Lets go of all; what is being made is not finished.
+    /// Drops everything; a clip in progress is abandoned.
     func end() {
         state.withLock { state in
             state.hasEnded = true
@@ -128,6 +131,7 @@ private final class ClipKeeper: Sendable {
         }
     }
 
+    /// Starts to create a clip, unless one is in progress or there is too little media.
     func cut(_ command: ClipCommand) {
         let now = Self.now
         let (slice, sources) = state.withLock { state -> (ClipRing.Slice?, [InputID: SourceKey]) in
@@ -146,6 +150,7 @@ private final class ClipKeeper: Sendable {
         thread.start()
     }
 
+    /// Creates the clip; the body of a thread.
     private func make(_ command: ClipCommand, of slice: ClipRing.Slice, _ sources: [InputID: SourceKey]) {
         let codecs = Packager.Codecs.registered(in: environment.register) { sources[$0] }
         let cutter = ClipCutter(slice, codecs: codecs)

@@ -1,10 +1,10 @@
 import Wire
 
-/// The one thing that is said to a job that keeps what a stream sent last: make a clip of it.
+/// The only command of a clip job: create a clip.
 package struct ClipCommand: Equatable, Sendable {
-    /// What reports call it.
+    /// Identifies the clip in reports.
     package var number: UInt64
-    /// How much of the past, in milliseconds.
+    /// Length of the clip, in milliseconds; it ends now.
     package var milliseconds: UInt32
 
     package init(number: UInt64, milliseconds: UInt32) {
@@ -20,7 +20,7 @@ package struct ClipCommand: Equatable, Sendable {
         return writer.bytes
     }
 
-    /// - Throws: for what `bytes` does not make.
+    /// - Throws: for a body that `bytes` cannot produce.
     package init(_ bytes: [UInt8]) throws(WireError) {
         var reader = MessageReader(bytes)
         number = try reader.uint64()
@@ -28,23 +28,23 @@ package struct ClipCommand: Equatable, Sendable {
     }
 }
 
-/// What becomes of a clip.
+/// A report about one clip.
 package struct ClipReport: Equatable, Sendable {
-    /// In this order: refused, or accepted, bytes, and an end.
+    /// Either `refused`, or `accepted`, any number of `bytes`, and `finished` or `failed`.
     package enum Content: Equatable, Sendable {
-        /// It is being made, and will be so long or a little less.
+        /// The clip is being created; it will have this length or slightly less.
         case accepted(milliseconds: UInt32)
-        /// There is nothing to make it of.
+        /// There is too little media, or another clip is in progress.
         case refused
-        /// Of the file, at this place.
+        /// Bytes of the file, at this offset.
         case bytes(offset: UInt64, [UInt8])
         /// The file is complete.
         case finished(milliseconds: UInt32)
-        /// It cannot be made.
+        /// The clip cannot be created.
         case failed
     }
 
-    /// Which of the job's clips.
+    /// Number of the command.
     package var number: UInt64
     package var content: Content
 
@@ -74,7 +74,7 @@ package struct ClipReport: Equatable, Sendable {
         return writer.bytes
     }
 
-    /// - Throws: for what `bytes` does not make.
+    /// - Throws: for a body that `bytes` cannot produce.
     package init(_ bytes: [UInt8]) throws(WireError) {
         var reader = MessageReader(bytes)
         number = try reader.uint64()

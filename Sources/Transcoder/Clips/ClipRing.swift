@@ -1,22 +1,22 @@
 import Base
 import Wire
 
-/// What a stream sent last, as it came: nothing is decoded until somebody wants a clip.
+/// The last minutes of a stream's packets; nothing is decoded unless a clip is requested.
 ///
-/// It begins where a decoder can, so what is older than the longest clip goes a group of pictures at a time. Time is a
-/// parameter.
+/// The ring begins at an entry point for decoders, so packets older than the longest clip are dropped a group of
+/// pictures at a time. Time is a parameter.
 struct ClipRing {
-    /// What a clip is made of.
+    /// The packets of one clip.
     struct Slice {
-        /// In the order in which they came, from an entry point on where there is one.
+        /// In the order of arrival, from an entry point on if there is one.
         let packets: [(packet: InputPacket, input: InputID)]
-        /// When the clip begins: what is before is only decoded.
+        /// Start of the clip; earlier packets are decoded but not shown.
         let begin: MonotonicTime
         let end: MonotonicTime
-        /// Of the pictures, in pixels: that of the largest in it.
+        /// Size of the largest picture in the clip, in pixels.
         let canvas: VideoResolution
 
-        /// How long the clip is to be: whole parts of half a second.
+        /// Length of the clip, rounded down to whole parts of half a second.
         var milliseconds: Int {
             let parts =
                 end.nanoseconds(since: begin) / 1_000_000 / Int64(PackagingTiming.usual.partMilliseconds)
@@ -24,39 +24,45 @@ struct ClipRing {
         }
     }
 
-    /// Of a clip, at most.
+    /// Longest clip.
     static let longest = Duration.seconds(120)
-    /// Of a clip, at least: less shows nothing.
+    /// Shortest clip.
     static let shortest = Duration.seconds(1)
-    /// After so long without one a key frame is asked for: a clip is decoded from the one before its beginning on.
+    /// Distance after which a key frame is requested.
+    ///
+    /// A clip is decoded from the last key frame before its start, so this bounds the extra work.
     static let keyFrameInterval = Duration.seconds(30)
-    /// An entry point that no other followed for so long is of a picture that is off.
+    /// An entry point without a successor for this long belongs to a camera that is off.
     private static let staleness = Duration.seconds(180)
-    /// Of memory that a packet takes beside its payload.
+    /// Memory that a packet takes in addition to its payload, in bytes.
     private static let overhead = 192
-    /// Of pictures whose size nothing tells.
+    /// Assumed if no entry point contains a size.
     private static let usualCanvas = VideoResolution(width: 1_280, height: 720)
 
-    /// In bytes.
+    /// Most bytes that the ring keeps.
     private let limit: Int
     private var packets: [(packet: InputPacket, input: InputID)] = []
-    /// Taken from the front of `packets`, over all time.
+    /// Packets removed from the front of `packets` so far, so that packet numbers remain stable.
     private var dropped = 0
-    /// Numbers of entry points of pictures, counted as `dropped` counts.
+    /// Numbers of the packets that are entry points of video; the first ever has number 0.
     private var starts: [Int] = []
+    /// Payloads and overhead, in bytes.
     private(set) var byteCount = 0
+    /// Arrival of the latest packet.
     private var latest = MonotonicTime.zero
+    /// The input of the latest video packet; nil once it is closed.
     private var video: InputID?
-    /// When a picture that decoders can begin with came, or was asked for; nil before there is video.
+    /// When the latest entry point arrived or was requested; nil before there is video.
     private var entryAt: MonotonicTime?
 
-    /// - Parameter limit: of bytes; beyond it the oldest group of pictures goes.
+    /// - Parameter limit: in bytes; beyond it the oldest group of pictures is dropped.
     init(limit: Int = 64 << 20) {
         self.limit = limit
     }
 
     var isEmpty: Bool { packets.isEmpty }
 
+    /// Adds a packet, and drops old ones if there are too many bytes.
     mutating func append(_ packet: InputPacket, of input: InputID) {
         latest = max(latest, packet.arrival)
         if packet.codec.video != nil {
@@ -72,29 +78,29 @@ struct ClipRing {
         while byteCount > limit { dropGroup() }
     }
 
-    /// Nothing more comes of an input.
+    /// Notes the end of an input; its packets remain.
     mutating func close(_ input: InputID) {
         if video == input { video = nil }
     }
 
-    /// Lets go of what no clip can need any more.
+    /// Drops packets that no clip can use any more.
     mutating func advance(to now: MonotonicTime) {
         while starts.count > 1, arrival(of: starts[1]) <= now - Self.longest { drop(to: starts[1]) }
         if starts.count == 1, arrival(of: starts[0]) <= now - Self.staleness { starts = [] }
         guard starts.isEmpty else { return }
         let old = packets.prefix { $0.packet.arrival < now - Self.longest }.count
-        // Not one by one: what follows moves up each time.
+        // Removing from the front moves the rest, so several are removed together.
         if old > 256 { drop(to: dropped + old) }
     }
 
-    /// The input whose publisher has to make a key frame; once in a while.
+    /// The input for which a key frame has to be requested; at most once per `keyFrameInterval`.
     mutating func takeKeyFrameWish(at now: MonotonicTime) -> InputID? {
         guard let video, let last = entryAt, now >= last + Self.keyFrameInterval else { return nil }
         entryAt = now
         return video
     }
 
-    /// What a clip of the last `length` is made of; nil while there is too little.
+    /// The packets for a clip of the last `length`; nil if there is too little media.
     func slice(of length: Duration, at now: MonotonicTime) -> Slice? {
         let wanted = now - min(max(length, Self.shortest), Self.longest)
         let start = starts.last { arrival(of: $0) <= wanted }.map { $0 - dropped }
@@ -103,18 +109,19 @@ struct ClipRing {
         }
         let begin = max(wanted, packets[first].packet.arrival)
         let part = Array(packets[first...])
-        // Of a stream that sends nothing any more there is no last minute.
+        // A stream that has stopped sending has nothing in the requested time.
         guard begin + Self.shortest <= now, begin <= latest else { return nil }
         return Slice(packets: part, begin: begin, end: now, canvas: Self.canvas(of: part.map(\.packet)))
     }
 
     private func arrival(of number: Int) -> MonotonicTime { packets[number - dropped].packet.arrival }
 
-    /// Lets go of the oldest group of pictures, or of all where that is the only one.
+    /// Drops the oldest group of pictures, or everything if that is the only one.
     private mutating func dropGroup() {
         drop(to: starts.first { $0 > dropped } ?? dropped + packets.count)
     }
 
+    /// Drops all packets before this number.
     private mutating func drop(to number: Int) {
         let count = number - dropped
         byteCount -= packets[..<count].reduce(0) { $0 + $1.packet.payload.count + Self.overhead }
@@ -123,6 +130,7 @@ struct ClipRing {
         starts.removeAll { $0 < number }
     }
 
+    /// The size of the largest picture, turned upright.
     private static func canvas(of packets: [InputPacket]) -> VideoResolution {
         var largest: VideoResolution?
         for packet in packets where packet.isEntryPoint {

@@ -1,62 +1,72 @@
 import Base
 import Codecs
 
-/// Turns Opus packets into stereo and makes up for those that are missing; a library, or a test's stand-in.
+/// Decodes Opus packets to stereo and conceals lost ones; implemented by libopus, and by stubs in tests.
 protocol SoundDecoder: AnyObject {
-    /// The sound of a packet, left and right in turn at 48 kHz.
+    /// Decodes a packet to interleaved samples at 48 kHz, left first.
     func decode(_ packet: [UInt8]) throws(CodecError) -> [Float]
-    /// The sound of the lost packet before `packet`, from what that repeats of it.
+    /// Recovers the lost packet before `packet` from the copy inside `packet`.
+    /// - Parameter frames: length of the lost packet, in samples per channel.
     func recover(from packet: [UInt8], frames: Int) throws(CodecError) -> [Float]
-    /// A guess at sound that is missing; `frames` in samples of a channel.
+    /// Conceals missing sound; `frames` in samples per channel.
     func conceal(frames: Int) throws(CodecError) -> [Float]
 }
 
 extension OpusDecoder: SoundDecoder {}
 
-/// One speaker's voice: packets in as they come, 20 ms of sound out at every call.
+/// One speaker's sound: accepts packets as they arrive, and returns 20 ms of sound per call.
 ///
-/// What to play is a matter of time alone: a packet has its place by its time stamp. What is missing when its time
-/// has come is recovered from the packet behind it, or made up, and what comes afterwards is dropped.
+/// Time alone decides what is played: each packet has its place by its time stamp. A packet missing at its time is
+/// recovered from the next one or concealed, and is dropped if it arrives later.
 /// - Source: RFC 6716 §2.1.7 (in-band error correction), RFC 7587 §4.2 (time stamps).
 struct AudioInput {
+    /// A packet that waits for its time.
     private struct Packet {
         let timestamp: Int64
         let payload: [UInt8]
         let frames: Int
     }
 
-    /// Samples of a channel in a call's sound.
+    /// Samples per channel in the sound of one call.
     static let blockFrames = 960
     private static let channels = OpusDecoder.channels
-    /// 2 s of packets of 20 ms.
+    /// Most packets that wait: two seconds of 20 ms each.
     private static let packetLimit = 100
-    /// Sound is made up for no longer.
+    /// Longest concealment, in samples per channel (100 ms); silence follows.
     private static let concealmentLimit = 4_800
-    /// More than this at once is a jump, not a drift.
+    /// Difference to the clock, in samples, above which the position jumps (500 ms); smaller ones are drift.
     private static let jump: Int64 = 24_000
-    /// Samples that a block may be longer or shorter, to follow the clock.
+    /// Most samples by which a block is lengthened or shortened to follow the clock.
     private static let stretch: Int64 = 240
+    /// Difference to the clock, in samples (5 ms), that is not corrected.
     private static let tolerance: Int64 = 240
 
     private let decoder: any SoundDecoder
+    /// Ordered by time stamp.
     private var packets: [Packet] = []
-    /// Another one means that time stamps begin anew.
+    /// The epoch of `InputPacket`; time stamps restart when it changes.
     private var epoch: UInt32 = 0
     private(set) var clock = MediaClock(rate: 48_000)
-    /// Decoded sound, from the time stamp `playhead` on.
+    /// Decoded sound from the time stamp `playhead` on, interleaved.
     private var sound: [Float] = []
+    /// Time stamp of the first sample in `sound`; nil before playback begins.
     private var playhead: Int64?
-    /// Made up since the last packet.
+    /// Samples per channel concealed since the last decoded packet.
     private var concealed = 0
     private(set) var statistics = Statistics()
 
+    /// Counters since the beginning.
     struct Statistics: Equatable {
         var packets: UInt64 = 0
+        /// Packets that arrived after their time.
         var late: UInt64 = 0
+        /// Gaps filled from the packet behind them.
         var recovered: UInt64 = 0
-        /// Samples of a channel that were made up, or silent for want of packets.
+        /// Samples per channel that were concealed, or silent for lack of packets.
         var concealedFrames: UInt64 = 0
+        /// Packets dropped because too many waited.
         var overflows: UInt64 = 0
+        /// Packets that the decoder refused.
         var undecodable: UInt64 = 0
     }
 
@@ -64,9 +74,9 @@ struct AudioInput {
         self.decoder = decoder
     }
 
-    /// Takes a packet in.
-    /// - Parameter frames: how long it is, in samples of a channel.
-    /// - Returns: how long after its capture it came, in nanoseconds; nil if it is of no use.
+    /// Queues a packet for its time.
+    /// - Parameter frames: its length, in samples per channel.
+    /// - Returns: its delay since capture, in nanoseconds; nil for a duplicate.
     mutating func receive(
         _ payload: [UInt8], timestamp: UInt32, frames: Int, captured: MonotonicTime?, epoch: UInt32 = 0,
         at now: MonotonicTime
@@ -96,9 +106,10 @@ struct AudioInput {
         return lateness
     }
 
+    /// Time stamp of the end of the decoded sound; nil before playback begins.
     private var soundEnd: Int64? { playhead.map { $0 + Int64(sound.count / Self.channels) } }
 
-    /// The sound that was captured at `time` and the 20 ms after; nil if there is none.
+    /// The 20 ms of sound captured from `time` on; nil if there is none.
     mutating func block(capturedAt time: MonotonicTime) -> [Float]? {
         guard let wanted = clock.timestamp(at: time) else { return nil }
         if playhead == nil {
@@ -109,6 +120,7 @@ struct AudioInput {
         }
         guard let position = playhead else { return nil }
         var shift = wanted - position
+        // The difference between the clock and what has been played: jump, ignore, or stretch this block.
         if shift.magnitude > UInt64(Self.jump) {
             sound.removeAll(keepingCapacity: true)
             playhead = wanted
@@ -125,9 +137,9 @@ struct AudioInput {
         return shift == 0 ? taken : Self.resample(taken, to: Self.blockFrames)
     }
 
-    /// Makes sure that so much sound is there, from the playhead on.
+    /// Decodes or conceals until `sound` has this many samples per channel.
     private mutating func fill(frames: Int) {
-        // Each turn adds sound, or takes a packet away.
+        // Terminates because each iteration either adds sound or removes a packet.
         while sound.count < frames * Self.channels, let end = soundEnd {
             guard let first = packets.first else {
                 conceal(frames - sound.count / Self.channels)
@@ -138,7 +150,7 @@ struct AudioInput {
                 packets.removeFirst()
                 append(first, from: Int(-gap))
             } else if gap >= Int64(frames - sound.count / Self.channels) {
-                // Its time has not come yet.
+                // The next packet begins after this block.
                 conceal(min(Int(gap), frames - sound.count / Self.channels))
             } else {
                 bridge(Int(gap), to: first)
@@ -146,6 +158,8 @@ struct AudioInput {
         }
     }
 
+    /// Decodes a packet.
+    /// - Parameter skipped: samples per channel at its start that were concealed already.
     private mutating func append(_ packet: Packet, from skipped: Int) {
         guard let decoded = try? decoder.decode(packet.payload) else {
             statistics.undecodable &+= 1
@@ -156,7 +170,7 @@ struct AudioInput {
         sound.append(contentsOf: decoded[start...])
     }
 
-    /// Fills the gap before `packet`, whose end the packet itself may tell.
+    /// Fills the gap before `packet`: its end from the copy inside `packet`, the rest by concealment.
     private mutating func bridge(_ gap: Int, to packet: Packet) {
         if gap > packet.frames { conceal(gap - packet.frames) }
         let rest = min(gap, packet.frames)
@@ -167,11 +181,11 @@ struct AudioInput {
         sound.append(contentsOf: recovered)
     }
 
-    /// Makes up sound for a while, and is silent then.
+    /// Conceals missing sound, up to `concealmentLimit`; silence follows.
     private mutating func conceal(_ frames: Int) {
         guard frames > 0 else { return }
         statistics.concealedFrames &+= UInt64(frames)
-        // The library makes up multiples of 2.5 ms.
+        // The library conceals multiples of 2.5 ms.
         let rounded = min((frames + 119) / 120 * 120, OpusDecoder.maximumFrames)
         if concealed < Self.concealmentLimit, let made = try? decoder.conceal(frames: rounded) {
             concealed += frames
@@ -181,7 +195,7 @@ struct AudioInput {
         }
     }
 
-    /// Plays sound a little faster or slower.
+    /// Resamples a block to another length by linear interpolation, to follow the clock.
     static func resample(_ sound: [Float], to frames: Int) -> [Float] {
         let count = sound.count / channels
         guard count > 1, frames > 1 else { return [Float](repeating: 0, count: frames * channels) }

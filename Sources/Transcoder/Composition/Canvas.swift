@@ -1,23 +1,27 @@
 import Codecs
 
-/// The picture that viewers see: tiles, each drawn anew only when it changes.
+/// The composed picture: tiles, each redrawn only when its content changes.
 struct Canvas {
-    /// What a tile shows.
+    /// The content of one tile.
     struct Content {
         var name: String
-        /// Nil for a card.
+        /// Nil for a card with the initials.
         var picture: Picture?
         var isSpeaking: Bool
-        /// Shown whole, for text on it to be read.
+        /// A shared screen is shown whole, so that its text is legible.
         var isScreen: Bool
     }
 
+    /// Frame around the tile of a person who is speaking.
     private static let accent = DrawingColor(rgb: 0x3D_DC_84)
-    /// Of cards; one of them belongs to a name for good.
+    /// Colors of cards; a name always has the same one.
     private static let cards: [UInt32] = [0x34_49_66, 0x4B_3A_5E, 0x2F_52_4A, 0x5A_43_2E, 0x52_33_3F]
 
     private(set) var picture: Picture
     private let background: DrawingColor
+    /// Rendered texts.
+    ///
+    /// Text layout is expensive, and labels rarely change.
     private var labels: [LabelKey: TextMask] = [:]
 
     private struct LabelKey: Hashable {
@@ -26,16 +30,19 @@ struct Canvas {
         let width: Int
     }
 
+    /// - Parameter background: 0xRRGGBB.
     init(width: Int, height: Int, background: UInt32) throws(CodecError) {
         picture = try Picture(width: width & ~1, height: height & ~1)
         self.background = DrawingColor(rgb: background)
         clear()
     }
 
+    /// Erases everything; all tiles have to be drawn again.
     mutating func clear() {
         picture.fill(x: 0, y: 0, width: picture.width, height: picture.height, with: background)
     }
 
+    /// Draws one tile: picture or card, frame, and label.
     mutating func draw(_ content: Content, in tile: TileFrame) {
         if let shown = content.picture {
             if content.isScreen {
@@ -51,6 +58,7 @@ struct Canvas {
         drawLabel(content.name, in: tile)
     }
 
+    /// Draws a card with the initials of a name.
     private mutating func drawCard(_ name: String, in tile: TileFrame) {
         let sum = name.utf8.reduce(UInt32(7)) { $0 &* 31 &+ UInt32($1) }
         let color = DrawingColor(rgb: Self.cards[Int(sum % UInt32(Self.cards.count))])
@@ -72,6 +80,7 @@ struct Canvas {
             x: tile.x + tile.width - edge, y: tile.y, width: edge, height: tile.height, with: Self.accent)
     }
 
+    /// Draws the name into the lower left corner, on a darkened area.
     private mutating func drawLabel(_ name: String, in tile: TileFrame) {
         let size = min(max(tile.height / 16, 12), 26)
         guard let mask = mask(name, size: size, width: tile.width * 3 / 4) else { return }
@@ -82,10 +91,12 @@ struct Canvas {
         picture.draw(mask, x: tile.x + inset + padding, y: y + padding / 2)
     }
 
+    /// Renders a text, or returns the cached mask; nil if there is nothing to draw.
     private mutating func mask(_ text: String, size: Int, width: Int) -> TextMask? {
         let key = LabelKey(text: text, size: size, width: width)
         if let known = labels[key] { return known }
         guard let mask = try? TextMask(text, size: size, maximumWidth: max(width, 8)) else { return nil }
+        // Bounds the cache where names change often.
         if labels.count >= 64 { labels.removeAll() }
         labels[key] = mask
         return mask

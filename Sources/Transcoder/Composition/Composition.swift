@@ -2,42 +2,46 @@ import Base
 import Codecs
 import Wire
 
-/// One composed programme: everybody on stage in one picture, and one mix of their voices.
+/// One composed programme: everyone on stage in one picture, and one mix of their sound.
 ///
-/// Takes packets in as they come, and gives packets out at its own pace: what is late or missing repeats the last
-/// picture and is made up in the mix, and nothing ever waits for it. Pure: time is a parameter, and whoever drives it
-/// tells what its work cost.
+/// Accepts packets as they arrive and emits packets at its own rate. Where media is late or lost, the last picture is
+/// repeated and sound is concealed: output never waits for input. Pure: time is a parameter, and the caller reports
+/// how long the work took.
 package final class Composition {
-    /// What libraries do for it; tests may stand in.
+    /// Creates decoders; tests replace them with stubs.
     struct Codecs {
-        /// For the input of this number.
+        /// Called with the number of the input; nil if the codec cannot be decoded.
         var makePictureDecoder: (VideoCodec, UInt64) -> (any PictureDecoder)? = { codec, _ in
             try? VideoDecoder(codec)
         }
         var makeSoundDecoder: (UInt64) -> (any SoundDecoder)? = { _ in try? OpusDecoder() }
     }
 
-    /// Speakers beyond this have no place and no voice.
+    /// Most speakers; further ones are neither seen nor heard.
     package static let maximumSpeakers = 64
-    /// Key frames come at least so often, for those who join.
+    /// Longest distance of key frames, for viewers who join.
     static let keyFrameInterval = Duration.seconds(2)
-    /// And on request not more often than this.
+    /// Shortest distance of key frames that are made on request.
     static let shortestKeyFrameInterval = Duration.milliseconds(300)
-    /// Nobody waits longer for somebody's first picture.
+    /// Longest wait for a speaker's first picture; a card is shown afterwards.
     static let patience = Duration.milliseconds(800)
-    /// Frames that are decoded in a second, at most, of all and of each.
+    /// Frames per second that speakers share equally, as long as each gets at least `decodedFramesOfOne`.
     private static let decodedFrames = 480
+    /// Least frames per second that are decoded of one speaker.
     private static let decodedFramesOfOne = 120
+    /// Of the mix, in bits per second.
     private static let audioBitrate = 96_000
+    /// Blocks of sound per second, of 20 ms each.
     private static let audioPerSecond: Int64 = 50
 
     private let codecs: Codecs
     private let start: MonotonicTime
     private var scene: CompositionScene
     private var speakers: [String: Speaker] = [:]
-    /// Whose picture or voice an input is.
+    /// Maps each input to the speaker whose picture or sound it is.
     private var inputs: [UInt64: String] = [:]
     private var assignment = TileAssignment()
+    /// Speakers in the tiles as last drawn; empty if all tiles have to be drawn again.
     private var drawn: [String] = []
     private var canvas: Canvas?
     private var mixer = Mixer()
@@ -53,11 +57,13 @@ package final class Composition {
     private var isKeyFrameWanted = true
     private var lastKeyFrame: MonotonicTime?
     private var frameCount: UInt64 = 0
+    /// Whether output has begun.
     private var isReady = false
     private var meter = CompositionMeter()
+    /// The video clock's counter at the last call of `note(cost:)`.
     private var lastSkipped: UInt64 = 0
 
-    /// - Parameter seed: sets SSRCs and first numbers; another one for each life of a composition.
+    /// - Parameter seed: determines SSRCs and first sequence numbers; different for each life of a composition.
     package convenience init(_ scene: CompositionScene, seed: UInt64, at now: MonotonicTime) {
         self.init(scene, seed: seed, codecs: Codecs(), at: now)
     }
@@ -77,7 +83,7 @@ package final class Composition {
 
     // MARK: Input
 
-    /// Takes in who is on stage now.
+    /// Applies a new scene; speakers who remain keep their state.
     package func update(_ new: CompositionScene, at now: MonotonicTime) {
         let hasOtherSettings = new.settings != scene.settings
         scene = new
@@ -93,14 +99,15 @@ package final class Composition {
                 if let input { inputs[input] = person.id }
             }
         }
+        // Size, rate or layout changed: the canvas and the encoders no longer fit.
         if hasOtherSettings {
             videoClock.change(perSecond: rate)
             beginPictureAnew()
         }
     }
 
-    /// Takes a packet in.
-    /// - Parameter input: as the scene names it.
+    /// Passes a packet to its speaker.
+    /// - Parameter input: as numbered in the scene.
     package func receive(_ packet: InputPacket, of input: UInt64, at now: MonotonicTime) {
         guard let id = inputs[input], let speaker = speakers[id] else { return meter.strayPackets &+= 1 }
         do throws(WireError) {
@@ -110,12 +117,12 @@ package final class Composition {
         }
     }
 
-    /// Somebody cannot begin, or go on, without a key frame.
+    /// Requests a key frame for a viewer who cannot begin or continue without one.
     package func requestKeyFrame() {
         isKeyFrameWanted = true
     }
 
-    /// Inputs whose publisher has to make a key frame.
+    /// The inputs for which a key frame has to be requested from the publisher, in order.
     package func takeKeyFrameWishes() -> [UInt64] {
         speakers.values.compactMap { speaker in
             speaker.video?.takeKeyFrameWish() == true ? speaker.person.video : nil
@@ -124,14 +131,15 @@ package final class Composition {
 
     // MARK: Output
 
-    /// When `advance` has something to do.
+    /// When `advance` has to be called.
     package var deadline: MonotonicTime { min(audioClock.next, videoClock.next) }
 
-    /// Mixes and draws what is due by now.
+    /// Mixes and composes what is due by now.
     package func advance(to now: MonotonicTime) -> [ComposedPacket] {
         var packets: [ComposedPacket] = []
         for speaker in speakers.values { speaker.video?.advance(to: now) }
         if !isReady { isReady = canBegin(at: now) }
+        // Late blocks of sound are made up for, up to 200 ms; late pictures are skipped.
         while let tick = audioClock.takeDue(at: now, patience: .milliseconds(200)) {
             if let packet = mix(at: tick) { packets.append(packet) }
         }
@@ -141,7 +149,7 @@ package final class Composition {
         return packets
     }
 
-    /// Takes in what the work since the last call cost.
+    /// Notes the time that the work since the last call took, and adapts rate and size to it.
     package func note(cost: Duration, at now: MonotonicTime) {
         meter.finish(cost: cost)
         let missed = Int(clamping: videoClock.skipped &- lastSkipped)
@@ -151,7 +159,7 @@ package final class Composition {
         beginPictureAnew()
     }
 
-    /// What happened since the last call, and how things are.
+    /// Returns measurements, and begins a new interval.
     package func takeStatus(at now: MonotonicTime) -> CompositionStatus {
         var status = meter.takeStatus(at: now)
         status.level = governor.index
@@ -170,7 +178,7 @@ package final class Composition {
         return status
     }
 
-    /// Whether everybody who shows something can be seen, or had time enough.
+    /// Whether output can begin: every speaker with a camera has a picture, or has been waited for.
     private func canBegin(at now: MonotonicTime) -> Bool {
         now >= start + Self.patience
             || speakers.values.allSatisfy {
@@ -180,6 +188,9 @@ package final class Composition {
 
     // MARK: Sound
 
+    /// Mixes and encodes 20 ms of sound; nil before output begins.
+    ///
+    /// Decoding begins before that, so that inputs do not accumulate.
     private func mix(at tick: MonotonicTime) -> ComposedPacket? {
         let count = AudioInput.blockFrames * OpusDecoder.channels
         var blocks: [[Float]] = []
@@ -196,6 +207,7 @@ package final class Composition {
         return ComposedPacket(kind: .audio, captured: tick, bytes: bytes)
     }
 
+    /// RTP ticks since the beginning, rounded.
     private func ticks(of time: MonotonicTime, rate: Int64) -> Int64 {
         let (seconds, rest) = time.nanoseconds(since: start).quotientAndRemainder(dividingBy: 1_000_000_000)
         return seconds &* rate &+ (rest &* rate &+ 500_000_000) / 1_000_000_000
@@ -203,8 +215,10 @@ package final class Composition {
 
     // MARK: Picture
 
+    /// Pictures per second at the current overload level.
     private var rate: Int64 { Int64(max(scene.settings.framesPerSecond * governor.level.rate / 100, 1)) }
 
+    /// Discards canvas and encoders, so that the next picture is a key frame with the current settings.
     private func beginPictureAnew() {
         canvas = nil
         videoEncoder = nil
@@ -213,7 +227,9 @@ package final class Composition {
         isKeyFrameWanted = true
     }
 
+    /// Takes the speakers' current pictures, draws what changed, and encodes.
     private func compose(at tick: MonotonicTime, _ now: MonotonicTime) -> [ComposedPacket] {
+        // The allowance bounds decoding: an input may deliver seconds of cached pictures in one moment.
         let share = max(Self.decodedFrames / max(speakers.count, 1), Self.decodedFramesOfOne)
         for speaker in speakers.values {
             speaker.video?.allow((share + Int(rate) - 1) / Int(rate))
@@ -225,9 +241,10 @@ package final class Composition {
         return encode(at: tick)
     }
 
-    /// The picture as it was drawn last.
+    /// The picture as last drawn.
     package var picture: Picture? { canvas?.picture }
 
+    /// Draws the tiles that changed, or all if their order did.
     private func draw(at now: MonotonicTime) {
         let settings = scene.settings
         let size = governor.level.size
@@ -239,6 +256,7 @@ package final class Composition {
         }
         guard let picture = canvas?.picture else { return }
         let (width, height) = (picture.width, picture.height)
+        // Shared screens come first; otherwise the order of the scene is kept.
         let ids = scene.speakers.filter { person in
             speakers[person.id]?.isPresentable(at: now) ?? false
         }.sorted { $0.isScreen && !$1.isScreen }.map(\.id)
@@ -259,12 +277,13 @@ package final class Composition {
         }
     }
 
+    /// Encodes the picture, and every other time its small copy.
     private func encode(at tick: MonotonicTime) -> [ComposedPacket] {
         guard let canvas else { return [] }
         let picture = canvas.picture
         var isKeyFrame = videoEncoder == nil || lastKeyFrame == nil
         if let lastKeyFrame {
-            // Half a frame early is better than half a frame late.
+            // Rather half a frame early than half a frame late.
             if tick + .milliseconds(10) >= lastKeyFrame + Self.keyFrameInterval { isKeyFrame = true }
             if isKeyFrameWanted, tick >= lastKeyFrame + Self.shortestKeyFrameInterval { isKeyFrame = true }
         }
@@ -289,6 +308,7 @@ package final class Composition {
         return packets
     }
 
+    /// The encoder for this picture, opened if there is none; the bit rate follows the area at the current level.
     private func encoder(for picture: Picture) -> VP8Encoder? {
         if let videoEncoder { return videoEncoder }
         let share = governor.level.size * governor.level.size
@@ -301,7 +321,10 @@ package final class Composition {
         return videoEncoder
     }
 
-    /// The same picture with a quarter of width and height and half the rate, for those who only glance at it.
+    /// Encodes a copy with a quarter of the width and height at half the rate, for viewers who need only a small
+    /// picture.
+    ///
+    /// Its key frames coincide with those of the large picture.
     private func encodeSmall(
         _ picture: Picture, time: Int64, isKeyFrame: Bool, at tick: MonotonicTime
     ) -> [ComposedPacket] {

@@ -1,10 +1,10 @@
-/// How a composed programme looks.
+/// The look and the cost of a composed programme.
 package struct CompositionSettings: Equatable, Sendable, Codable {
-    /// How the places are shared out.
+    /// The arrangement of the tiles.
     package enum Layout: String, Equatable, Sendable, Codable, CaseIterable {
-        /// Everybody as large as everybody else.
+        /// All tiles have the same size.
         case grid
-        /// Whoever spoke last large, the others small beside.
+        /// The last speaker is large, the others small beside.
         case spotlight
     }
 
@@ -12,35 +12,35 @@ package struct CompositionSettings: Equatable, Sendable, Codable {
     package var width = 1_280
     /// Of the picture, in pixels; even.
     package var height = 720
-    /// Aimed at; less is made where there is no time.
+    /// Target rate; lower under load.
     package var framesPerSecond = 30
-    /// Of the video, in bits a second.
+    /// Of the video, in bits per second.
     package var bitrate = 2_000_000
-    /// May change while the composition goes on.
+    /// Can be changed during the composition.
     package var layout = Layout.grid
-    /// What lies behind the pictures, as 0xRRGGBB.
+    /// Color behind the tiles, as 0xRRGGBB.
     package var background: UInt32 = 0x15_1A_22
 
     package init() {}
 }
 
-/// Who is on stage, as composing has to know it.
+/// A person on stage, as a composition sees them.
 package struct CompositionSpeaker: Equatable, Sendable, Codable {
-    /// Names a place in the picture; the same as long as the same picture is meant.
+    /// Identifies a tile; stays the same for the same picture.
     package var id: String
-    /// What the label says.
+    /// Text of the label.
     package var name: String
-    /// The inputs that feed picture and voice.
+    /// Number of the video input; nil without one.
     package var video: UInt64?
-    /// Nil for somebody who sends no sound.
+    /// Number of the audio input; nil without one.
     package var audio: UInt64?
-    /// Whether the camera is on; a card stands for one that is off.
+    /// Whether the camera is on; otherwise a card is shown.
     package var hasPicture = true
-    /// Marked by a frame around the picture.
+    /// Whether to draw a frame around the tile.
     package var isSpeaking = false
-    /// A shared screen, shown whole rather than cut to its place.
+    /// Whether this is a shared screen, which is shown whole and not cropped to its tile.
     package var isScreen = false
-    /// Whoever came first stands first.
+    /// Rank of arrival: lower ranks have earlier tiles.
     package var arrival = 0
 
     package init(id: String, name: String) {
@@ -49,11 +49,11 @@ package struct CompositionSpeaker: Equatable, Sendable, Codable {
     }
 }
 
-/// All that a composition has to know of a stage at one moment.
+/// The stage at one moment, as far as a composition needs it.
 package struct CompositionScene: Equatable, Sendable, Codable {
-    /// How the picture is to look from now on.
+    /// The look from now on.
     package var settings: CompositionSettings
-    /// Who spoke last comes first.
+    /// Ordered by who spoke last, the latest first.
     package var speakers: [CompositionSpeaker]
 
     package init(settings: CompositionSettings, speakers: [CompositionSpeaker]) {

@@ -1,48 +1,48 @@
 import Base
 
-/// How a composition does, as metrics show it.
+/// Measurements of a composition, for metrics and the API.
 package struct CompositionStatus: Equatable, Sendable, Codable {
-    /// Over the time since the last status.
+    /// Pictures encoded, over the interval since the last status.
     package var framesPerSecond = 0.0
-    /// What load leaves of the settings.
+    /// The rate that the overload level permits.
     package var targetFramesPerSecond = 0
-    /// In pixels; less than the settings under load.
+    /// In pixels; smaller than the settings under load.
     package var width = 0
     /// In pixels.
     package var height = 0
-    /// How much was given up because of overload; 0 for nothing.
+    /// Index of the overload level; 0 without reductions.
     package var level = 0
-    /// On stage, seen or not.
+    /// People on stage, including those without a tile.
     package var speakers = 0
-    /// Of processor time for one picture, everything included.
+    /// Mean cost of a picture in milliseconds, sound included.
     package var millisecondsPerFrame = 0.0
-    /// Of processor time, in the time since the last status.
+    /// Share of the interval spent on composing, 0 to 1.
     package var load = 0.0
-    /// From the last packet of a speaker's frame to the composed frame that shows it, encoded.
+    /// Median time from the last packet of a speaker's frame to the encoded picture that shows it.
     package var latencyMedianMilliseconds = 0.0
-    /// The 95th percentile of the same.
+    /// The 95th percentile of the same time.
     package var latencyHighMilliseconds = 0.0
-    /// After which time speakers are shown, for the sake of sync.
+    /// Delay between capture and output, which keeps sound and pictures in sync.
     package var delayMilliseconds = 0
-    /// Of what was encoded, over the time since the last status, in bits a second.
+    /// Of the encoded pictures without their small copies, over the interval, in bits per second.
     package var bitrate = 0
-    /// Since the composition began.
+    /// Key frames encoded since the composition began.
     package var keyFrames: UInt64 = 0
-    /// Pictures whose time was over.
+    /// Pictures skipped because their time had passed.
     package var skippedFrames: UInt64 = 0
-    /// Samples that were made up, for packets that did not come in time.
+    /// Samples concealed because their packets were late or lost.
     package var concealedSamples: UInt64 = 0
-    /// Packets whose time in the mix was over.
+    /// Packets that arrived after their time in the mix.
     package var lateAudioPackets: UInt64 = 0
-    /// Packets of an input that the scene does not name.
+    /// Packets of inputs that the scene does not contain.
     package var strayPackets: UInt64 = 0
-    /// Refused by a decoder.
+    /// Packets that could not be parsed.
     package var undecodablePackets: UInt64 = 0
 
     package init() {}
 }
 
-/// Counts what a composition does between two looks.
+/// Accumulates the measurements between two statuses.
 struct CompositionMeter {
     var keyFrames: UInt64 = 0
     var strayPackets: UInt64 = 0
@@ -51,10 +51,11 @@ struct CompositionMeter {
     private var bytes = 0
     private var cost = Duration.zero
     private var since: MonotonicTime?
-    /// Of pictures that are being drawn.
+    /// Waits of the pictures in the composed picture under way.
     private var waits: [Duration] = []
     private var latencies: [Double] = []
 
+    /// Most latencies that are kept per interval.
     private static let latencyLimit = 1_024
 
     mutating func noteFrame(bytes count: Int) {
@@ -62,10 +63,12 @@ struct CompositionMeter {
         bytes += count
     }
 
+    /// - Parameter waited: from the picture's last packet until it was taken for composing.
     mutating func notePicture(waited: Duration) {
         if waits.count < Self.latencyLimit { waits.append(waited) }
     }
 
+    /// Adds the time that one picture took; the latency of each picture in it includes that.
     mutating func finish(cost spent: Duration) {
         cost += spent
         for wait in waits where latencies.count < Self.latencyLimit {
@@ -74,6 +77,7 @@ struct CompositionMeter {
         waits.removeAll(keepingCapacity: true)
     }
 
+    /// Returns the measurements, and begins a new interval; key frames and bad packets are totals.
     mutating func takeStatus(at now: MonotonicTime) -> CompositionStatus {
         var status = CompositionStatus()
         let seconds = Double(now.nanoseconds(since: since ?? now)) / 1e9

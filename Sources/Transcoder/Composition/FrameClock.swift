@@ -1,11 +1,12 @@
 import Base
 
-/// When the next picture, or block of sound, is due: evenly, and independent of what comes in.
+/// Schedules pictures or blocks of sound at an even rate, independent of input.
 struct FrameClock {
     private let start: MonotonicTime
     private var count: Int64 = 0
-    /// In nanoseconds a second, so that 30 a second need no rounding.
+    /// Turns per second; times are computed from it, so that 30 per second accumulate no rounding error.
     private(set) var perSecond: Int64
+    /// Turns left out because their time had passed.
     private(set) var skipped: UInt64 = 0
 
     init(perSecond: Int64, from start: MonotonicTime) {
@@ -13,8 +14,10 @@ struct FrameClock {
         self.perSecond = max(perSecond, 1)
     }
 
+    /// When the next turn is due.
     var next: MonotonicTime { start.advanced(byNanoseconds: offset(count)) }
 
+    /// From the start to a turn, in nanoseconds.
     private func offset(_ count: Int64) -> Int64 {
         let (seconds, rest) = count.quotientAndRemainder(dividingBy: perSecond)
         return seconds &* 1_000_000_000 &+ rest &* 1_000_000_000 / perSecond
@@ -22,7 +25,9 @@ struct FrameClock {
 
     var interval: Duration { .nanoseconds(1_000_000_000 / perSecond) }
 
-    /// The turn that is due; turns that are over by more than `patience` are left out.
+    /// Returns the turn that is due; nil if none is.
+    ///
+    /// Turns that are overdue by more than `patience` are skipped, except the latest one.
     mutating func takeDue(at now: MonotonicTime, patience: Duration) -> MonotonicTime? {
         guard now >= next else { return nil }
         while now >= next + patience, now >= start.advanced(byNanoseconds: offset(count + 1)) {
@@ -33,7 +38,7 @@ struct FrameClock {
         return next
     }
 
-    /// Goes on with another rate, at the same next turn.
+    /// Changes the rate without moving the next turn.
     mutating func change(perSecond rate: Int64) {
         guard rate != perSecond else { return }
         let (skipped, next) = (skipped, next)
@@ -42,14 +47,15 @@ struct FrameClock {
     }
 }
 
-/// Decides how much of a picture can be afforded: fewer pictures a second first, then smaller ones.
+/// Reduces the cost of pictures under load: first fewer pictures per second, then smaller ones.
 ///
-/// Takes in what each picture cost. Steps down as soon as a second was too dear, before anything queues, and up again
-/// only when there was room for long. Where pictures are missed although they cost little, others have the processor:
-/// fewer pictures may help then, smaller ones do not.
+/// It is told the cost of each picture. It steps down as soon as one second was too expensive, before anything queues,
+/// and up only after a long time with capacity to spare. If pictures are missed although they cost little, other
+/// processes use the CPU: fewer pictures may help then, smaller ones do not.
 struct OverloadGovernor {
+    /// One step of the reduction.
     struct Level: Equatable {
-        /// Of the pictures a second, in percent.
+        /// Of the pictures per second, in percent.
         let rate: Int
         /// Of width and height, in percent.
         let size: Int
@@ -60,16 +66,19 @@ struct OverloadGovernor {
         Level(rate: 50, size: 75), Level(rate: 50, size: 50), Level(rate: 33, size: 50),
         Level(rate: 33, size: 25),
     ]
-    /// Of the time between two pictures.
+    /// Load above which quality is reduced, and below which it may be restored, as shares of real time.
     static let tooMuch = 0.85
     static let little = 0.45
-    /// Pictures in a second.
+    /// Pictures per second that may be missed without a reduction.
     private static let mayMiss = 5
-    /// The last level that only makes fewer pictures.
+    /// The last level that reduces only the rate.
     private static let lowestByRate = 2
+    /// Interval over which the load is measured.
     private static let window = Duration.seconds(1)
+    /// How long the load has to be low before quality is restored by one level.
     private static let patience = Duration.seconds(8)
 
+    /// Of the current level in `levels`.
     private(set) var index = 0
     private var spent = Duration.zero
     private var missed = 0
@@ -78,8 +87,8 @@ struct OverloadGovernor {
 
     var level: Level { Self.levels[index] }
 
-    /// Takes in that so much time went into composing since the last call.
-    /// - Parameter missed: pictures that were left out because their time was over.
+    /// Notes the time spent on composing since the last call.
+    /// - Parameter missed: pictures skipped because their time had passed.
     /// - Returns: whether the level changed.
     mutating func note(_ cost: Duration, missed: Int, at now: MonotonicTime) -> Bool {
         spent += cost

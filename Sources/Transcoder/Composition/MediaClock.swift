@@ -1,26 +1,28 @@
 import Base
 
-/// Relates the RTP time stamps of one source to our clock.
+/// Maps the RTP time stamps of one source to the server's clock.
 ///
-/// Where the server knows from sender reports when something was captured, that counts; until then, whatever came
-/// with the least delay. Follows a clock that runs faster or slower than ours.
+/// Capture times from sender reports are preferred. Until the first report, the packet with the least delay is the
+/// reference. The mapping follows a source whose clock runs faster or slower.
 struct MediaClock {
-    /// Ticks a second.
+    /// Ticks per second.
     let rate: Int64
     private var lastTimestamp: UInt32?
+    /// `lastTimestamp` without its wrap.
     private var extended: Int64 = 0
-    /// Our time at tick 0, in nanoseconds.
+    /// The server's time at tick 0, in nanoseconds; nil before the first packet.
     private var origin: Int64?
+    /// Whether `origin` is based on capture times.
     private var isCaptureKnown = false
 
-    /// A larger difference is a clock that was set, not one that drifts.
+    /// Differences beyond this, in nanoseconds, are a clock that was set and not drift.
     private static let step: Int64 = 150_000_000
 
     init(rate: Int64) {
         self.rate = rate
     }
 
-    /// The time stamp without wrapping, as the one closest to the latest.
+    /// Unwraps a time stamp of 32 bits, as the value closest to the latest one.
     mutating func extend(_ timestamp: UInt32) -> Int64 {
         guard let lastTimestamp else {
             self.lastTimestamp = timestamp
@@ -34,9 +36,10 @@ struct MediaClock {
         return extended
     }
 
-    /// Takes in when a packet was captured, if that is known, and when it came.
+    /// Notes a packet's capture time, if known, and its arrival.
     mutating func note(_ timestamp: Int64, captured: MonotonicTime?, arrival: MonotonicTime) {
         let known = captured != nil
+        // Arrivals are ignored once capture times are known: they are less accurate.
         guard known || !isCaptureKnown else { return }
         let observed = (captured ?? arrival).nanoseconds &- nanoseconds(timestamp)
         guard let origin, known == isCaptureKnown else {
@@ -48,17 +51,18 @@ struct MediaClock {
         if known {
             self.origin = difference.magnitude > UInt64(Self.step) ? observed : origin &+ difference / 32
         } else {
-            // Whatever came faster than any before shows how fast it can be.
+            // A packet with less delay than any before replaces the reference; the slow correction follows drift.
             self.origin =
                 difference < 0 || difference > 2_000_000_000 ? observed : origin &+ difference / 1_024
         }
     }
 
+    /// When something was captured; nil before the first packet.
     func time(of timestamp: Int64) -> MonotonicTime? {
         origin.map { MonotonicTime(nanoseconds: $0 &+ nanoseconds(timestamp)) }
     }
 
-    /// The time stamp of what was captured at `time`.
+    /// The time stamp of media captured at `time`; nil before the first packet.
     func timestamp(at time: MonotonicTime) -> Int64? {
         guard let origin else { return nil }
         let (seconds, rest) = (time.nanoseconds &- origin).quotientAndRemainder(dividingBy: 1_000_000_000)
@@ -71,19 +75,22 @@ struct MediaClock {
     }
 }
 
-/// How long after its capture a speaker's media is shown: as long as nearly all of it takes to come.
+/// The delay between capture and output of one speaker's media: the time in which nearly all of it arrives.
 ///
-/// Voice and picture share it, and are in sync because of that. Grows at once, and shrinks so slowly that nobody
-/// hears it.
+/// Audio and video share one delay and are therefore in sync. It grows immediately, and shrinks slowly enough to be
+/// inaudible.
 struct PlayoutDelay {
     static let shortest = Duration.milliseconds(30)
     static let longest = Duration.milliseconds(250)
+    /// Width of a histogram's bin, in nanoseconds.
     private static let binWidth: Int64 = 5_000_000
     private static let binCount = 64
-    /// So much of what came is not waited for.
+    /// Share of the latest media that is not waited for.
     private static let tail: Float = 0.03
+    /// Weight that older entries keep with each new one; about the last 200 count.
     private static let forgetting: Float = 0.995
 
+    /// Delays of the latest packets or frames, older ones with less weight.
     private struct Histogram {
         var bins = [Float](repeating: 0, count: PlayoutDelay.binCount)
         var total: Float = 0
@@ -95,7 +102,7 @@ struct PlayoutDelay {
             total = total * PlayoutDelay.forgetting + 1
         }
 
-        /// The upper end of the bin below which nearly all lies.
+        /// The delay below which nearly all entries lie, in nanoseconds; 0 without entries.
         var quantile: Int64 {
             guard total > 0 else { return 0 }
             var rest = total * PlayoutDelay.tail
@@ -109,21 +116,23 @@ struct PlayoutDelay {
 
     private var audio = Histogram()
     private var video = Histogram()
+    /// The delay to apply now.
     private(set) var current = Self.shortest
 
-    /// Notes how long after its capture something was there.
+    /// Notes the delay of a packet of sound, in nanoseconds since its capture.
     mutating func noteAudio(_ lateness: Int64) {
         audio.add(lateness)
     }
 
+    /// Notes the delay of a frame, in nanoseconds since its capture.
     mutating func noteVideo(_ lateness: Int64) {
-        // A picture that is very late is not waited for by the voice.
+        // Sound does not wait for very late pictures.
         if lateness < Self.longest.wholeNanoseconds { video.add(lateness) }
     }
 
-    /// Takes a step towards what is needed; every 20 ms.
+    /// Moves one step towards the needed delay; to be called every 20 ms.
     mutating func advance() {
-        // A block of 20 ms begins anywhere within a packet: it needs the packet after, too.
+        // A block of 20 ms may begin anywhere inside a packet and then needs the next packet as well.
         let voice = audio.total > 0 ? audio.quantile + 22_000_000 : 0
         let picture = video.total > 0 ? video.quantile : 0
         let wanted = min(max(.nanoseconds(max(voice, picture)), Self.shortest), Self.longest)

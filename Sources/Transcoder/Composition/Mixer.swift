@@ -1,16 +1,17 @@
-/// Adds voices up, and holds the sum within what can be encoded.
+/// Adds up sound, and limits the sum to what can be encoded.
 ///
-/// A limiter with a look-ahead of one block: where the sum would be too loud, all of it becomes quieter, quickly and
-/// without a step, and comes back slowly. What fits is not touched.
+/// A limiter with a look-ahead of one block: where the sum would clip, its gain falls quickly but without a step, and
+/// recovers slowly. Sound that fits is not changed.
 struct Mixer {
-    /// The loudest sample that leaves: -1 dB.
+    /// Highest sample value in the output: -1 dB.
     static let ceiling: Float = 0.891
-    /// Of the way back to full loudness, a sample.
+    /// Recovery of the gain per sample; from zero to full in a quarter of a second.
     private static let release: Float = 1.0 / (48_000 * 0.25)
 
     private var gain: Float = 1
 
-    /// The sum of blocks of the same length; left and right in turn.
+    /// Mixes blocks of interleaved samples.
+    /// - Parameter count: samples in the result, of both channels.
     mutating func mix(_ blocks: [[Float]], count: Int) -> [Float] {
         var sum = [Float](repeating: 0, count: count)
         for block in blocks {
@@ -20,16 +21,17 @@ struct Mixer {
         return sum
     }
 
+    /// Applies the gain that keeps the block below `ceiling`.
     private mutating func limit(_ sum: inout [Float]) {
         var peak: Float = 0
         for index in sum.indices {
-            // What is no number would stay in the gain for ever.
+            // A NaN or infinity would remain in the gain forever.
             if !sum[index].isFinite { sum[index] = 0 }
             peak = max(peak, abs(sum[index]))
         }
         let wanted = peak > Self.ceiling ? Self.ceiling / peak : 1
         guard wanted < 1 || gain < 1 else { return }
-        // Down within the first 5 ms, where the loudest may already be.
+        // The gain falls within the first 5 ms, in which the peak may already occur; samples are clamped until then.
         let attack = max((gain - wanted) / 240, 0)
         var index = 0
         while index + 1 < sum.count {

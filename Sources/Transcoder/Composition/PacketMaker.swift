@@ -1,43 +1,46 @@
 import Base
 import Wire
 
-/// A packet that composing gives out.
+/// An RTP packet of a composition.
 package struct ComposedPacket: Sendable {
-    /// Which of the composition's tracks and layers it is for.
+    /// The track and layer of the composition to which the packet belongs.
     package enum Kind: UInt8, Sendable {
         case audio = 0
         case video = 1
-        /// The same picture, small.
+        /// The small copy of the picture.
         case smallVideo = 2
     }
 
     package let kind: Kind
-    /// What the RTP time stamp stands for, on the machine's monotonic clock.
+    /// The time for which the RTP time stamp stands, on the server's clock.
     package let captured: MonotonicTime
-    /// A whole RTP packet in the clear.
+    /// A whole RTP packet, not encrypted.
     package let bytes: [UInt8]
 }
 
-/// Cuts encoded frames into RTP packets.
+/// Splits encoded frames into RTP packets.
 /// - Source: RFC 7741 §4.2 (VP8), RFC 7587 §4.2 (Opus).
 struct PacketMaker {
+    /// Dynamic payload types (RFC 3551 §6); viewers get those that they negotiated.
     static let videoPayloadType: UInt8 = 96
     static let audioPayloadType: UInt8 = 111
-    /// Bytes of a frame in one packet.
+    /// Most bytes of a frame in one packet.
     static let maximumChunk = 1_130
 
     private let ssrc: UInt32
     private var sequenceNumber: UInt16
     private var pictureID: UInt16
+    /// Counts pictures of the lower temporal layer, modulo 256 (TL0PICIDX).
     private var tl0PictureIndex: UInt8 = 0
 
-    /// - Parameter seed: any number; another one each time that a process begins.
+    /// - Parameter seed: any number; a different one for each life of the process.
     init(seed: UInt64, kind: ComposedPacket.Kind) {
         self.init(seed: seed, stream: kind.rawValue)
     }
 
-    /// - Parameter stream: tells the streams of one seed apart.
+    /// - Parameter stream: distinguishes the streams that share a seed.
     init(seed: UInt64, stream: UInt8) {
+        // Mixes the bits, so that similar seeds give unrelated SSRCs and numbers.
         var mixed = seed &+ UInt64(stream) &* 0x9E37_79B9_7F4A_7C15
         mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
         mixed ^= mixed >> 27
@@ -46,16 +49,18 @@ struct PacketMaker {
         pictureID = UInt16(truncatingIfNeeded: mixed >> 48) & 0x7FFF
     }
 
+    /// Creates the packet of an Opus frame.
     mutating func opus(_ payload: [UInt8], timestamp: UInt32, marker: Bool) -> [UInt8] {
         packet([], payload[...], payloadType: Self.audioPayloadType, timestamp: timestamp, marker: marker)
     }
 
-    /// - Parameter isInHigherLayer: whether it is of the higher one of two temporal layers.
+    /// Creates the packets of a VP8 frame; the last has the marker bit.
+    /// - Parameter isInHigherLayer: whether the frame belongs to the higher of two temporal layers.
     mutating func vp8(_ frame: [UInt8], timestamp: UInt32, isInHigherLayer: Bool = false) -> [[UInt8]] {
         pictureID = (pictureID &+ 1) & 0x7FFF
         if !isInHigherLayer { tl0PictureIndex &+= 1 }
         let count = max((frame.count + Self.maximumChunk - 1) / Self.maximumChunk, 1)
-        // Of even size: a last packet of a few bytes costs as much as a full one.
+        // About equal size: a last packet of a few bytes would cost as much as a full one.
         let size = (frame.count + count - 1) / count
         var packets: [[UInt8]] = []
         for index in 0..<count {
@@ -69,8 +74,9 @@ struct PacketMaker {
         return packets
     }
 
-    /// Extended, with 15 bits of picture id, TL0PICIDX and the temporal layer; one of the higher layer is no reference
-    /// (N), and may be taken in by whoever has the lower one (Y).
+    /// The extended descriptor, with a 15-bit picture ID, TL0PICIDX and the temporal layer.
+    ///
+    /// Frames of the higher layer are not referenced (N), and receivers may switch up to them at any time (Y).
     private func descriptor(isFirst: Bool, isInHigherLayer: Bool) -> [UInt8] {
         [
             (isFirst ? 0x90 : 0x80) | (isInHigherLayer ? 0x20 : 0), 0xE0, 0x80 | UInt8(pictureID >> 8),

@@ -2,15 +2,17 @@ import Base
 import Codecs
 import Wire
 
-/// Somebody on stage as a composition knows them: what comes in of them, and what is shown.
+/// A person on stage in a composition: their inputs, and the content of their tile.
 final class Speaker {
     private(set) var person: CompositionSpeaker
+    /// When they came on stage.
     private let joined: MonotonicTime
     var audio: AudioInput?
     private(set) var video: VideoInput?
     var delay = PlayoutDelay()
+    /// The picture to show; nil for a card.
     private var picture: Picture?
-    /// Whether it looks different from what was drawn last.
+    /// Whether the tile differs from what was last drawn.
     var isChanged = true
 
     init(_ person: CompositionSpeaker, joined: MonotonicTime) {
@@ -18,6 +20,7 @@ final class Speaker {
         self.joined = joined
     }
 
+    /// Applies a new description; inputs whose number changed are replaced.
     func update(_ new: CompositionSpeaker, codecs: Composition.Codecs) {
         let isFirst = audio == nil && video == nil
         if isFirst || new.video != person.video {
@@ -29,6 +32,7 @@ final class Speaker {
         if isFirst || new.audio != person.audio {
             audio = new.audio.flatMap { codecs.makeSoundDecoder($0) }.map { AudioInput(decoder: $0) }
         }
+        // Pictures of a camera that was switched off must not reappear when it is switched on.
         if !new.hasPicture || new.video == nil {
             isChanged = isChanged || picture != nil
             picture = nil
@@ -40,6 +44,8 @@ final class Speaker {
         person = new
     }
 
+    /// Passes a packet to the input of its number.
+    /// - Throws: for an Opus packet that cannot be parsed.
     func receive(_ packet: InputPacket, of input: UInt64, at now: MonotonicTime) throws(WireError) {
         if person.video == input {
             for lateness in video?.receive(packet, at: now) ?? [] { delay.noteVideo(lateness) }
@@ -52,8 +58,8 @@ final class Speaker {
         }
     }
 
-    /// Takes the picture of this moment.
-    /// - Returns: when its last packet came; nil if it is the same as before.
+    /// Takes the picture that is to be shown now.
+    /// - Returns: when its last packet arrived; nil if the picture has not changed.
     func takePicture(at tick: MonotonicTime) -> MonotonicTime? {
         guard person.hasPicture, let new = video?.takePicture(capturedBy: tick - delay.current) else {
             return nil
@@ -63,7 +69,7 @@ final class Speaker {
         return new.arrival
     }
 
-    /// Whether there is a picture, or it is time for a card.
+    /// Whether the tile can be shown: there is a picture, or a card is due.
     func isPresentable(at now: MonotonicTime) -> Bool {
         picture != nil || person.video == nil || !person.hasPicture || now >= joined + Composition.patience
     }

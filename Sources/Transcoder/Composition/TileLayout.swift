@@ -1,4 +1,4 @@
-/// A rectangle in a picture, in pixels; all four are even, so that colour samples are not cut.
+/// A rectangle of a picture, in pixels; all values are even, so that chroma samples are not split.
 package struct TileFrame: Equatable, Sendable {
     /// From the left.
     package var x: Int
@@ -15,14 +15,14 @@ package struct TileFrame: Equatable, Sendable {
     }
 }
 
-/// Where the pictures of a composition are; depends on their number only.
+/// The positions of the tiles; they depend only on the number of tiles and the canvas.
 package enum TileLayout {
-    /// More are not shown at once.
+    /// Most tiles shown at the same time.
     package static let maximumTiles = 9
-    /// Between tiles, and around them.
+    /// Pixels between tiles, and around them.
     static let gap = 8
 
-    /// The places of `count` pictures, first to last.
+    /// The positions of `count` tiles, in order.
     package static func frames(
         _ count: Int, width: Int, height: Int, layout: CompositionSettings.Layout
     ) -> [TileFrame] {
@@ -35,7 +35,7 @@ package enum TileLayout {
         }
     }
 
-    /// Columns of a grid: two lie side by side in a wide picture and one above the other in a high one.
+    /// Columns of a grid; two tiles are side by side in a wide picture, and one above the other in a tall one.
     static func columns(_ count: Int, isWide: Bool) -> Int {
         let (more, fewer) =
             switch count {
@@ -48,6 +48,7 @@ package enum TileLayout {
         return isWide ? more : fewer
     }
 
+    /// Tiles of equal size, in rows.
     private static func grid(_ count: Int, in area: TileFrame) -> [TileFrame] {
         let columns = columns(count, isWide: area.width >= area.height)
         let rows = (count + columns - 1) / columns
@@ -56,7 +57,7 @@ package enum TileLayout {
         return (0..<count).map { index in
             let row = index / columns
             let inRow = min(columns, count - row * columns)
-            // A row that is not full stands in the middle.
+            // An incomplete row is centered.
             let rowWidth = inRow * width + (inRow + 1) * gap
             let left = (area.width - rowWidth) / 2 + gap
             return TileFrame(
@@ -65,7 +66,7 @@ package enum TileLayout {
         }
     }
 
-    /// The first one takes four fifths; the others share a strip.
+    /// The first tile takes four fifths; the others share a strip.
     private static func spotlight(_ count: Int, width: Int, height: Int) -> [TileFrame] {
         let isWide = width >= height
         let others = count - 1
@@ -93,26 +94,27 @@ package enum TileLayout {
     }
 }
 
-/// Who has which place.
+/// Assigns people to tiles.
 ///
-/// As long as there are places for all, they are taken in the order in which people came. Beyond that, who spoke last
-/// is shown; whoever stays in sight stays in place.
+/// While there are tiles for everyone, tiles follow the order of arrival. Beyond that, the latest speakers are shown,
+/// and people who stay visible keep their tile.
 package struct TileAssignment: Equatable, Sendable {
-    /// Ids, first place first.
+    /// IDs in the order of the tiles.
     package private(set) var places: [String] = []
 
     package init() {}
 
+    /// Updates the assignment.
     /// - Parameters:
-    ///   - ids: of all, who spoke last first.
-    ///   - arrived: of all, who came first first; nil where nobody knows, and new ones are the last.
-    ///   - first: is to have the first place, if it has any (the large one of a spotlight).
+    ///   - ids: of everyone, the latest speaker first.
+    ///   - arrived: of everyone, in order of arrival; nil if it is unknown, and newcomers are last.
+    ///   - first: gets the first tile if it is visible (the large one of a spotlight).
     package mutating func update(_ ids: [String], arrived: [String]? = nil, first: String? = nil) {
         let shown = Array(ids.prefix(TileLayout.maximumTiles))
         if ids.count <= TileLayout.maximumTiles {
             places.removeAll { !shown.contains($0) }
         } else {
-            // Somebody new takes the very place of somebody who goes.
+            // A newcomer takes exactly the tile of a person who is no longer shown, so that no other tile moves.
             var coming = shown.filter { !places.contains($0) }
             for index in places.indices where !shown.contains(places[index]) {
                 places[index] = coming.isEmpty ? "" : coming.removeFirst()
@@ -121,7 +123,7 @@ package struct TileAssignment: Equatable, Sendable {
         }
         let order = arrived ?? places + shown.filter { !places.contains($0) }
         for (rank, id) in order.enumerated() where shown.contains(id) && !places.contains(id) {
-            // A picture that is late does not cost its place: before the first one that came later.
+            // A person whose picture is late keeps their rank: they are inserted before the first later arrival.
             let later = places.firstIndex { other in order.dropFirst(rank + 1).contains(other) }
             places.insert(id, at: later ?? places.endIndex)
         }

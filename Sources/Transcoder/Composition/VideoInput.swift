@@ -2,12 +2,12 @@ import Base
 import Codecs
 import Wire
 
-/// Turns the frames of one video source into pictures.
+/// Decodes the frames of one video source.
 protocol AssembledFrameDecoder: AnyObject {
-    /// Nil where the frame shows nothing.
+    /// Decodes a frame; nil if it shows no picture.
     func decode(_ frame: AssembledFrame) throws(CodecError) -> Picture?
 
-    /// The same, with the time of what is shown, which may be that of a frame that came earlier.
+    /// Decodes a frame, and returns a picture with its time, which may belong to an earlier frame.
     /// - Parameter timestamp: of the frame.
     func decode(
         _ frame: AssembledFrame, timestamp: Int64
@@ -22,9 +22,9 @@ extension AssembledFrameDecoder {
     }
 }
 
-/// One that looks at nothing but their bytes; a library, or a test's stand-in.
+/// A decoder that needs only the bytes of a frame; implemented by the libraries, and by stubs in tests.
 protocol PictureDecoder: AssembledFrameDecoder {
-    /// Nil where the frame shows nothing.
+    /// Decodes a frame; nil if it shows no picture.
     func decode(_ frame: [UInt8]) throws(CodecError) -> Picture?
 }
 
@@ -34,44 +34,50 @@ extension PictureDecoder {
 
 extension VideoDecoder: PictureDecoder {}
 
-/// One speaker's picture: packets in as they come, and at any time the picture of that time.
+/// One speaker's video: accepts packets as they arrive, and returns the picture for any point in time.
 final class VideoInput {
-    /// A picture and when it was captured.
+    /// A decoded picture, when it was captured, and when its last packet arrived.
     private struct Shown {
         let picture: Picture
         let time: MonotonicTime
         let arrival: MonotonicTime
     }
 
-    /// Pictures that wait for their time.
+    /// Most pictures that wait for their time; the oldest are dropped.
     private static let pictureLimit = 12
-    /// Frames that wait to be decoded: more than a cached group of pictures has.
+    /// Most frames that wait to be decoded: more than a cached group of pictures has.
     private static let backlogLimit = 600
-    /// Between two wishes for a key frame.
+    /// Shortest time between two requests for a key frame.
     private static let wishInterval = Duration.milliseconds(500)
 
     private let makeDecoder: (VideoCodec) -> (any AssembledFrameDecoder)?
+    /// Applied to each decoded picture, before it is turned.
     private let resize: (Picture) throws(CodecError) -> Picture
     private var assembler = FrameAssembler()
     private var clock = MediaClock(rate: 90_000)
     private var decoder: (codec: VideoCodec, decoder: any AssembledFrameDecoder)?
     private var pictures: [Shown] = []
-    /// Frames that came faster than they may be decoded, and when they came.
+    /// Frames that arrived faster than they may be decoded, with their arrival.
     private var backlog: [(frame: AssembledFrame, arrival: MonotonicTime)] = []
+    /// Frames that may be decoded until the next call of `allow`.
     private var allowance = 4
-    /// Another one means that time stamps begin anew.
+    /// The epoch of `InputPacket`; time stamps restart when it changes.
     private var epoch: UInt32?
+    /// Whether anything has arrived; a publisher who sends nothing is not asked for key frames.
     private var hasPackets = false
-    /// The last value of the video orientation's element.
+    /// The latest value of the video orientation extension.
     private var orientation: UInt8 = 0
-    /// What was decoded is not good to go on with.
+    /// Whether decoding has to wait for a key frame, after a failure or an overflow.
     private var isBroken = false
     private var lastWish: MonotonicTime?
+    /// Whether a key frame has to be requested.
     private(set) var wantsKeyFrame = false
     private(set) var decodedFrames: UInt64 = 0
     private(set) var failures: UInt64 = 0
 
-    /// - Parameter resize: what becomes of each picture before anything else.
+    /// - Parameters:
+    ///   - resize: applied to each decoded picture before anything else.
+    ///   - makeDecoder: nil for a codec that cannot be decoded.
     init(
         resize: @escaping (Picture) throws(CodecError) -> Picture = { $0 },
         makeDecoder: @escaping (VideoCodec) -> (any AssembledFrameDecoder)?
@@ -80,8 +86,8 @@ final class VideoInput {
         self.resize = resize
     }
 
-    /// Takes a packet in.
-    /// - Returns: how long after their capture the frames came that became whole, in nanoseconds.
+    /// Processes a packet.
+    /// - Returns: the delays since capture, in nanoseconds, of the frames that were decoded.
     func receive(_ packet: InputPacket, at now: MonotonicTime) -> [Int64] {
         hasPackets = true
         defer { wishIfNeeded(at: now) }
@@ -89,16 +95,17 @@ final class VideoInput {
         return decode()
     }
 
+    /// Gives up frames that have been incomplete for too long.
     func advance(to now: MonotonicTime) {
         enqueue(assembler.advance(to: now), at: now)
         _ = decode()
         wishIfNeeded(at: now)
     }
 
-    /// Lets it decode so many frames until the next call.
+    /// Permits this many frames to be decoded until the next call.
     ///
-    /// Whoever comes brings seconds of cached pictures at once: to decode them all before the next picture of all is
-    /// drawn would stop it for everybody.
+    /// A speaker who joins brings seconds of cached pictures at the same moment: decoding them all before the next
+    /// composed picture would interrupt it for every viewer.
     func allow(_ frames: Int) {
         allowance = frames
         _ = decode()
@@ -106,7 +113,7 @@ final class VideoInput {
 
     private func enqueue(_ frames: [AssembledFrame], at now: MonotonicTime) {
         for frame in frames {
-            // What would be decoded only to get here is not needed.
+            // Frames before a key frame are not needed to decode it.
             if frame.isKeyFrame { backlog.removeAll(keepingCapacity: true) }
             backlog.append((frame, now))
         }
@@ -115,7 +122,7 @@ final class VideoInput {
         isBroken = true
     }
 
-    /// Decodes what it may.
+    /// Decodes frames up to the allowance.
     private func decode() -> [Int64] {
         guard allowance > 0, !backlog.isEmpty else { return [] }
         let due = backlog.prefix(allowance)
@@ -131,11 +138,14 @@ final class VideoInput {
         wantsKeyFrame = true
     }
 
+    /// Returns whether a key frame has to be requested, and resets it.
     func takeKeyFrameWish() -> Bool {
         defer { wantsKeyFrame = false }
         return wantsKeyFrame
     }
 
+    /// Decodes a frame and queues its picture.
+    /// - Returns: the frame's delay since capture, in nanoseconds; nil if it was skipped or shows nothing.
     private func show(_ frame: AssembledFrame, at now: MonotonicTime) -> Int64? {
         if frame.epoch != epoch {
             epoch = frame.epoch
@@ -147,7 +157,7 @@ final class VideoInput {
         clock.note(timestamp, captured: frame.captured, arrival: now)
         guard let time = clock.time(of: timestamp) else { return nil }
         do throws(CodecError) {
-            // Also of a frame that shows nothing: the next ones need not tell it again.
+            // Noted even if the frame shows nothing, because later frames need not repeat it.
             orientation = frame.orientation ?? orientation
             let decoder = decoder(for: frame.codec)
             guard let (decoded, shown) = try decoder?.decode(frame, timestamp: timestamp) else { return nil }
@@ -166,19 +176,20 @@ final class VideoInput {
         return now.nanoseconds(since: time)
     }
 
+    /// The decoder for a codec; another codec replaces it.
     private func decoder(for codec: VideoCodec) -> (any AssembledFrameDecoder)? {
         if let decoder, decoder.codec == codec { return decoder.decoder }
         decoder = makeDecoder(codec).map { (codec, $0) }
         return decoder?.decoder
     }
 
-    /// Whether there is anything to show: what is behind is not shown on its way to the present.
+    /// Whether a picture can be shown; not while a backlog is decoded, which would be seen as a fast replay.
     var hasPicture: Bool { !pictures.isEmpty && backlog.isEmpty }
 
-    /// A picture, when it was captured, and when its last packet came.
+    /// A picture, when it was captured, and when its last packet arrived.
     typealias Taken = (picture: Picture, captured: MonotonicTime, arrival: MonotonicTime)
 
-    /// The newest picture captured by `time`, if it was not taken before.
+    /// Takes the newest picture captured by `time`; nil if it was taken already.
     func takePicture(capturedBy time: MonotonicTime) -> Taken? {
         guard hasPicture, let index = pictures.lastIndex(where: { $0.time <= time }) else { return nil }
         let shown = pictures[index]
@@ -186,7 +197,7 @@ final class VideoInput {
         return (shown.picture, shown.time, shown.arrival)
     }
 
-    /// What was decoded is of a camera that was switched off since.
+    /// Drops decoded pictures, which belong to a camera that has been switched off.
     func forgetPictures() {
         pictures.removeAll()
     }

@@ -2,9 +2,12 @@ import Base
 import Codecs
 import Wire
 
-/// Decodes frames that may be shown in another order than they come; a library, or a test's stand-in.
+/// Decodes frames whose display order may differ from their order of arrival; implemented by the libraries, and by
+/// stubs in tests.
 protocol ReorderingDecoder: AnyObject {
-    /// Nil while nothing can be shown; the time stamp is that of the frame which is.
+    /// Decodes a frame; nil if no picture can be shown yet.
+    ///
+    /// The time stamp is that of the frame which is shown.
     func decode(
         _ frame: [UInt8], timestamp: Int64
     ) throws(CodecError) -> (picture: Picture, timestamp: Int64)?
@@ -12,79 +15,84 @@ protocol ReorderingDecoder: AnyObject {
 
 extension VideoDecoder: ReorderingDecoder {}
 
-/// Makes VP8 of a publisher's pictures that browsers do not show: packets in as they come, packets out in the order in
-/// which they are shown.
+/// Re-encodes a publisher's pictures as VP8: accepts packets as they arrive, and returns packets in display order.
 ///
-/// Time stamps and capture times stay, so that sound stays with the picture. Who falls behind decodes all and encodes
-/// less: pictures become fewer, not later. Pure: time is a parameter.
+/// RTP and capture times are kept, so that sound remains in sync. A converter that falls behind decodes everything but
+/// encodes less: there are fewer pictures, and they are not late. Pure: time is a parameter.
 final class PictureConverter {
-    /// Of what is made, in pixels; a smaller picture stays as it is.
+    /// Largest size of the output, in pixels; smaller pictures keep their size.
     static let (longSide, shortSide) = (1_280, 720)
-    /// Between two key frames, whoever asks: each takes much of the bit rate.
+    /// Shortest distance of key frames, regardless of requests: each takes a large part of the bit rate.
     static let shortestKeyFrameInterval = Duration.milliseconds(500)
-    /// Frames that came longer ago are only decoded.
+    /// Age at which frames are only decoded and no longer encoded.
     static let latenessLimit = Duration.milliseconds(500)
-    /// Frames in a row that show nothing, after which nothing is hoped for.
+    /// Consecutive frames without a picture after which the converter gives up.
     static let failureLimit = 300
-    /// More pictures than these are left out, in ticks of 90 kHz: 30 a second that do not come evenly.
+    /// Shortest distance of encoded pictures, in ticks of 90 kHz: slightly below that of 30 per second, because they
+    /// do not arrive evenly.
     private static let shortestStep: Int64 = 2_700
     private static let framesPerSecond = 30
-    /// Frames that a decoder may hold back: four times what H.264 allows.
+    /// Most frames that a decoder may hold back: four times what H.264 permits.
     private static let waitingLimit = 64
 
+    /// The times of a frame that the decoder may still return.
     private struct Waiting {
         let timestamp: Int64
         let captured: MonotonicTime
         let arrival: MonotonicTime
     }
 
+    /// Nil for a codec that cannot be decoded.
     private let makeDecoder: (VideoCodec) -> (any ReorderingDecoder)?
     private var assembler = FrameAssembler()
     private var clock = MediaClock(rate: 90_000)
-    /// Nil before a key frame, and after a failure.
+    /// Nil before the first key frame, and after a failure.
     private var decoder: (any ReorderingDecoder)?
-    /// In the decoder, the earliest first.
+    /// Frames inside the decoder, the earliest first.
     private var waiting: [Waiting] = []
     private var encoder: VP8Encoder?
     private var packets: PacketMaker
     private var isKeyFrameWanted = true
+    /// Whether the next picture belongs to the higher temporal layer.
     private var isHigherNext = false
     private var lastKeyFrame: MonotonicTime?
-    /// Of the latest picture that was encoded.
+    /// Time stamp of the latest encoded picture; nil before the first.
     private var lastTicks: Int64?
+    /// Frames since the last picture.
     private var failures = 0
 
     /// - Parameters:
-    ///   - seed: sets SSRC and first numbers; another one for each life of a converter.
-    ///   - makeDecoder: what libraries do for it, or a test; nil of a codec for which there is none.
+    ///   - seed: determines SSRC and first sequence numbers; different for each life of a converter.
+    ///   - makeDecoder: creates decoders; nil for a codec that cannot be decoded.
     init(seed: UInt64, makeDecoder: @escaping (VideoCodec) -> (any ReorderingDecoder)?) {
         packets = PacketMaker(seed: seed, kind: .video)
         self.makeDecoder = makeDecoder
     }
 
-    /// Whether so much could not be decoded that nothing will be.
+    /// Whether the converter has given up, because nothing can be decoded.
     var isHopeless: Bool { failures >= Self.failureLimit }
 
-    /// Somebody cannot begin, or go on, without a key frame.
+    /// Requests a key frame for a viewer who cannot begin or continue without one.
     func requestKeyFrame() { isKeyFrameWanted = true }
 
-    /// Takes a packet in.
-    /// - Returns: the packets of the pictures that can be shown with it.
+    /// Processes a packet.
+    /// - Returns: the packets of pictures that can be shown now.
     func receive(_ packet: InputPacket, at now: MonotonicTime) -> [OutputPacket] {
         assembler.insert(packet, at: now).flatMap { show($0, at: now) }
     }
 
-    /// Gives up what is missing for too long.
+    /// Gives up frames that have been incomplete for too long.
     func advance(to now: MonotonicTime) -> [OutputPacket] {
         assembler.advance(to: now).flatMap { show($0, at: now) }
     }
 
+    /// Decodes a frame, and encodes the picture that can be shown after it.
     private func show(_ frame: AssembledFrame, at now: MonotonicTime) -> [OutputPacket] {
         if frame.isKeyFrame {
-            // Viewers can begin wherever they could with what was sent.
+            // Viewers can then begin at the same pictures as in the publisher's stream.
             isKeyFrameWanted = true
             decoder = decoder ?? makeDecoder(frame.codec)
-            // Another frame would change nothing.
+            // Without a decoder further frames cannot help.
             if decoder == nil { failures = Self.failureLimit }
         }
         guard let decoder else { return [] }
@@ -108,6 +116,10 @@ final class PictureConverter {
         }
     }
 
+    /// Encodes a picture, unless it follows the last one too closely or encoding is behind.
+    /// - Parameters:
+    ///   - origin: the frame that this picture shows.
+    ///   - latest: arrival of the frame decoded last.
     private func encode(
         _ picture: Picture, of origin: Waiting, latest: MonotonicTime, at now: MonotonicTime
     ) throws(CodecError) -> [OutputPacket] {
@@ -138,7 +150,7 @@ final class PictureConverter {
         ).map { OutputPacket(source: 0, layer: 0, captured: origin.captured, bytes: $0) }
     }
 
-    /// Two megabits a second at 1280x720, and less for less, down to 400 kbit/s.
+    /// Two megabits per second at 1280x720, proportionally less for fewer pixels, but at least 400 kbit/s.
     private static func settings(width: Int, height: Int) -> VP8Encoder.Settings {
         var settings = VP8Encoder.Settings(
             width: width, height: height, framesPerSecond: framesPerSecond,

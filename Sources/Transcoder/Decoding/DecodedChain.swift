@@ -1,52 +1,55 @@
 import Base
 import Codecs
 
-/// What one decoder made of the frames that it was given, for all who come with the same ones.
+/// The results of one decoder, shared by all members that have the same frames.
 ///
-/// Each member has a place in it and is told the results one after the other, at its own pace. Pictures that all
-/// members have had go, and of those that wait for slower ones only the last few stay: who is further behind is shown
-/// fewer.
+/// Each member has its own position, and gets the results in order at its own pace. Pictures that all members have had
+/// are released. Of those that slower members have not had, only the last few are kept: a member that is further
+/// behind sees fewer pictures.
 struct DecodedChain {
-    /// What came of a frame: nil where it shows nothing, or nothing any more.
+    /// The result for a frame: nil if it shows nothing, or if its picture has been released.
     typealias Outcome = Result<Picture?, CodecError>
 
+    /// One decoded frame, and its result.
     private struct Frame {
         let fingerprint: Int
         let isKeyFrame: Bool
         var outcome: Outcome
     }
 
-    /// Frames that are known again: more than a cached group of pictures has, or waits anywhere to be decoded.
+    /// Frames that are recognized: more than a cached group of pictures has, or than wait anywhere to be decoded.
     static let frameLimit = 1_024
-    /// Pictures that are kept for members who are behind; each input keeps as many.
+    /// Pictures kept for slower members; each `VideoInput` keeps as many.
     static let pictureLimit = 12
 
     private let decoder: any PictureDecoder
     private var frames: [Frame] = []
-    /// The number of the first of them.
+    /// Number of the first element of `frames`; numbers count from the beginning of the chain.
     private var first = 0
-    /// The number of the frame that each member has next.
+    /// Number of the next frame of each member.
     private var members: [UInt64: Int] = [:]
-    /// The numbers of frames whose pictures are held.
+    /// Numbers of the frames whose pictures are kept.
     private var pictured: [Int] = []
-    /// Whether the decoder failed: nothing can follow.
+    /// Whether the decoder failed; no frame can be appended afterwards.
     private var hasFailed = false
 
     init(_ decoder: any PictureDecoder) { self.decoder = decoder }
 
+    /// Number of the next frame to be appended.
     private var end: Int { first + frames.count }
 
+    /// Whether the chain has no members.
     var isEmpty: Bool { members.isEmpty }
 
     func has(_ member: UInt64) -> Bool { members[member] != nil }
 
-    /// Pictures that are held right now.
+    /// Pictures kept now; for tests.
     var pictureCount: Int { pictured.count }
-    /// Frames that are known again right now.
+    /// Frames recognized now; for tests.
     var frameCount: Int { frames.count }
 
-    /// Lets a member go on with a key frame that was decoded before.
-    /// - Returns: false where there is none.
+    /// Moves a member to a key frame that has already been decoded.
+    /// - Returns: false if there is no such key frame.
     mutating func join(_ member: UInt64, at fingerprint: Int) -> Bool {
         guard !hasFailed,
             let index = frames.lastIndex(where: { $0.isKeyFrame && $0.fingerprint == fingerprint })
@@ -55,12 +58,13 @@ struct DecodedChain {
         return true
     }
 
+    /// Removes a member, and releases pictures that only it had not had.
     mutating func leave(_ member: UInt64) {
         members[member] = nil
         release()
     }
 
-    /// What came of a member's next frame; nil where others had no such one there.
+    /// Takes the result of a member's next frame; nil if the chain has another frame at that position, or none yet.
     mutating func take(_ fingerprint: Int, as member: UInt64) -> Outcome? {
         guard let next = members[member], next >= first, next < end,
             frames[next - first].fingerprint == fingerprint
@@ -71,10 +75,10 @@ struct DecodedChain {
         return outcome
     }
 
-    /// Whether a member has had all there is, so that its next frame may follow.
+    /// Whether a member is at the end of the chain, so that its next frame can be appended.
     func mayAppend(_ member: UInt64) -> Bool { !hasFailed && members[member] == end }
 
-    /// Decodes what comes next, for a member that was here or is new.
+    /// Decodes the next frame, for a member at the end or for the first member.
     mutating func append(_ frame: AssembledFrame, _ fingerprint: Int, as member: UInt64) -> Outcome {
         let outcome: Outcome
         do throws(CodecError) {
@@ -94,9 +98,9 @@ struct DecodedChain {
         return outcome
     }
 
-    /// Lets go of pictures that nobody waits for.
+    /// Releases pictures that no member needs.
     ///
-    /// The latest one stays for who joins: the next may be far away.
+    /// The latest picture is kept for members that join, because the next one may be far away.
     private mutating func release() {
         let slowest = members.values.min() ?? end
         while let oldest = pictured.first, pictured.count > 1,
@@ -109,6 +113,6 @@ struct DecodedChain {
 }
 
 extension DecodedChain.Outcome {
-    /// Nil where there is none to show.
+    /// The picture; nil for a failure, and for a frame without one.
     fileprivate var picture: Picture? { try? get() }
 }

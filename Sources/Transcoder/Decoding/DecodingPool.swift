@@ -3,29 +3,30 @@ import Codecs
 import Synchronization
 import Wire
 
-/// Lets jobs that take the same pictures decode each of them once.
+/// Lets jobs with the same pictures decode each of them only once.
 ///
-/// What a decoder makes of a frame follows from that frame and those before it, back to a key frame. So nobody has to
-/// say who belongs together: whoever comes with a key frame that another one came with, and with the same frames after
-/// it, is given what was made of them, at once and however late it is; whoever comes first decodes. Who has another
-/// frame than the others had goes on with the next key frame.
+/// The result of decoding a frame depends only on that frame and those before it, back to a key frame. So jobs need
+/// not declare which of them belong together. A job that presents a key frame which another job presented, and the
+/// same frames after it, gets the existing results immediately, however late it is; the first job decodes. A job whose
+/// frames differ from those of the others joins them at the next key frame.
 final class DecodingPool: Sendable {
-    /// What is decoded, and what is to blame for it.
+    /// The bitstream, and its codec.
     struct Source: Hashable, Sendable {
         let key: SourceKey
         let codec: VideoCodec
     }
 
+    /// Weak, so that decoders end with the last job that uses them.
     private struct Entry {
         weak var decoders: SharedDecoders?
     }
 
-    /// Of sources that somebody decodes; those that nobody does any longer go when another one comes.
+    /// Sources in use; entries without a job are removed when another source is added.
     private let sources = Mutex<[Source: Entry]>([:])
 
-    /// A decoder for one who takes a source's pictures.
-    /// - Parameter make: what libraries do for it; is called where nobody has decoded the same frames, and gives nil
-    ///   where the codec cannot be decoded here.
+    /// Returns a decoder for one job that reads a source.
+    /// - Parameter make: creates the decoder if no job has decoded the same frames; nil if the codec cannot be
+    ///   decoded.
     func decoder(
         of source: Source, make: @escaping @Sendable () -> (any PictureDecoder)?
     ) -> PooledDecoder {
@@ -39,13 +40,14 @@ final class DecodingPool: Sendable {
         return PooledDecoder(decoders)
     }
 
-    /// Sources that are known.
+    /// Known sources; for tests.
     var count: Int { sources.withLock { $0.count } }
 }
 
-/// One who takes the pictures of a source that others may take, too; used by one thread.
+/// One job's access to the shared decoders of a source; used by one thread.
 final class PooledDecoder: AssembledFrameDecoder {
     private let decoders: SharedDecoders
+    /// Identifies this member in the chains.
     private let name: UInt64
 
     fileprivate init(_ decoders: SharedDecoders) {
@@ -60,14 +62,16 @@ final class PooledDecoder: AssembledFrameDecoder {
     }
 }
 
-/// The decoders of one source: one, as long as all who take it come with the same frames.
+/// The decoders of one source: a single one while all jobs present the same frames.
 ///
-/// Whoever comes while another decodes waits, and has the same picture then without work of its own.
+/// The lock is held while decoding. A job that presents the same frame meanwhile waits, and then gets the picture
+/// without decoding.
 private final class SharedDecoders: Sendable {
+    /// All that the lock protects.
     fileprivate struct State {
         var chains: [DecodedChain] = []
         var lastName: UInt64 = 0
-        /// Whether the last one who wanted a decoder got none: the library cannot decode this codec here.
+        /// Whether the last request for a decoder failed: the library cannot decode this codec.
         var isUnavailable = false
     }
 
@@ -76,7 +80,7 @@ private final class SharedDecoders: Sendable {
 
     init(_ make: @escaping @Sendable () -> (any PictureDecoder)?) { self.make = make }
 
-    /// For one who decodes.
+    /// A number for a new member.
     func makeName() -> UInt64 {
         state.withLock { state in
             state.lastName += 1
@@ -93,10 +97,12 @@ private final class SharedDecoders: Sendable {
         return state.withLock { [make] state in state.decode(frame, fingerprint, as: name, make) }
     }
 
-    /// Another one in each life of the process, so that nobody can make two frames that are taken for each other.
+    /// A hash of time stamp and content.
+    ///
+    /// Randomly seeded per process, so that a publisher cannot construct two frames with the same fingerprint.
     private static func fingerprint(of frame: AssembledFrame) -> Int {
         var hasher = Hasher()
-        // A film that is played again and again has the same frames at other times.
+        // A video played in a loop has the same frames at other times.
         hasher.combine(frame.timestamp)
         hasher.combine(frame.bytes.count)
         unsafe frame.bytes.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }
@@ -105,15 +111,19 @@ private final class SharedDecoders: Sendable {
 }
 
 extension SharedDecoders.State {
+    /// Removes a member from its chain, and chains without members.
     mutating func leave(_ name: UInt64) {
         for index in chains.indices where chains[index].has(name) { chains[index].leave(name) }
         chains.removeAll(where: \.isEmpty)
     }
 
+    /// Returns the result for a member's next frame, decoding it only if no other member has.
     mutating func decode(
         _ frame: AssembledFrame, _ fingerprint: Int, as name: UInt64,
         _ make: @Sendable () -> (any PictureDecoder)?
     ) -> DecodedChain.Outcome {
+        // In order of preference: an existing result in the own chain, joining another chain at a key frame, appending
+        // to the own chain, and a new chain.
         let own = chains.firstIndex { $0.has(name) }
         if let own, let outcome = chains[own].take(fingerprint, as: name) { return outcome }
         if frame.isKeyFrame {
@@ -125,7 +135,7 @@ extension SharedDecoders.State {
         }
         if let own, chains[own].mayAppend(name) { return chains[own].append(frame, fingerprint, as: name) }
         leave(name)
-        // Others had another frame here, if anybody had one before. What this one shows without them nobody knows.
+        // The member's frame differs from the chain's, so only a key frame can be decoded.
         guard frame.isKeyFrame else { return isUnavailable ? .success(nil) : .failure(.failed) }
         let decoder = make()
         isUnavailable = decoder == nil

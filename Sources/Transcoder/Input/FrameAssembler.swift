@@ -1,79 +1,82 @@
 import Base
 import Wire
 
-/// A frame of an input, in what decoders take.
+/// A complete frame of an input, in the format of decoders.
 package struct AssembledFrame: Equatable, Sendable {
-    /// Of the frame's first packet.
+    /// Of its first packet.
     package let codec: VideoCodec
-    /// Whether a decoder can begin here.
+    /// Whether decoders can begin with this frame.
     package let isKeyFrame: Bool
     /// In ticks of 90 kHz.
     package let timestamp: UInt32
-    /// Frames of different epochs are of different sources.
+    /// Frames of different epochs belong to different sources.
     package let epoch: UInt32
-    /// Of its last packet.
+    /// When its last packet arrived.
     package let arrival: MonotonicTime
-    /// Nil while the publisher has not told.
+    /// When it was captured; nil while that is unknown.
     package let captured: MonotonicTime?
-    /// The video orientation extension's byte, if there was one.
+    /// The byte of the video orientation extension; nil if no packet has one.
     package let orientation: UInt8?
-    /// H.264 with start codes, AV1 as units with sizes.
+    /// H.264 and HEVC with start codes, AV1 as units with sizes.
     package let bytes: [UInt8]
 }
 
-/// Puts the packets of a video input in order, and whole frames out of them.
+/// Orders the packets of a video input, and assembles whole frames.
 ///
-/// Packets may be late, because they were sent again; a frame is handed out once all before it are there. What is
-/// missing for `patience` is given up: frames are held back then until one comes that a decoder can begin with, and
-/// `needsKeyFrame` says so.
+/// Packets may be late because they were retransmitted; a frame is returned once all frames before it are complete.
+/// Packets missing for `patience` are given up. Frames are then withheld up to the next key frame, and `needsKeyFrame`
+/// is set.
 package struct FrameAssembler: Sendable {
-    /// What is missing for longer will not come.
+    /// How long a missing packet is waited for.
     package static let patience = Duration.milliseconds(250)
-    /// Packets kept at most.
+    /// Most packets that are kept.
     package static let packetLimit = 2_048
 
+    /// Waiting packets by extended sequence number.
     private var packets: [Int64: InputPacket] = [:]
     private var epoch: UInt32?
-    /// The packet that comes next; nil before a decoder can begin.
+    /// Number of the next packet to be used; nil before a decoder can begin.
     private var next: Int64? {
         didSet { if next != oldValue { reach = next } }
     }
-    /// The first place from `next` on that was not looked at.
+    /// The first number from `next` on that has not been examined.
     ///
-    /// All before it are there, of one time, and not the last of a frame: so a frame of many packets is not walked over
-    /// again for each of them.
+    /// All packets before it are present, belong to one frame, and are not its last. Without it a frame of n packets
+    /// would be scanned n times.
     private var reach: Int64?
-    /// What comes before this one is not taken any more: later ones were handed out, or given up.
+    /// Packets before this number are refused: later ones have been returned or given up.
     private var floor = Int64.min
-    /// When the first packet behind a gap came.
+    /// When the first packet after a gap arrived; nil without a gap.
     private var gapSince: MonotonicTime?
-    /// Whether nothing can be decoded until a key frame comes.
+    /// Whether no frame can be returned until a key frame arrives.
     package private(set) var needsKeyFrame = true
 
     package init() {}
 
-    /// Takes a packet in.
-    /// - Returns: the frames that are whole now, in order.
+    /// Adds a packet.
+    /// - Returns: the frames that are complete now, in order.
     package mutating func insert(_ packet: InputPacket, at now: MonotonicTime) -> [AssembledFrame] {
         if packet.epoch != epoch { startAnew(packet.epoch) }
         if packet.sequenceNumber < next ?? floor { return [] }
         packets[packet.sequenceNumber] = packet
         if packet.isEntryPoint, next == nil {
             next = packet.sequenceNumber
-            // What came before waits for nothing any more.
+            // Earlier packets belong to frames that cannot be decoded.
             packets = packets.filter { $0.key >= packet.sequenceNumber }
         }
         if packets.count > Self.packetLimit { giveUp() }
         return takeFrames(at: now)
     }
 
-    /// Gives up what is missing for too long.
+    /// Gives up packets that have been missing for too long.
+    /// - Returns: the frames that are complete now, in order.
     package mutating func advance(to now: MonotonicTime) -> [AssembledFrame] {
         guard let gapSince, now >= gapSince + Self.patience else { return [] }
         giveUp()
         return takeFrames(at: now)
     }
 
+    /// Begins with another source.
     private mutating func startAnew(_ epoch: UInt32) {
         self.epoch = epoch
         packets.removeAll(keepingCapacity: true)
@@ -83,7 +86,7 @@ package struct FrameAssembler: Sendable {
         needsKeyFrame = true
     }
 
-    /// Goes on with the first key frame that is there, or waits for one.
+    /// Skips to the first key frame after the gap, or waits for one.
     private mutating func giveUp() {
         gapSince = nil
         needsKeyFrame = true
@@ -99,6 +102,7 @@ package struct FrameAssembler: Sendable {
         packets = packets.filter { $0.key >= first }
     }
 
+    /// Removes complete frames; those that cannot be decoded are dropped.
     private mutating func takeFrames(at now: MonotonicTime) -> [AssembledFrame] {
         var frames: [AssembledFrame] = []
         while let range = nextFrame() {
@@ -125,15 +129,15 @@ package struct FrameAssembler: Sendable {
         return frames
     }
 
-    /// Whether packets wait behind one that is missing.
+    /// Whether packets wait after a missing one.
     ///
-    /// After `nextFrame` found none: `reach` is what is missing.
+    /// Only valid after `nextFrame` returned nil: `reach` is then the missing number.
     private var hasGap: Bool {
         guard let next, let reach else { return false }
         return reach &- next < packets.count
     }
 
-    /// The packets of the next frame, if all are there: up to the marker, or to a packet of another time.
+    /// The numbers of the next frame if it is complete: up to the marker, or to a packet with another time stamp.
     private mutating func nextFrame() -> Range<Int64>? {
         guard let next, let first = packets[next] else { return nil }
         var place = reach ?? next

@@ -1,11 +1,13 @@
 import Wire
 
-/// Puts the payloads of one frame's packets together again, into what decoders take.
+/// Reassembles the payloads of one frame's packets into the format of decoders.
 ///
-/// H.264 and HEVC become a stream with start codes (Annex B), AV1 a series of units with sizes, VP8 and VP9 lose what
-/// RTP put before them. What makes no sense is left out or refused; nothing here trusts a byte.
+/// H.264 and HEVC become byte streams with start codes (Annex B), AV1 a series of units with sizes, and VP8 and VP9
+/// lose their RTP descriptors. Malformed data is skipped or refused; all input is hostile.
 package enum FrameDepacketizer {
-    /// - Parameter payloads: in order, none missing.
+    /// Reassembles one frame.
+    /// - Parameter payloads: in order and complete.
+    /// - Throws: for payloads that are truncated or malformed.
     package static func frame(_ codec: VideoCodec, _ payloads: [[UInt8]]) throws(WireError) -> [UInt8] {
         switch codec {
         case .vp8: try vp8(payloads)
@@ -16,6 +18,7 @@ package enum FrameDepacketizer {
         }
     }
 
+    /// Concatenates the payloads without their descriptors.
     /// - Source: RFC 7741 §4.2.
     private static func vp8(_ payloads: [[UInt8]]) throws(WireError) -> [UInt8] {
         var frame: [UInt8] = []
@@ -25,7 +28,7 @@ package enum FrameDepacketizer {
         return frame
     }
 
-    /// Spatial layers are told apart by an index behind them, as in a file.
+    /// Concatenates the payloads without their descriptors, and indexes spatial layers as in a superframe of a file.
     ///
     /// - Source: RFC 9628 §4.2; VP9 bitstream specification, Annex B.
     private static func vp9(_ payloads: [[UInt8]]) throws(WireError) -> [UInt8] {
@@ -39,7 +42,7 @@ package enum FrameDepacketizer {
             sizes[sizes.count - 1] += piece.count
         }
         guard (2...8).contains(sizes.count) else { return frame }
-        // Sizes in four bytes each, between two markers.
+        // The superframe index: sizes of four bytes each, between two markers.
         let marker = 0b1100_0000 | UInt8(3 << 3) | UInt8(sizes.count - 1)
         frame.append(marker)
         for size in sizes {
@@ -49,6 +52,7 @@ package enum FrameDepacketizer {
         return frame
     }
 
+    /// Converts single units, aggregates and fragments into units with start codes.
     /// - Source: RFC 6184 §5.6 (single), §5.7.1 (STAP-A), §5.8 (FU-A).
     private static func h264(_ payloads: [[UInt8]]) throws(WireError) -> [UInt8] {
         let startCode: [UInt8] = [0, 0, 0, 1]
@@ -70,6 +74,7 @@ package enum FrameDepacketizer {
                     place += 2 + length
                 }
             case 28:
+                // The first fragment (start bit) provides the unit's header.
                 let fragment = try bytes.uint8(at: 1)
                 if fragment & 0x80 != 0 {
                     frame += startCode
@@ -82,7 +87,9 @@ package enum FrameDepacketizer {
         return frame
     }
 
-    /// What packs several units into a payload is not read: only what is made here comes this way.
+    /// Converts single units and fragments into units with start codes.
+    ///
+    /// Aggregation packets are not supported: all HEVC here is packetized by this server, which does not use them.
     /// - Source: RFC 7798 §4.4.1 (single), §4.4.3 (fragments).
     private static func hevc(_ payloads: [[UInt8]]) throws(WireError) -> [UInt8] {
         let startCode: [UInt8] = [0, 0, 0, 1]
@@ -106,12 +113,14 @@ package enum FrameDepacketizer {
         return frame
     }
 
+    /// Joins the elements of all packets to units, and gives each its size.
     /// - Source: RTP Payload Format for AV1 §4.4; AV1 bitstream specification §5.3.
     private static func av1(_ payloads: [[UInt8]]) throws(WireError) -> [UInt8] {
         var units: [[UInt8]] = []
         for payload in payloads {
             let bytes = payload.span
             guard let header = payload.first else { continue }
+            // W: the number of elements, of which the last has no length; 0 if every element has one.
             let count = Int(header >> 4 & 0x03)
             var isContinued = header & 0x80 != 0
             var place = 1
@@ -134,13 +143,13 @@ package enum FrameDepacketizer {
                 index += 1
             }
         }
-        // A temporal delimiter, which RTP leaves out.
+        // A temporal delimiter, which RTP omits.
         var frame: [UInt8] = [0x12, 0x00]
         for unit in units { try append(unit, to: &frame) }
         return frame
     }
 
-    /// Writes a unit with its size, which RTP says elsewhere.
+    /// Writes a unit with its size, which RTP signals outside of the unit.
     private static func append(_ unit: [UInt8], to frame: inout [UInt8]) throws(WireError) {
         guard let header = unit.first else { return }
         guard header & 0x02 == 0 else { return frame += unit }
@@ -156,7 +165,8 @@ package enum FrameDepacketizer {
         frame += unit[headerLength...]
     }
 
-    /// - Returns: the number, and where it ends.
+    /// Reads a number in LEB128 of up to five bytes.
+    /// - Returns: the number, and the offset after it.
     private static func number(in bytes: Span<UInt8>, at start: Int) throws(WireError) -> (Int, Int) {
         var value = 0
         for index in 0..<5 {

@@ -3,13 +3,13 @@ import CLinux
 import Codecs
 import Wire
 
-/// What stands on the card of a stream that has no picture.
+/// The content of the card for a stream without a picture.
 package struct CardRequest: Equatable, Sendable {
-    /// Decides on the colour.
+    /// The stream's name, from which the color is derived.
     package var stream: String
-    /// Ends in an ellipsis where it does not fit.
+    /// Ends in an ellipsis if it is too wide.
     package var title: String
-    /// Below the title.
+    /// The host's name, shown below the title.
     package var host: String
 
     package init(stream: String, title: String, host: String) {
@@ -27,7 +27,7 @@ package struct CardRequest: Equatable, Sendable {
         return writer.bytes
     }
 
-    /// - Throws: for what `bytes` does not make.
+    /// - Throws: for a body that `bytes` cannot produce.
     package init(_ bytes: [UInt8]) throws(WireError) {
         var reader = MessageReader(bytes)
         stream = try reader.text()
@@ -38,6 +38,7 @@ package struct CardRequest: Equatable, Sendable {
 
 /// Draws a card, and reports it as a `PreviewPicture`.
 final class CardJob: TranscoderJob {
+    /// Size of the card and its margin, in pixels.
     private static let width = 360
     private static let height = 640
     private static let margin = 24
@@ -54,12 +55,13 @@ final class CardJob: TranscoderJob {
 
     func end() {}
 
+    /// Draws a card with title and host, centered.
     static func draw(_ request: CardRequest) throws -> PreviewPicture {
         let began = clinux_thread_nanoseconds()
         let color = DrawingColor(rgb: color(of: request.stream))
         var card = try Picture(width: width, height: height, luma: color.luma, u: color.u, v: color.v)
         let room = width - 2 * margin
-        // Nothing to draw is no failure: a card may have a colour only.
+        // An empty text cannot be rendered, but a card may consist of its color only.
         let title = try? TextMask(request.title, size: 34, maximumWidth: room)
         let host = try? TextMask(request.host, size: 22, maximumWidth: room)
         var place = (height - (title?.height ?? 0) - (host?.height ?? 0)) / 2
@@ -72,11 +74,12 @@ final class CardJob: TranscoderJob {
         return picture
     }
 
-    /// A colour that white stands out from, the same for the same stream (FNV-1a picks the hue).
+    /// A color that contrasts with white text, always the same for a stream; the hue is an FNV-1a hash of its name.
     static func color(of stream: String) -> UInt32 {
         var hash: UInt32 = 2_166_136_261
         for byte in stream.utf8 { hash = (hash ^ UInt32(byte)) &* 16_777_619 }
         let hue = Double(hash % 360) / 60
+        // Hue to RGB with fixed saturation and brightness.
         let (low, high) = (56.0, 136.0)
         func channel(_ shift: Double) -> UInt32 {
             let place = (hue + shift).truncatingRemainder(dividingBy: 6)

@@ -4,11 +4,11 @@ import Codecs
 import Foundation
 import Wire
 
-/// What the server says to a composition after its beginning, which is a scene.
+/// A command to a composition; the job's request is a command with a scene.
 package struct CompositionCommand: Equatable, Sendable, Codable {
-    /// Nil where the stage has not changed.
+    /// The new scene; nil if the stage has not changed.
     package var scene: CompositionScene?
-    /// Somebody waits for a key frame.
+    /// Whether a viewer waits for a key frame.
     package var isKeyFrameWanted = false
 
     package init(scene: CompositionScene? = nil, isKeyFrameWanted: Bool = false) {
@@ -16,8 +16,10 @@ package struct CompositionCommand: Equatable, Sendable, Codable {
         self.isKeyFrameWanted = isKeyFrameWanted
     }
 
+    /// The body, in JSON.
     package var bytes: [UInt8] { (try? JSONEncoder().encode(self)).map(Array.init) ?? [] }
 
+    /// Nil for a body that is not valid.
     init?(_ bytes: [UInt8]) {
         guard let command = try? JSONDecoder().decode(Self.self, from: Data(bytes)) else { return nil }
         self = command
@@ -25,16 +27,17 @@ package struct CompositionCommand: Equatable, Sendable, Codable {
 }
 
 extension CompositionStatus {
+    /// The report's body, in JSON.
     var bytes: [UInt8] { (try? JSONEncoder().encode(self)).map(Array.init) ?? [] }
 
-    /// - Returns: nil for what is none.
+    /// Nil for a body that is not valid.
     package init?(_ bytes: [UInt8]) {
         guard let status = try? JSONDecoder().decode(Self.self, from: Data(bytes)) else { return nil }
         self = status
     }
 }
 
-/// Composes the programme of one stream, on a thread of its own.
+/// Composes the programme of one stream, on its own thread.
 final class CompositionJob: TranscoderJob {
     private let inbox = JobInbox<CompositionCommand>()
 
@@ -69,7 +72,7 @@ final class CompositionJob: TranscoderJob {
     }
 }
 
-/// Drives a composition: the only one here who reads the clock.
+/// Runs a composition, on its thread; the only type here that reads the clock.
 private final class CompositionRunner {
     private static let reportInterval = Duration.seconds(1)
 
@@ -100,6 +103,7 @@ private final class CompositionRunner {
 
     private static var now: MonotonicTime { MonotonicTime(nanoseconds: clinux_monotonic_nanoseconds()) }
 
+    /// The body of the thread; returns when the job ends.
     func run() {
         while true {
             let items = inbox.take(within: composition.deadline.nanoseconds(since: Self.now))
@@ -120,7 +124,8 @@ private final class CompositionRunner {
         }
     }
 
-    /// - Returns: false at the end.
+    /// Applies one item of the inbox.
+    /// - Returns: false if it is the end.
     private func take(_ item: JobInbox<CompositionCommand>.Item, at now: MonotonicTime) -> Bool {
         switch item {
         case .command(let command):
@@ -136,14 +141,14 @@ private final class CompositionRunner {
 }
 
 extension SystemRandomNumberGenerator {
-    /// One number.
+    /// A random number.
     var seed: UInt64 {
         var generator = self
         return generator.next()
     }
 }
 
-/// Where the bitstreams of a composition's inputs come from.
+/// The source of each input; a class, so that the decoder factories see inputs that are opened later.
 private final class CompositionSources {
     private var sources: [UInt64: SourceKey] = [:]
 
@@ -153,7 +158,7 @@ private final class CompositionSources {
     }
 }
 
-/// Says which voice is decoded while it is.
+/// Registers the source of a sound while it is decoded, so that the server can attribute a crash.
 final class RegisteredSound: SoundDecoder {
     private let decoder: OpusDecoder
     private let source: SourceKey
@@ -181,7 +186,7 @@ final class RegisteredSound: SoundDecoder {
 }
 
 extension OutputPacket {
-    /// The tracks of a composition: the mix, and the picture with its small copy first.
+    /// Track 0 is the mix; track 1 is the picture, with its small copy as layer 0.
     fileprivate init(_ packet: ComposedPacket) {
         self.init(
             source: packet.kind == .audio ? 0 : 1, layer: packet.kind == .video ? 1 : 0,

@@ -4,9 +4,9 @@ import Codecs
 import Foundation
 import Wire
 
-/// Makes VP8 of one publisher's pictures, on a thread of its own.
+/// Re-encodes one publisher's pictures as VP8, on its own thread.
 ///
-/// A command, of no bytes, asks for a key frame. Its one report, of one byte, says that nothing can be decoded.
+/// A command, without content, requests a key frame. The only report, of one byte, means that nothing can be decoded.
 final class ConversionJob: TranscoderJob {
     private let inbox = JobInbox<Void>()
 
@@ -30,11 +30,12 @@ final class ConversionJob: TranscoderJob {
 
     func end() { inbox.put(.end) }
 
+    /// The body of the thread; returns when the job ends.
     private static func run(_ inbox: JobInbox<Void>, _ environment: JobEnvironment) {
         var converter: PictureConverter?
         while true {
             for item in inbox.take(within: FrameAssembler.patience.wholeNanoseconds) {
-                // Each by itself: how late a frame is depends on what was done for those before it.
+                // Read for each item: lateness depends on the time spent on the items before it.
                 let now = MonotonicTime(nanoseconds: clinux_monotonic_nanoseconds())
                 switch item {
                 case .command: converter?.requestKeyFrame()
@@ -64,7 +65,7 @@ final class ConversionJob: TranscoderJob {
     }
 }
 
-/// Says what is decoded while it is: should it kill the process, the server knows what it was.
+/// Registers the source of frames while they are decoded, so that the server can attribute a crash.
 final class RegisteredReorderingDecoder: ReorderingDecoder {
     private typealias Shown = (picture: Picture, timestamp: Int64)
 

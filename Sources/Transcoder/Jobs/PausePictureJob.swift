@@ -5,15 +5,15 @@ import Dispatch
 import Synchronization
 import Wire
 
-/// What a pause picture is made of.
+/// The still of a pause picture, and how to show it.
 package struct PausePictureRequest: Equatable, Sendable {
-    /// What is held liable if the file kills the process.
+    /// Blamed if decoding the file crashes the process.
     package var source: SourceKey
     /// A JPEG, WebP or PNG file.
     package var file: [UInt8]
-    /// A last frame is blurred; what the host chose is not.
+    /// Set for the last frame of a camera, and not for a picture that the host chose.
     package var isBlurred: Bool
-    /// Makes the packets of two lives of the process different streams.
+    /// Distinguishes the streams of two lives of the process.
     package var seed: UInt64
 
     package init(source: SourceKey, file: [UInt8], isBlurred: Bool, seed: UInt64) {
@@ -33,7 +33,7 @@ package struct PausePictureRequest: Equatable, Sendable {
         return writer.bytes
     }
 
-    /// - Throws: for what `bytes` does not make.
+    /// - Throws: for a body that `bytes` cannot produce.
     package init(_ bytes: [UInt8]) throws(WireError) {
         var reader = MessageReader(bytes)
         source = SourceKey(number: try reader.uint64())
@@ -43,9 +43,9 @@ package struct PausePictureRequest: Equatable, Sendable {
     }
 }
 
-/// Sends one picture as video: a key frame, then next to nothing, until its end.
+/// Sends one still as video: a key frame, then very small frames, until the job ends.
 ///
-/// Any command asks for a key frame.
+/// Any command requests a key frame.
 final class PausePictureJob: TranscoderJob {
     private let line: PausePictureLine
 
@@ -58,16 +58,18 @@ final class PausePictureJob: TranscoderJob {
     func end() { line.end() }
 }
 
-/// Makes the packets, on a queue of its own.
+/// Decodes the still and encodes the frames, on its own queue.
 private final class PausePictureLine: Sendable {
-    /// Between two frames.
+    /// Distance of two frames.
     private static let interval = DispatchTimeInterval.seconds(2)
-    /// Wide enough for a blurred picture, and small enough for its key frame to be a few packets.
+    /// In pixels: large enough for a blurred picture, and small enough for a key frame of a few packets.
     private static let longestSide = 640
+    /// In bits per second.
     private static let bitrate = 60_000
-    /// CPU time that a file may take.
+    /// CPU time within which a file has to be decoded.
     private static let stillLimit = Duration.seconds(2)
 
+    /// The state that the lock protects; decoder and encoder are opened on first use.
     private struct Work {
         let request: PausePictureRequest
         var picture: Picture?
@@ -98,12 +100,14 @@ private final class PausePictureLine: Sendable {
         work.withLock { $0.isOver = true }
     }
 
+    /// Sends a frame, and schedules the next.
     private func run() {
         guard sendFrame() else { return }
         queue.asyncAfter(deadline: .now() + Self.interval) { [weak self] in self?.run() }
     }
 
-    /// - Returns: whether there will be further ones.
+    /// Sends a frame; a failure ends the job.
+    /// - Returns: whether further frames follow.
     @discardableResult
     private func sendFrame() -> Bool {
         work.withLock { work in
@@ -121,6 +125,7 @@ private final class PausePictureLine: Sendable {
         }
     }
 
+    /// Encodes the next frame, and creates its packets.
     private static func frame(
         _ work: inout Work, _ environment: JobEnvironment
     ) throws -> [TranscoderReport] {
@@ -143,6 +148,7 @@ private final class PausePictureLine: Sendable {
             work.encoder = encoder
         }
         let now = MonotonicTime(nanoseconds: clinux_monotonic_nanoseconds())
+        // 90 kHz from the monotonic clock.
         let ticks = now.nanoseconds / 1_000 * 9 / 100
         guard
             let frame = try encoder.encode(picture, timestamp: ticks, isKeyFrame: work.isKeyFrameDue)
@@ -154,7 +160,7 @@ private final class PausePictureLine: Sendable {
         }
     }
 
-    /// In even sizes, which every decoder shows whole.
+    /// Decodes the still and scales it to even sides, which every decoder shows whole.
     private static func draw(_ request: PausePictureRequest) throws(CodecError) -> Picture {
         let file = try Picture(stillFile: request.file)
         let scale = min(Double(longestSide) / Double(max(file.width, file.height)), 1)

@@ -3,17 +3,17 @@ import CLinux
 import Codecs
 import Wire
 
-/// What a preview is to be made of: the packets of one key frame.
+/// The packets of one key frame, from which a preview is made.
 package struct PreviewRequest: Equatable, Sendable {
-    /// What kills the process three times is not decoded again.
+    /// Refused after it has crashed the process three times.
     package var source: SourceKey
-    /// How to decode `payloads`.
+    /// Codec of `payloads`.
     package var codec: VideoCodec
-    /// Wanted, in pixels; the height follows from the picture.
+    /// Requested width in pixels; the height follows from the picture.
     package var width: UInt16
-    /// As the video orientation extension says it.
+    /// The byte of the video orientation extension.
     package var orientation: UInt8
-    /// Of RTP packets, in order.
+    /// The payloads of the RTP packets, in order.
     package var payloads: [[UInt8]]
 
     package init(
@@ -39,7 +39,7 @@ package struct PreviewRequest: Equatable, Sendable {
         return writer.bytes
     }
 
-    /// - Throws: for what `bytes` does not make.
+    /// - Throws: for a body that `bytes` cannot produce.
     package init(_ bytes: [UInt8]) throws(WireError) {
         var reader = MessageReader(bytes)
         source = SourceKey(number: try reader.uint64())
@@ -55,23 +55,23 @@ package struct PreviewRequest: Equatable, Sendable {
     }
 }
 
-/// A small picture of a stream, in the forms in which it is asked for.
+/// A small picture of a stream, in all formats in which it is served.
 package struct PreviewPicture: Equatable, Sendable {
     /// In pixels, upright.
     package var width: UInt16
     /// In pixels, upright.
     package var height: UInt16
-    /// Shown by pages until the picture has come.
+    /// Placeholder that pages show until the picture has loaded.
     package var blurHash: String
-    /// A whole file.
+    /// A complete file.
     package var webP: [UInt8]
-    /// A whole file, for players and sites that take no WebP.
+    /// A complete file, for players and sites without WebP.
     package var jpeg: [UInt8]
-    /// The same so small that nothing can be made out, for those who may not see the stream; as WebP.
+    /// The picture so small that nothing is recognizable, for people who may not see the stream; as WebP.
     package var blurredWebP: [UInt8] = []
-    /// The same as JPEG.
+    /// The same picture as JPEG.
     package var blurredJPEG: [UInt8] = []
-    /// CPU time that it took to make.
+    /// CPU time spent on the preview.
     package var cpuNanoseconds: Int64
 
     package init(
@@ -86,7 +86,7 @@ package struct PreviewPicture: Equatable, Sendable {
         self.cpuNanoseconds = cpuNanoseconds
     }
 
-    /// Makes all forms of a picture.
+    /// Encodes a picture in all formats.
     init(of picture: Picture) throws(CodecError) {
         self.init(
             width: UInt16(clamping: picture.width), height: UInt16(clamping: picture.height),
@@ -98,10 +98,11 @@ package struct PreviewPicture: Equatable, Sendable {
         blurredJPEG = try JPEGEncoder.encode(blurred)
     }
 
-    /// Of how many pixels, in each direction, the blurred form makes one.
+    /// Factor by which the blurred picture is smaller in each direction.
     private static let blur = 16
 
-    /// - Parameter picture: nil for one that could not be made.
+    /// The report's body.
+    /// - Parameter picture: nil if none could be made.
     static func bytes(_ picture: PreviewPicture?) -> [UInt8] {
         var writer = MessageWriter()
         writer.write(picture != nil)
@@ -117,7 +118,8 @@ package struct PreviewPicture: Equatable, Sendable {
         return writer.bytes
     }
 
-    /// - Returns: nil for one that could not be made.
+    /// Parses a report.
+    /// - Returns: nil if no picture could be made.
     package static func read(_ bytes: [UInt8]) throws(WireError) -> PreviewPicture? {
         var reader = MessageReader(bytes)
         guard try reader.bool() else { return nil }
@@ -131,11 +133,11 @@ package struct PreviewPicture: Equatable, Sendable {
     }
 }
 
-/// Decodes one key frame and makes a preview of it.
+/// Decodes one key frame and creates a preview from it.
 final class PreviewJob: TranscoderJob {
     init?(_ body: [UInt8], _ environment: JobEnvironment) {
         guard let request = try? PreviewRequest(body) else { return nil }
-        // One after the other: previews can wait, and must not take the CPUs from what cannot.
+        // One at a time and at idle priority: previews can wait, and must not take CPU time from live media.
         SpareThread.shared.run {
             PreviewPicture.bytes(try? Self.make(request, environment.register))
         } then: { picture in
@@ -146,6 +148,7 @@ final class PreviewJob: TranscoderJob {
 
     func end() {}
 
+    /// Decodes, scales, rotates and encodes; nil if the frame shows no picture.
     static func make(_ request: PreviewRequest, _ register: DecodingRegister) throws -> PreviewPicture? {
         let began = Self.threadTime
         let frame = try FrameDepacketizer.frame(request.codec, request.payloads)
@@ -156,7 +159,7 @@ final class PreviewJob: TranscoderJob {
         let turn = Picture.Turn(orientation: request.orientation)
         let isOnItsSide = turn == .left || turn == .right
         let width = max(Int(request.width), 1)
-        // Scaled first: the rest costs as much as there are pixels.
+        // Scaled before the other steps, whose cost grows with the number of pixels. Never enlarged.
         let shown = isOnItsSide ? decoded.height : decoded.width
         let scale = min(Double(width) / Double(shown), 1)
         let small = try decoded.scaled(
@@ -172,6 +175,7 @@ final class PreviewJob: TranscoderJob {
 }
 
 extension Picture.Turn {
+    /// The rotation that makes a picture upright; none for a byte that is not valid.
     /// - Parameter orientation: the byte of the video orientation extension.
     package init(orientation: UInt8) {
         switch (try? VideoOrientation(parsing: [orientation].span))?.rotation {

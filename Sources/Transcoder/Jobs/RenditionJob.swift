@@ -4,7 +4,7 @@ import Codecs
 import Foundation
 import Wire
 
-/// Makes renditions of one track, on a thread of its own.
+/// Creates the renditions of one track, on its own thread.
 final class RenditionJob: TranscoderJob {
     private let inbox = JobInbox<RenditionCommand>()
 
@@ -32,14 +32,14 @@ final class RenditionJob: TranscoderJob {
     func end() { inbox.put(.end) }
 }
 
-/// Drives a rendition's maker: the only one here who reads the clock.
+/// Runs a rendition maker, on its thread; the only type here that reads the clock.
 private final class RenditionRunner {
     private static let reportInterval = Duration.seconds(1)
 
     private let settings: RenditionSettings
     private let inbox: JobInbox<RenditionCommand>
     private let environment: JobEnvironment
-    /// Nil before the track is there.
+    /// Nil before the first input is open, and after it is closed.
     private var maker: (input: InputID, maker: RenditionMaker)?
     private var nextReport: MonotonicTime
 
@@ -54,6 +54,7 @@ private final class RenditionRunner {
 
     private static var now: MonotonicTime { MonotonicTime(nanoseconds: clinux_monotonic_nanoseconds()) }
 
+    /// The body of the thread; returns when the job ends.
     func run() {
         while true {
             let deadline = maker?.maker.deadline ?? nextReport
@@ -78,7 +79,8 @@ private final class RenditionRunner {
         }
     }
 
-    /// - Returns: false at the end.
+    /// Applies one item of the inbox.
+    /// - Returns: false if it is the end.
     private func take(_ item: JobInbox<RenditionCommand>.Item, at now: MonotonicTime) -> Bool {
         switch item {
         case .command(let command):
@@ -94,6 +96,7 @@ private final class RenditionRunner {
         return true
     }
 
+    /// Starts a maker for a new input; it replaces an earlier one.
     private func begin(_ input: InputID, _ source: SourceKey, at now: MonotonicTime) {
         let register = environment.register
         let seed = SystemRandomNumberGenerator().seed
@@ -105,6 +108,7 @@ private final class RenditionRunner {
 }
 
 extension OutputPacket {
+    /// Renditions are layers of track 0.
     fileprivate init(_ packet: RenditionPacket) {
         self.init(source: 0, layer: packet.kind.rawValue, captured: packet.captured, bytes: packet.bytes)
     }

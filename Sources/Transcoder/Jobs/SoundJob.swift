@@ -2,11 +2,11 @@ import Base
 import Codecs
 import Foundation
 
-/// Makes Opus of one publisher's AAC, on a thread of its own.
+/// Re-encodes one publisher's AAC as Opus, on its own thread.
 final class SoundJob: TranscoderJob {
     private let inbox = JobInbox<[UInt8]>()
 
-    /// - Parameter body: an AudioSpecificConfig, as are commands.
+    /// - Parameter body: an AudioSpecificConfig; each command contains a new one.
     init?(_ body: [UInt8], _ environment: JobEnvironment) {
         let thread = Thread { [inbox] in
             Self.run(body, inbox, environment)
@@ -27,13 +27,14 @@ final class SoundJob: TranscoderJob {
 
     func end() { inbox.put(.end) }
 
+    /// The body of the thread; returns when the job ends.
     private static func run(
         _ configuration: [UInt8], _ inbox: JobInbox<[UInt8]>, _ environment: JobEnvironment
     ) {
         var configuration = configuration
         var converter: SoundConverter?
         while true {
-            // Nothing is to be done but what comes.
+            // No timers here: the wait only bounds the sleep.
             for item in inbox.take(within: 1_000_000_000) {
                 switch item {
                 case .command(let body):
@@ -57,7 +58,7 @@ final class SoundJob: TranscoderJob {
     }
 }
 
-/// Says what is decoded while it is: should it kill the process, the server knows what it was.
+/// Registers the source of frames while they are decoded, so that the server can attribute a crash.
 private final class RegisteredFrameDecoder: FrameDecoder {
     private let decoder: AACDecoder
     private let source: SourceKey

@@ -2,23 +2,26 @@ import Base
 import Codecs
 import Wire
 
-/// One time line of a packaging that is encoded here: pictures and sound of one initialization segment, without a gap.
+/// A gapless time line of re-encoded pictures and sound, with one initialization segment.
 final class PackagedTimeline {
-    /// Two sides have the same proportions up to this part of them.
+    /// Relative difference up to which two pictures count as having the same proportions.
     private static let tolerance = 0.02
 
     private let timing: PackagingTiming
     private let encoder: H264Encoder
     private let writer: SegmentWriter
-    /// Turns of the clock of pictures so far.
+    /// Turns of the video clock so far; one picture lasts one or more turns.
     private var turns = 0
-    /// When the first picture of the part was.
+    /// When the first picture of the current part was captured.
     private var partCaptured: MonotonicTime
+    /// Whether the current part begins a segment.
     private var startsSegment = true
+    /// Completed parts of the current segment.
     private var partsOfSegment = 0
     private var isFirstSegment = true
 
-    /// - Parameter zero: what is 0 on the time line.
+    /// Opens encoder and writer for pictures of this size.
+    /// - Parameter zero: the time that is 0 on the time line.
     init(_ picture: Picture, from zero: MonotonicTime, _ request: PackagingRequest) throws {
         timing = request.timing
         partCaptured = zero
@@ -32,10 +35,13 @@ final class PackagedTimeline {
             framesPerSecond: PackagingTiming.framesPerSecond, from: zero, request)
     }
 
+    /// Removes and returns the reports made so far.
     func takeReports() -> [PackagingReport] { writer.takeReports() }
 
-    /// Whether a picture may follow: one of other proportions begins another time line, and a larger one does where a
-    /// segment ends; a smaller one is enlarged.
+    /// Whether a picture fits into this time line.
+    ///
+    /// A picture with other proportions needs a new one. A larger picture needs one as well, but only where a segment
+    /// ends; a smaller picture is enlarged.
     func takes(_ picture: Picture) -> Bool {
         let expected = Double(picture.width) * Double(encoder.height) / Double(encoder.width)
         guard abs(expected - Double(picture.height)) <= max(Double(picture.height) * Self.tolerance, 2) else {
@@ -45,12 +51,13 @@ final class PackagedTimeline {
         return !isAtEdge || picture.width <= encoder.width + 16
     }
 
-    /// Encodes a picture, and has it last for some turns of the clock of pictures, at most for the rest of its part.
-    /// - Returns: for how many it does.
+    /// Encodes a picture that lasts some turns of the video clock, but at most for the rest of its part.
+    /// - Returns: the turns that it lasts.
     func append(_ picture: Picture, captured: MonotonicTime, turns wanted: Int) throws -> Int {
         let ofPart = turns % timing.framesPerPart
         if ofPart == 0 { partCaptured = captured }
         let fitting = try picture.scaled(width: encoder.width, height: encoder.height)
+        // A segment begins with a key frame.
         let frame = try encoder.encode(fitting, isKeyFrame: ofPart == 0 && startsSegment)
         guard let frame else { throw CodecError.failed }
         let lasting = min(max(wanted, 1), timing.framesPerPart - ofPart)
@@ -63,9 +70,11 @@ final class PackagedTimeline {
         return lasting
     }
 
-    /// - Parameter tick: when the first of it is heard.
+    /// Appends a block of sound.
+    /// - Parameter tick: when its first sample is heard.
     func append(_ block: [Float], at tick: MonotonicTime) throws { try writer.append(block, at: tick) }
 
+    /// Completes a part, and a segment after enough parts.
     private func endPart(at end: Int64) throws {
         partsOfSegment += 1
         let last = isFirstSegment ? timing.partsOfFirstSegment : timing.partsPerSegment

@@ -1,39 +1,44 @@
 import Base
 import Wire
 
-/// Where a packaging's pictures come from: they are decoded, or passed on as they are, or both while that is tried.
+/// The video source of a packager: pictures are decoded, passed through unchanged, or both while pass-through is
+/// tried.
 struct PackagedVideo {
-    /// What is passed on begins in the present, if it comes there within this time.
+    /// How long pass-through waits for cached pictures to catch up with the present before it begins anyway.
     private static let beginningPatience = Duration.milliseconds(500)
-    /// A key frame to begin with is waited for so long.
+    /// How long pass-through waits for its first key frame.
     static let keyFramePatience = Duration.milliseconds(2_500)
-    /// A newer key frame than the cached one is waited for so long: browsers send one in a tenth of that.
+    /// How long pass-through waits for a key frame newer than the cached one; browsers send one within a tenth of
+    /// that.
     private static let renewalPatience = Duration.seconds(1)
 
     let input: InputID
+    /// Codecs that may be passed through.
     private let passable: Set<VideoCodec>
     private let makeFrames: () -> VideoInput
-    /// Nil while nothing is decoded.
+    /// The decoded pictures; nil while nothing is decoded.
     private(set) var frames: VideoInput?
-    /// Nil while nothing is passed on, nor tried to be.
+    /// Nil while pass-through is neither active nor tried.
     private var passed: PassThrough?
-    /// Whether there is a time line of it.
+    /// Whether a time line of passed pictures exists.
     private var isPassing = false
-    /// When it was tried last.
+    /// When pass-through was last tried.
     private var triedAt = MonotonicTime.zero
-    /// Since when a newer key frame than the cached one is waited for; nil while none is.
+    /// When a key frame newer than the cached one was requested; nil if none is awaited.
     private var renewedAt: MonotonicTime?
     private var attempts = PassAttempts()
 
-    /// - Parameter passable: what may go on as it is.
+    /// - Parameters:
+    ///   - passable: codecs that may be passed through.
+    ///   - makeFrames: creates the decoding input, on first use.
     init(_ input: InputID, passing passable: Set<VideoCodec>, makeFrames: @escaping () -> VideoInput) {
         self.input = input
         self.passable = passable
         self.makeFrames = makeFrames
     }
 
-    /// Takes a packet in.
-    /// - Returns: how long after their capture the frames came that were decoded, in nanoseconds.
+    /// Processes a packet.
+    /// - Returns: the delays since capture, in nanoseconds, of the frames that were decoded.
     mutating func receive(_ packet: InputPacket, at now: MonotonicTime) -> [Int64] {
         attempts.note(packet, at: now)
         if passed == nil, let codec = packet.codec.video, passable.contains(codec), attempts.mayTry(at: now) {
@@ -41,9 +46,9 @@ struct PackagedVideo {
             triedAt = now
         }
         passed?.receive(packet, at: now)
-        // It has begun nothing that would have to end.
+        // No time line exists yet, so there is none to end.
         if !isPassing, passed?.isUnfit == true {
-            // The decoder gets this packet with its group.
+            // The decoder receives this packet with the others of its group.
             guard frames != nil else { return decode(at: now) }
             decode(at: now)
         }
@@ -51,6 +56,7 @@ struct PackagedVideo {
         return frames?.receive(packet, at: now) ?? []
     }
 
+    /// Gives up incomplete frames, and pass-through for which no key frame came in time.
     mutating func advance(to now: MonotonicTime) {
         passed?.advance(to: now)
         frames?.advance(to: now)
@@ -62,16 +68,18 @@ struct PackagedVideo {
         }
     }
 
-    /// What a time line of passed pictures begins with, a key frame first; nil where there is nothing yet.
-    /// - Parameter delay: how long after its capture something is shown.
+    /// The frames with which a time line of passed pictures begins, a key frame first; nil if it cannot begin yet.
+    /// - Parameter delay: between capture and output.
     mutating func takeBeginning(at now: MonotonicTime, delay: Duration) -> [PassedFrame]? {
         guard !isPassing, let beginning = passed?.beginning, let first = beginning.first?.time,
             let last = beginning.last?.time
         else { return nil }
+        // Cached pictures should first reach the present, so that the time line does not begin in the past.
         guard last + delay >= now || now >= triedAt + Self.beginningPatience else { return nil }
         let longest = Duration.milliseconds(PassedTimeline.longestSegment)
         let bytes = beginning.reduce(0) { $0 + $1.bytes.count }
         let milliseconds = Int((last - first).wholeNanoseconds / 1_000_000)
+        // The first segment would be too long: begin with a newer key frame, or give up if one was awaited already.
         guard last - first < longest, now - first < longest + Self.beginningPatience else {
             guard renewedAt == nil else {
                 decode(at: now, because: .segment)
@@ -81,11 +89,12 @@ struct PackagedVideo {
             renewedAt = now
             return nil
         }
-        // What a publisher says of its clock need not be true.
+        // Capture times come from the publisher and may be wrong.
         guard first <= now + Self.beginningPatience else {
             decode(at: now)
             return nil
         }
+        // The bit rate is meaningful only over a second or more.
         guard milliseconds < 1_000 || bytes * 8 / milliseconds <= PassedTimeline.bitrateLimit / 1_000 else {
             decode(at: now, because: .bitrate)
             return nil
@@ -97,22 +106,22 @@ struct PackagedVideo {
         return beginning
     }
 
-    /// What goes on with a time line of passed pictures; nil where that is over.
+    /// The next frames of a time line of passed pictures; nil if pass-through has ended.
     mutating func takeFrames() -> [PassedFrame]? {
         guard isPassing, passed?.isUnfit == false else { return nil }
         return passed?.takeFrames() ?? []
     }
 
-    /// Begins with the next key frame again.
+    /// Ends the time line of passed pictures; the next key frame begins another.
     mutating func beginAnew(at now: MonotonicTime) {
         passed?.beginAnew()
         (isPassing, renewedAt) = (false, nil)
         triedAt = now
     }
 
-    /// Passes nothing on for a while: pictures are decoded, from the last key frame on.
-    /// - Parameter reason: nil for a fault that may be a single one.
-    /// - Returns: as `receive` does.
+    /// Ends pass-through for a while: pictures are decoded, from the last key frame on.
+    /// - Parameter reason: nil for a fault that may not recur.
+    /// - Returns: the delays since capture, in nanoseconds, of the frames that were decoded.
     @discardableResult
     mutating func decode(at now: MonotonicTime, because reason: PassedTimeline.Ending? = nil) -> [Int64] {
         attempts.fail(at: now, because: reason)
@@ -125,32 +134,38 @@ struct PackagedVideo {
         return group.flatMap { frames.receive($0, at: now) }
     }
 
-    /// Whether its publisher should be asked for a key frame now.
+    /// Whether to request a key frame from the publisher now; resets the request.
     mutating func takeKeyFrameWish(at now: MonotonicTime) -> Bool {
+        // Both are read, because reading resets them.
         let isDecodersWish = frames?.takeKeyFrameWish() ?? false
         return passed?.takeKeyFrameWish(at: now) ?? false || isDecodersWish
     }
 }
 
-/// When a publisher's pictures are passed on, and when that is tried again after it did not go well.
+/// Decides when pass-through is tried, and how long to wait after a failure.
 struct PassAttempts {
+    /// Wait after the first failure; four times as long after each further one.
     private static let shortestWait = Duration.seconds(30)
-    /// After key frames that did not come when they were asked for: an encoder's settings seldom change.
+    /// Shortest wait after requested key frames did not arrive: encoder settings seldom change.
     private static let settingsWait = Duration.seconds(600)
+    /// Longest wait.
     private static let longestWait = Duration.seconds(1_800)
-    /// So long without a fault, and the next one is the first again.
+    /// Duration of pass-through after which an earlier failure no longer counts.
     private static let trustTime = Duration.seconds(300)
+    /// Interval over which the bit rate is measured.
     private static let window = Duration.seconds(2)
 
     private var wait = Self.shortestWait
+    /// Earliest next attempt; nil before the first failure.
     private var retryAt: MonotonicTime?
+    /// When the current pass-through began; nil without one.
     private var began: MonotonicTime?
     private var windowStart: MonotonicTime?
     private var windowBytes = 0
-    /// In bits a second, lately; nil while that is not known.
+    /// Bit rate of the last interval in bits per second; nil before the end of the first.
     private(set) var bitrate: Int?
 
-    /// Takes notice of a packet of video, whatever becomes of it.
+    /// Measures a packet of video, whether or not it is passed through.
     mutating func note(_ packet: InputPacket, at now: MonotonicTime) {
         let start = windowStart ?? now
         windowStart = start
@@ -161,15 +176,16 @@ struct PassAttempts {
         (windowStart, windowBytes) = (now, 0)
     }
 
-    /// Whether it may be tried.
+    /// Whether pass-through may be tried now: the bit rate is acceptable, and the wait is over.
     func mayTry(at now: MonotonicTime) -> Bool {
         guard bitrate ?? 0 <= PassedTimeline.bitrateLimit else { return false }
         return retryAt.map { now >= $0 } ?? true
     }
 
+    /// Notes that pass-through has begun.
     mutating func begin(at now: MonotonicTime) { began = now }
 
-    /// It did not go well.
+    /// Notes that pass-through has failed, and sets the next attempt.
     mutating func fail(at now: MonotonicTime, because reason: PassedTimeline.Ending?) {
         if let began, now >= began + Self.trustTime { wait = Self.shortestWait }
         if reason == .segment { wait = max(wait, Self.settingsWait) }

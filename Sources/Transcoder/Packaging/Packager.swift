@@ -2,40 +2,44 @@ import Base
 import Codecs
 import Wire
 
-/// Makes parts of HLS segments of a programme: packets in as they come, fragments of MP4 out by the clock.
+/// Packages a programme as HLS: accepts packets as they arrive, and returns MP4 fragments by the clock.
 ///
-/// What a rendition passes on as its publisher encoded it goes on so, where players can take it. Else 30 pictures a
-/// second go out in H.264, whatever comes in: the last one is shown again where none came. Silence stands in for sound.
-/// Pure: time is a parameter.
+/// If the rendition permits it and players support the publisher's encoding, pictures are passed through unchanged.
+/// Otherwise 30 pictures per second are encoded as H.264 regardless of the input rate: the last picture is repeated if
+/// none arrived. Silence replaces missing sound. Pure: time is a parameter.
 final class Packager {
-    /// What libraries do for it; tests may stand in.
+    /// Creates decoders; tests replace them with stubs.
+    ///
+    /// Both return nil for an input that cannot be decoded.
     struct Codecs {
         var makePictureDecoder: (VideoCodec, InputID) -> (any AssembledFrameDecoder)?
         var makeSoundDecoder: (InputID) -> (any SoundDecoder)?
     }
 
-    /// What is made of a past that is known already.
+    /// The parameters of a clip, whose packets all exist already.
     struct Clip {
-        /// What was before is decoded only.
+        /// Earlier packets are decoded, but not shown.
         var begin: MonotonicTime
-        /// Pictures of all sizes and proportions are shown in one of this, in pixels.
+        /// Size in pixels into which pictures of all sizes and proportions are fitted.
         var canvas: VideoResolution
     }
 
-    /// The beginning waits so long for a picture.
+    /// How long the beginning waits for a picture before a placeholder is shown.
     static let pictureWait = Duration.milliseconds(1_500)
-    /// And so long where there is a rendition in H.264 beside it: what it begins with decides whether it is offered.
+    /// The same for `original`, long enough for pass-through to be tried.
+    ///
+    /// What it begins with decides whether it is offered beside the rendition in H.264.
     static let originalWait = PackagedVideo.keyFramePatience + .seconds(1)
-    /// Who falls behind by more begins anew.
+    /// Delay beyond which packaging starts a new time line, because it cannot catch up.
     private static let latenessLimit = Duration.seconds(1)
-    /// Encoding leaves out one turn more for each of these that it is behind, so that it does not come so far.
+    /// Turns of delay for each of which encoding skips one more turn, so that `latenessLimit` is not reached.
     private static let turnsBehind = PackagingTiming.framesPerSecond / 5
-    /// Frames that may be decoded for one that is shown.
+    /// Most frames decoded per turn of the video clock.
     private static let decodedFrames = 8
-    /// How long after its capture something is shown while pictures are passed on: nearly all sound has come by then.
+    /// Delay between capture and output of passed pictures, within which nearly all sound has arrived.
     private static let passedDelay = Duration.milliseconds(200)
 
-    /// What is made now.
+    /// The time line in progress.
     private enum Timeline {
         case encoded(PackagedTimeline)
         case passed(PassedTimeline)
@@ -44,30 +48,34 @@ final class Packager {
 
     private let codecs: Codecs
     private let request: PackagingRequest
-    /// Since when a picture is waited for.
+    /// When the wait for a picture began; may be in the future, which extends the wait.
     private var waitingSince: MonotonicTime
     private let clip: Clip?
-    /// Of a clip, in pixels.
+    /// Size of a clip in pixels; nil without a clip.
     private let canvas: VideoResolution?
+    /// Open inputs; packets of others are ignored.
     private var inputs: Set<InputID> = []
+    /// The input with the highest number counts: it is the one that was opened last.
     private var video: PackagedVideo?
     private var audio: (input: InputID, sound: AudioInput)?
     private var delay = PlayoutDelay()
     private var videoClock: FrameClock
     private var audioClock: FrameClock
-    /// Turns to come for which the picture before lasts.
+    /// Turns to come that the last picture covers.
     private var coveredTurns = 0
+    /// The last picture, repeated while no newer one arrives.
     private var picture: Picture?
+    /// Nil before the first picture, and between two time lines.
     private var timeline: Timeline?
     private var reports: [PackagingReport] = []
-    /// Whether something cannot be encoded here at all.
+    /// Whether encoding or writing failed; the job then ends.
     private(set) var hasFailed = false
-    /// Whether samples are reported beside the parts that are made of them.
+    /// Whether samples are reported in addition to parts, for listeners such as restreams.
     var reportsSamples = false
-    /// Samples that were reported; those of the next time line go on with it.
+    /// Number of the last reported sample; continues across time lines.
     private var samples: UInt64 = 0
 
-    /// - Parameter clip: nil for what goes on as it comes.
+    /// - Parameter clip: nil for live media.
     init(
         at now: MonotonicTime, codecs: Codecs, clip: Clip? = nil,
         request: PackagingRequest = PackagingRequest()
@@ -80,6 +88,7 @@ final class Packager {
         (videoClock, audioClock) = Self.clocks(from: now)
     }
 
+    /// Both clocks start at the same time, so that pictures and sound share a time line.
     private static func clocks(from now: MonotonicTime) -> (video: FrameClock, audio: FrameClock) {
         (
             FrameClock(perSecond: Int64(PackagingTiming.framesPerSecond), from: now),
@@ -93,7 +102,7 @@ final class Packager {
         inputs.insert(input)
     }
 
-    /// Nothing more comes of it; its last picture stays until there is another.
+    /// Notes the end of an input; its last picture is shown until another input has one.
     func close(_ input: InputID, at now: MonotonicTime) {
         inputs.remove(input)
         if video?.input == input, !endPassing(at: now) { video = nil }
@@ -114,7 +123,7 @@ final class Packager {
             guard input.number > video?.input.number ?? 0 else { return }
             endPassing(at: now)
             let codecs = codecs
-            // All pictures of a clip are shown in one.
+            // Pass-through is off for clips, whose pictures are all fitted into one size.
             video = PackagedVideo(input, passing: clip == nil ? request.rendition.passable : []) {
                 VideoInput { codecs.makePictureDecoder($0, input) }
             }
@@ -122,6 +131,7 @@ final class Packager {
         for lateness in video?.receive(packet, at: now) ?? [] { delay.noteVideo(lateness) }
     }
 
+    /// Passes a packet to the sound input, which a newer input replaces.
     private func receiveAudio(_ packet: InputPacket, of input: InputID, at now: MonotonicTime) {
         if audio?.input != input {
             guard input.number > audio?.input.number ?? 0 else { return }
@@ -134,7 +144,7 @@ final class Packager {
         if let lateness { delay.noteAudio(lateness) }
     }
 
-    /// The input whose publisher has to make a key frame.
+    /// The input for which a key frame has to be requested now; nil if none.
     func takeKeyFrameWish(at now: MonotonicTime) -> InputID? {
         guard let input = video?.input else { return nil }
         if case .passed(let timeline) = timeline, timeline.takeKeyFrameWish() { return input }
@@ -143,16 +153,16 @@ final class Packager {
 
     // MARK: Output
 
-    /// When `advance` has something to do.
+    /// When `advance` has to be called.
     var deadline: MonotonicTime { min(audioClock.next, videoClock.next) }
 
-    /// Makes what is due by now.
+    /// Produces what is due by now.
     func advance(to now: MonotonicTime) -> [PackagingReport] {
         if now >= deadline + Self.latenessLimit {
-            // What is left out cannot be made up for on the same time line.
+            // Skipped media cannot be made up for on the same time line.
             if case .passed = timeline {
                 video?.beginAnew(at: now)
-                // An encoder's next key frame may be two seconds away.
+                // The next key frame may be two seconds away.
                 waitingSince = now + .seconds(1)
             }
             (timeline, coveredTurns) = (nil, 0)
@@ -167,18 +177,19 @@ final class Packager {
                 coveredTurns -= 1
                 continue
             }
-            // None lasts into what is to come: its sound is not there.
+            // A picture must not extend into the future, where there is no sound yet.
             show(at: tick, min(turns, 1 + self.turns(since: tick, now)))
         }
         defer { reports = [] }
         return reports
     }
 
-    /// How many pictures later it is now.
+    /// How many turns of the video clock have passed since `tick`.
     private func turns(since tick: MonotonicTime, _ now: MonotonicTime) -> Int {
         max(Int((now - tick).wholeNanoseconds / videoClock.interval.wholeNanoseconds), 0)
     }
 
+    /// Appends 20 ms of sound to the time line, silence if there is none.
     private func sound(at tick: MonotonicTime, _ now: MonotonicTime) {
         delay.advance()
         var lag = delay.current
@@ -199,7 +210,7 @@ final class Packager {
 
     // MARK: Pictures that are passed on
 
-    /// Takes in what came of them, and begins with them where they can be passed on.
+    /// Continues a time line of passed pictures, or begins one if that is possible now.
     private func pass(at now: MonotonicTime) {
         guard case .passed(var timeline) = timeline else {
             guard let frames = video?.takeBeginning(at: now, delay: Self.passedDelay) else { return }
@@ -217,6 +228,7 @@ final class Packager {
         tryPassing(at: now) { for frame in frames { try append(frame, to: &timeline) } }
     }
 
+    /// Appends a passed picture; other parameter sets begin a new time line.
     private func append(_ frame: PassedFrame, to timeline: inout PassedTimeline) throws {
         let shown = frame.shown(after: Self.passedDelay)
         guard !timeline.takes(shown) else { return try timeline.append(shown) }
@@ -225,6 +237,7 @@ final class Packager {
         if let next = try begin(frame) { timeline = next }
     }
 
+    /// Begins a time line of passed pictures.
     /// - Parameter frame: a key frame.
     private func begin(_ frame: PassedFrame?) throws -> PassedTimeline? {
         guard let frame, let header = frame.video else { return nil }
@@ -234,22 +247,23 @@ final class Packager {
         return begun
     }
 
+    /// Works on a time line of passed pictures; any failure ends pass-through.
     private func tryPassing(at now: MonotonicTime, _ body: () throws -> Void) {
         do {
             try body()
         } catch {
-            // Whatever it was: what can be decoded can be shown.
+            // Whatever the error was, pictures can still be decoded.
             endPassing(at: now, because: error as? PassedTimeline.Ending)
         }
         if case .passed(let timeline) = timeline { keep(timeline.takeReports()) }
     }
 
-    /// Goes on with what is decoded, from the last key frame on.
-    /// - Returns: whether anything was passed on.
+    /// Ends pass-through; decoding continues from the last key frame.
+    /// - Returns: false if no pictures were passed.
     @discardableResult
     private func endPassing(at now: MonotonicTime, because reason: PassedTimeline.Ending? = nil) -> Bool {
         guard case .passed(let passed) = timeline else { return false }
-        // Of what cannot be completed the decoder makes pictures.
+        // If the last part cannot be completed, its pictures are decoded.
         try? passed.end()
         keep(passed.takeReports())
         timeline = nil
@@ -260,7 +274,8 @@ final class Packager {
 
     // MARK: Pictures that are encoded
 
-    /// - Parameter turns: how long the picture lasts.
+    /// Encodes the current picture, unless pictures are passed through.
+    /// - Parameter turns: how many turns of the video clock the picture lasts.
     private func show(at tick: MonotonicTime, _ turns: Int) {
         if case .passed = timeline { return }
         guard request.rendition != .sound else { return }
@@ -272,6 +287,7 @@ final class Packager {
         }
         guard tick >= clip?.begin ?? tick, let picture = picture ?? placeholder(at: tick) else { return }
         perform {
+            // A picture that does not fit begins a new time line.
             var current: PackagedTimeline?
             if case .encoded(let timeline) = timeline, timeline.takes(picture) { current = timeline }
             let encoded = try current ?? PackagedTimeline(picture, from: tick, request)
@@ -281,7 +297,7 @@ final class Packager {
         }
     }
 
-    /// As it is shown.
+    /// A picture in the size in which it is encoded; in a clip, fitted into its canvas.
     private func fitted(_ picture: Picture) throws(CodecError) -> Picture {
         guard let canvas else {
             return try request.rendition.scaled(picture)
@@ -292,13 +308,14 @@ final class Packager {
         return sheet
     }
 
-    /// What is shown where no picture came.
+    /// A dark picture in place of one that has not arrived in time; nil before that.
     private func placeholder(at tick: MonotonicTime) -> Picture? {
         let patience = request.rendition == .original ? Self.originalWait : Self.pictureWait
         guard tick >= waitingSince + patience else { return nil }
         return try? Picture(width: canvas?.width ?? 640, height: canvas?.height ?? 360, luma: 24)
     }
 
+    /// Works on an encoded time line; a failure is final.
     private func perform(_ body: () throws -> Void) {
         do {
             try body()
@@ -312,6 +329,7 @@ final class Packager {
         }
     }
 
+    /// Queues reports, and numbers the samples; drops samples that are not wanted.
     private func keep(_ made: [PackagingReport]) {
         for report in made {
             guard case .sample(var sample) = report else {
@@ -327,7 +345,7 @@ final class Packager {
 }
 
 extension PassedFrame {
-    /// By the clock of what is made.
+    /// The frame with its time shifted from capture to output.
     fileprivate func shown(after delay: Duration) -> PassedFrame {
         PassedFrame(bytes: bytes, video: video, time: time + delay)
     }

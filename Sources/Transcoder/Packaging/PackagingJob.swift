@@ -4,7 +4,7 @@ import Codecs
 import Foundation
 import Wire
 
-/// Makes HLS of one stream's programme, on a thread of its own.
+/// Packages one stream's programme as HLS, on its own thread.
 final class PackagingJob: TranscoderJob {
     private let inbox = JobInbox<PackagingCommand>()
 
@@ -31,7 +31,7 @@ final class PackagingJob: TranscoderJob {
     func end() { inbox.put(.end) }
 }
 
-/// Drives a packager: the only one here who reads the clock.
+/// Runs a packager, on its thread; the only type here that reads the clock.
 private final class PackagingRunner {
     private let packager: Packager
     private let inbox: JobInbox<PackagingCommand>
@@ -51,6 +51,7 @@ private final class PackagingRunner {
 
     private static var now: MonotonicTime { MonotonicTime(nanoseconds: clinux_monotonic_nanoseconds()) }
 
+    /// The body of the thread; returns when the job ends or fails.
     func run() {
         while true {
             for item in inbox.take(within: packager.deadline.nanoseconds(since: Self.now)) {
@@ -80,10 +81,10 @@ private final class PackagingRunner {
 }
 
 extension Packager.Codecs {
-    /// Those of libraries, which say what they decode while they do.
+    /// Decoders of the libraries, which register their source while they decode.
     /// - Parameters:
-    ///   - pool: whose members decode the same pictures once; nil for what is not made of the present.
-    ///   - source: where the bitstream of an input comes from; nil for one that is not decoded.
+    ///   - pool: shares decoding with other jobs; nil for clips, which are made of the past.
+    ///   - source: the source of an input; nil for one that is not decoded.
     static func registered(
         in register: DecodingRegister, sharing pool: DecodingPool? = nil,
         source: @escaping (InputID) -> SourceKey?
@@ -91,7 +92,7 @@ extension Packager.Codecs {
         Packager.Codecs(
             makePictureDecoder: { codec, input in
                 guard let source = source(input) else { return nil }
-                // HEVC comes to `original` alone, and its pictures may be reordered.
+                // Only `original` receives HEVC, whose pictures may be reordered.
                 guard codec != .hevc else {
                     return (try? VideoDecoder(codec, reorders: true)).map {
                         ReorderedFrames(RegisteredReorderingDecoder($0, of: source, in: register))
@@ -110,7 +111,7 @@ extension Packager.Codecs {
     }
 }
 
-/// Pictures in the order in which they are shown, of frames in that in which they are decoded.
+/// Adapts a reordering decoder, whose pictures are returned in display order.
 private final class ReorderedFrames: AssembledFrameDecoder {
     private let decoder: any ReorderingDecoder
 
@@ -129,7 +130,7 @@ private final class ReorderedFrames: AssembledFrameDecoder {
     }
 }
 
-/// Where the bitstreams of a packaging's inputs come from.
+/// The source of each input; a class, so that the decoder factories see inputs that are opened later.
 private final class PackagingSources {
     private var sources: [InputID: SourceKey] = [:]
 

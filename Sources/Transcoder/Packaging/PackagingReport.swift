@@ -1,9 +1,9 @@
 import Base
 import Wire
 
-/// What a packaging job is asked for.
+/// A command to a packaging job.
 package enum PackagingCommand: Equatable, Sendable {
-    /// Whether samples are reported, too, from now on.
+    /// Whether to report samples from now on.
     case reportSamples(Bool)
 
     /// The command's body.
@@ -13,31 +13,33 @@ package enum PackagingCommand: Equatable, Sendable {
         }
     }
 
-    /// Nil for what `bytes` does not make.
+    /// Nil for a body that `bytes` cannot produce.
     package init?(_ bytes: [UInt8]) {
         guard bytes.count == 2, bytes[0] == 1, bytes[1] <= 1 else { return nil }
         self = .reportSamples(bytes[1] == 1)
     }
 }
 
-/// What a packaging job reports.
+/// A report of a packaging job.
 package enum PackagingReport: Equatable, Sendable {
-    /// What follows belongs to this initialization segment, and to no time line that was there before.
+    /// A new time line: the parts that follow belong to this initialization segment.
     case began(Beginning)
     /// A part of a segment: whole pictures, and the sound that belongs to them.
     case part(Part)
-    /// What decoders of samples have to know; comes with `began`.
+    /// What decoders of samples need; follows `began` if pictures are H.264.
     case format(Format)
-    /// What parts are made of, as soon as it is there, where that was asked for.
+    /// A sample of the parts, as soon as it exists; only if samples were requested.
     case sample(Sample)
 
-    /// What players have to know of a time line.
+    /// What players need to play a time line.
     package struct Beginning: Equatable, Sendable {
+        /// The initialization segment (`ftyp` and `moov`).
         package var initialization: [UInt8]
-        /// Of both tracks, as RFC 6381 writes them.
+        /// The codecs of all tracks, in the syntax of RFC 6381.
         package var codecs: String
+        /// 0 x 0 for sound alone.
         package var resolution: VideoResolution
-        /// Nil where pictures are the publisher's own, which come as they like.
+        /// Nil for sound alone, and for passed pictures, whose rate is the publisher's.
         package var framesPerSecond: Int?
 
         package init(
@@ -50,12 +52,13 @@ package enum PackagingReport: Equatable, Sendable {
         }
     }
 
-    /// How pictures and sound are encoded.
+    /// The encoding of pictures and sound.
     package struct Format: Equatable, Sendable {
+        /// In pixels.
         package var resolution: VideoResolution
-        /// Nil where pictures are the publisher's own, which come as they like.
+        /// Nil for passed pictures, whose rate is the publisher's.
         package var framesPerSecond: Int?
-        /// Parameter sets of H.264, with start codes.
+        /// H.264 parameter sets, with start codes.
         package var pictureHeader: [UInt8]
         /// An AudioSpecificConfig.
         package var soundConfiguration: [UInt8]
@@ -71,16 +74,17 @@ package enum PackagingReport: Equatable, Sendable {
         }
     }
 
-    /// A picture, with start codes, or a frame of AAC.
+    /// A picture with start codes, or a frame of AAC.
     package struct Sample: Equatable, Sendable {
+        /// What the sample contains; `picture` refers to earlier pictures.
         package enum Kind: UInt8, Sendable {
             case sound, picture, keyFrame
         }
 
         package var kind: Kind
-        /// Counts all samples of a job, so that a gap is seen.
+        /// Counts all samples of a job, so that receivers detect gaps.
         package var number: UInt64
-        /// When it is shown or heard.
+        /// When the sample is shown or heard.
         package var time: MonotonicTime
         package var bytes: [UInt8]
 
@@ -92,15 +96,16 @@ package enum PackagingReport: Equatable, Sendable {
         }
     }
 
-    /// A part, as fragments of MP4.
+    /// A part, as one or more MP4 fragments.
     package struct Part: Equatable, Sendable {
         package var bytes: [UInt8]
-        /// How long its pictures are shown.
+        /// Duration of the part.
         package var milliseconds: UInt32
-        /// Whether a segment begins here, with a key frame.
+        /// Whether the part begins a segment, with a key frame.
         package var startsSegment: Bool
+        /// Whether the part completes a segment.
         package var endsSegment: Bool
-        /// When its first picture was captured.
+        /// When its first picture was captured, on the server's clock.
         package var captured: MonotonicTime
 
         package init(
@@ -146,13 +151,14 @@ package enum PackagingReport: Equatable, Sendable {
         return writer.bytes
     }
 
-    /// - Throws: for what `bytes` does not make.
+    /// Parses a report, which may come from a transcoder under an attacker's control.
+    /// - Throws: for a body that `bytes` cannot produce.
     package init(_ bytes: [UInt8]) throws(WireError) {
         var reader = MessageReader(bytes)
         switch try reader.uint8() {
         case 1:
             let (initialization, codecs) = (try reader.array(), try reader.text(limit: 100))
-            // Goes into playlists as it is.
+            // Copied into playlists, so only characters of codec names are permitted.
             guard codecs.utf8.allSatisfy(Self.isPlain) else { throw .invalid(.transcoderMessage) }
             let (resolution, rate) = try Self.readPictures(&reader)
             self = .began(
@@ -184,6 +190,7 @@ package enum PackagingReport: Equatable, Sendable {
         }
     }
 
+    /// Writes size and rate; rate 0 stands for nil.
     private static func write(_ resolution: VideoResolution, _ rate: Int?, into writer: inout MessageWriter) {
         writer.write(UInt16(clamping: resolution.width))
         writer.write(UInt16(clamping: resolution.height))
@@ -198,9 +205,10 @@ package enum PackagingReport: Equatable, Sendable {
         return (VideoResolution(width: width, height: height), rate == 0 ? nil : rate)
     }
 
-    /// In bytes, of what decoders have to know.
+    /// Longest parameter sets or configuration, in bytes.
     private static let headerLimit = 4_096
 
+    /// Whether a byte may occur in a list of codec names.
     private static func isPlain(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

@@ -2,21 +2,21 @@ import Base
 import Codecs
 import Wire
 
-/// One of the forms in which a programme is packaged; by the name that requests give it.
+/// One of the renditions of a programme by HLS; the raw value is its name in requests.
 package enum PackagedRendition: String, CaseIterable, Sendable {
-    /// In H.264, which every player takes: as its publisher sends it, or as large as is encoded for it.
+    /// H.264, which every player supports: passed through from the publisher, or encoded at full size.
     case source
-    /// As its publisher sends it, in HEVC, VP9 or AV1; H.264 only while that cannot be passed on.
+    /// The publisher's HEVC, VP9 or AV1, passed through; H.264 only while that is not possible.
     case original
-    /// For links that do not carry that.
+    /// A smaller picture, for slow links.
     case low
-    /// For links that carry no pictures.
+    /// Sound without pictures, for very slow links.
     case sound
 
-    /// Of pictures that are encoded, in pixels; a smaller one stays as it is.
+    /// Largest size of encoded pictures, in pixels; smaller pictures keep their size.
     private var sides: (long: Int, short: Int) { self == .low ? (640, 360) : (1_280, 720) }
 
-    /// Whether it is made for links that do not carry the publisher's pictures.
+    /// Whether the rendition is made for links that are too slow for the publisher's pictures.
     package var isReduced: Bool {
         switch self {
         case .source, .original: false
@@ -24,9 +24,9 @@ package enum PackagedRendition: String, CaseIterable, Sendable {
         }
     }
 
-    /// Pictures in these go on as their publisher encoded them.
+    /// Codecs whose pictures are passed through.
     ///
-    /// VP8 has no place in MP4 that players know.
+    /// VP8 is not among them, because players do not support it in MP4.
     package var passable: Set<VideoCodec> {
         switch self {
         case .source: [.h264]
@@ -35,10 +35,10 @@ package enum PackagedRendition: String, CaseIterable, Sendable {
         }
     }
 
-    /// In bits a second.
+    /// In bits per second.
     package var soundBitrate: Int { isReduced ? 64_000 : 128_000 }
 
-    /// Of pictures that are encoded, in bits a second: two megabits at 1280x720, and less for less.
+    /// Bit rate of encoded pictures: two megabits per second at 1280x720, proportionally less for fewer pixels.
     package func pictureBitrate(of size: VideoResolution) -> Int {
         switch self {
         case .source, .original: max(size.width * size.height * 9 / 4, 400_000)
@@ -47,7 +47,7 @@ package enum PackagedRendition: String, CaseIterable, Sendable {
         }
     }
 
-    /// The size in which a picture of this one is encoded, in even numbers.
+    /// The size in which a picture is encoded: proportions kept, even sides.
     package func size(of picture: VideoResolution) -> VideoResolution {
         let (width, height) = (max(picture.width, 16), max(picture.height, 16))
         let scale = min(
@@ -57,18 +57,20 @@ package enum PackagedRendition: String, CaseIterable, Sendable {
         return VideoResolution(width: fitting[0], height: fitting[1])
     }
 
-    /// A picture in the size in which it is encoded.
+    /// A picture scaled to the size in which it is encoded.
     func scaled(_ picture: Picture) throws(CodecError) -> Picture {
         let fitting = size(of: VideoResolution(width: picture.width, height: picture.height))
         return try picture.scaled(width: fitting.width, height: fitting.height)
     }
 }
 
-/// What a packaging job is asked for.
+/// The request of a packaging job.
 package struct PackagingRequest: Equatable, Sendable {
+    /// What to produce.
     package var rendition: PackagedRendition
+    /// Lengths of parts and segments.
     package var timing: PackagingTiming
-    /// What is 0 in the media times of all renditions of a stream; nil where a time line begins at 0.
+    /// The time that is 0 in the media times of all renditions of a stream; nil if each time line begins at 0.
     package var origin: MonotonicTime?
 
     package init(
@@ -88,7 +90,7 @@ package struct PackagingRequest: Equatable, Sendable {
         return writer.bytes
     }
 
-    /// Nil for what `bytes` does not make.
+    /// Nil for a body that `bytes` cannot produce.
     package init?(_ bytes: [UInt8]) {
         var reader = MessageReader(bytes)
         do throws(WireError) {

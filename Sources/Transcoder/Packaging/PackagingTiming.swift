@@ -1,15 +1,15 @@
-/// How long segments and their parts are.
+/// The lengths of segments and their parts.
 package struct PackagingTiming: Equatable, Sendable {
-    /// Of pictures that are encoded for it.
+    /// Rate of encoded pictures.
     package static let framesPerSecond = 30
-    /// Of the longest segment of those; in milliseconds.
+    /// Longest segment of encoded pictures, in milliseconds.
     package static let segmentMilliseconds = 2_000
-    /// In milliseconds; each has whole pictures, and a segment whole parts.
+    /// Permitted lengths of parts, in milliseconds: whole pictures per part, and whole parts per segment.
     package static let partLengths = [200, 400, 500, 1_000]
-    /// Half a second.
+    /// Parts of half a second.
     package static let usual = PackagingTiming()
 
-    /// Of a part; in milliseconds.
+    /// Length of a part, in milliseconds.
     package let partMilliseconds: Int
 
     private init() { partMilliseconds = 500 }
@@ -20,8 +20,12 @@ package struct PackagingTiming: Equatable, Sendable {
         self.partMilliseconds = partMilliseconds
     }
 
+    /// Encoded pictures per part.
     package var framesPerPart: Int { partMilliseconds * Self.framesPerSecond / 1_000 }
+    /// Parts per encoded segment.
     package var partsPerSegment: Int { Self.segmentMilliseconds / partMilliseconds }
-    /// The first one of a time line is a second long, or little more, because players that know no parts wait for it.
+    /// Parts in the first segment of a time line.
+    ///
+    /// It is one second long, or slightly more, because players that do not support parts wait for it.
     package var partsOfFirstSegment: Int { (1_000 + partMilliseconds - 1) / partMilliseconds }
 }

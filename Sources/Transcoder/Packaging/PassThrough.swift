@@ -2,43 +2,49 @@ import Base
 import Codecs
 import Wire
 
-/// A publisher's pictures on their way to viewers without being decoded: packets in as they come, whole frames with
-/// their times out, and all since the last key frame for whoever has to decode after all.
+/// Assembles a publisher's frames for viewers without decoding them.
+///
+/// Packets go in as they arrive, and whole frames come out with their capture times. All packets since the last key
+/// frame are kept as well, for a decoder that has to take over.
 struct PassThrough {
-    /// A frame that nobody has taken.
+    /// A frame that has not been taken yet.
     private struct Waiting {
         let bytes: [UInt8]
         let video: Muxer.Video?
         let timestamp: Int64
-        /// Once its clock is another one's.
+        /// Capture time, fixed once the clock belongs to another epoch; nil before that.
         var settled: MonotonicTime?
     }
 
-    /// Packets since the last key frame.
+    /// Most packets kept since the last key frame.
     private static let groupLimit = 4_096
-    /// Frames that wait to be taken.
+    /// Most frames that wait to be taken.
     private static let frameLimit = 1_000
+    /// Shortest time between two requests for a key frame.
     private static let wishInterval = Duration.milliseconds(500)
 
     private let codec: VideoCodec
     private var assembler = FrameAssembler()
     private var clock = MediaClock(rate: 90_000)
+    /// The epoch of `InputPacket`; time stamps restart when it changes.
     private var epoch: UInt32?
-    /// The latest so far, and that of the last key frame.
+    /// The highest time stamp so far, and that of the last key frame.
     private var lastTimestamp: Int64?
     private var keyTimestamp: Int64?
-    /// How many pictures may come before one and be shown after it: of HEVC, which passes them on.
+    /// Most pictures that precede one in decoding order and follow it in display order; only for HEVC.
     private var reordered = 0
-    /// Of H.264, as the latest entry point says it.
+    /// Size of H.264 pictures from the latest entry point.
     private var resolution: VideoResolution?
     private var frames: [Waiting] = []
     private var lastWish: MonotonicTime?
-    /// Whether what comes without a key frame is of no use.
+    /// Whether a key frame is needed to begin again.
     private var awaitsKeyFrame = false
-    /// From an entry point on; empty where it was too much.
+    /// All packets from the last entry point on; empty if there were too many.
     private(set) var group: [InputPacket] = []
-    /// Whether it cannot be passed on: pictures that are turned, out of order but in HEVC, in several sizes, of another
-    /// codec, or of one of its profiles that few players have.
+    /// Whether the pictures cannot be passed through.
+    ///
+    /// They are rotated, reordered (except HEVC), in several sizes, in another codec, or in a profile that few players
+    /// support.
     private(set) var isUnfit = false
 
     /// - Parameter codec: H.264, HEVC, VP9 or AV1.
@@ -46,6 +52,7 @@ struct PassThrough {
         self.codec = codec
     }
 
+    /// Processes a packet.
     mutating func receive(_ packet: InputPacket, at now: MonotonicTime) {
         keep(packet)
         guard packet.codec.video == codec else {
@@ -54,7 +61,7 @@ struct PassThrough {
         }
         if packet.isEntryPoint || codec != .h264 {
             let info = try? VideoPayload.describe(codec, payload: packet.payload.span, marker: packet.marker)
-            // Of pictures that come in several sizes players show the smallest, or all one after the other.
+            // With spatial layers players show the smallest, or all of them in sequence.
             guard info?.spatialLayer ?? 0 == 0 else {
                 isUnfit = true
                 return
@@ -64,21 +71,24 @@ struct PassThrough {
         take(assembler.insert(packet, at: now))
     }
 
+    /// Gives up frames that have been incomplete for too long.
     mutating func advance(to now: MonotonicTime) { take(assembler.advance(to: now)) }
 
+    /// Adds a packet to the group; a new entry point begins another group.
     private mutating func keep(_ packet: InputPacket) {
         if packet.isEntryPoint,
             packet.timestamp != group.first?.timestamp || packet.epoch != group.first?.epoch
         {
             group = []
         } else if group.isEmpty || group.count >= Self.groupLimit {
-            // Without its beginning nobody can decode it.
+            // A group without its beginning cannot be decoded.
             group = []
             guard packet.isEntryPoint else { return }
         }
         group.append(packet)
     }
 
+    /// Checks frames and queues them.
     private mutating func take(_ assembled: [AssembledFrame]) {
         for frame in assembled {
             if frame.epoch != epoch {
@@ -89,7 +99,7 @@ struct PassThrough {
             }
             let timestamp = clock.extend(frame.timestamp)
             clock.note(timestamp, captured: frame.captured, arrival: frame.arrival)
-            // Whatever follows a key frame is shown after it, or who begins there could not show it.
+            // Frames after a key frame must be shown after it, or players that begin there could not show them.
             let earliest = frame.isKeyFrame || reordered == 0 ? lastTimestamp : keyTimestamp
             guard timestamp > earliest ?? .min,
                 Picture.Turn(orientation: frame.orientation ?? 0) == .none
@@ -113,8 +123,9 @@ struct PassThrough {
         }
     }
 
-    /// Nil where players could not begin with it: of VP9 and AV1, what is not of 8 bits and 4:2:0 in colour; of HEVC,
-    /// what is neither main nor main 10.
+    /// What players need to begin at a key frame; nil if they do not support the encoding.
+    ///
+    /// VP9 and AV1 have to be 8 bits, 4:2:0 and in color; HEVC has to be Main or Main 10.
     /// - Parameter frame: a key frame.
     private func header(of frame: AssembledFrame) -> Muxer.Video? {
         let header = StreamHeader.header(codec, of: frame.bytes)
@@ -142,7 +153,7 @@ struct PassThrough {
         return size.map { Muxer.Video(codec: codec, resolution: $0, header: header, reordered: reordered) }
     }
 
-    /// Frames with the time of their capture, in the order in which they are decoded.
+    /// Removes and returns the queued frames in decoding order, with their capture times.
     mutating func takeFrames() -> [PassedFrame] {
         defer { frames = [] }
         return frames.map(passed)
@@ -152,19 +163,20 @@ struct PassThrough {
         PassedFrame(bytes: frame.bytes, video: frame.video, time: time(of: frame))
     }
 
-    /// As far as the clock is known by now: what comes out of a cache comes all at once, and tells nothing of its time
-    /// but by what is behind it.
+    /// The capture time, as accurately as the clock is known by now.
+    ///
+    /// Cached packets arrive all at the same moment, so their times become known only from the packets behind them.
     private func time(of frame: Waiting) -> MonotonicTime {
         frame.settled ?? clock.time(of: frame.timestamp) ?? .zero
     }
 
-    /// What comes next is to begin with a key frame.
+    /// Discards queued frames; the next ones have to begin with a key frame.
     mutating func beginAnew() {
         frames = []
         awaitsKeyFrame = true
     }
 
-    /// What would begin now: the frames since the last key frame, once another follows it.
+    /// The frames since the last key frame, once another frame follows it; nil before that.
     var beginning: [PassedFrame]? {
         guard let start = frames.lastIndex(where: { $0.video != nil }), start + 1 < frames.count else {
             return nil
@@ -172,7 +184,7 @@ struct PassThrough {
         return frames[start...].map(passed)
     }
 
-    /// Whether a publisher should be asked for a key frame now, because nothing can be passed on without one.
+    /// Whether to request a key frame from the publisher now, because nothing can be passed on without one.
     mutating func takeKeyFrameWish(at now: MonotonicTime) -> Bool {
         guard assembler.needsKeyFrame || awaitsKeyFrame,
             lastWish.map({ now >= $0 + Self.wishInterval }) ?? true

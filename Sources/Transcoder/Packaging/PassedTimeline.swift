@@ -2,11 +2,11 @@ import Base
 import Codecs
 import Wire
 
-/// A picture that is passed on as its publisher encoded it.
+/// A publisher's picture that is passed through unchanged.
 struct PassedFrame {
-    /// As decoders take it, H.264 and HEVC with start codes.
+    /// In the format of decoders: H.264 and HEVC with start codes.
     let bytes: [UInt8]
-    /// What a decoder has to know from here on; nil but in key frames.
+    /// What decoders need from here on; nil except in key frames.
     let video: Muxer.Video?
     /// When it was captured; on a time line, when it is shown.
     let time: MonotonicTime
@@ -14,69 +14,75 @@ struct PassedFrame {
     var isKeyFrame: Bool { video != nil }
 }
 
-/// One time line of a packaging whose pictures are their publisher's own, as they came.
+/// A time line of passed pictures, with one initialization segment.
 ///
-/// Parts are as long as encoded ones, whatever the pictures' times are: a part has the pictures that begin within it,
-/// and sound alone where the last picture stands for longer. Segments end where a key frame comes, not before 0.8 s
-/// are over and never later than playlists promise. Pictures that are shown in another order than they come stay in
-/// that in which they come, and have the places of that in which they are shown.
+/// Parts are as long as encoded ones, regardless of the pictures' times: a part contains the pictures that begin
+/// within it, and only sound if the last picture lasts longer. Segments end at key frames, not before 0.8 s and never
+/// later than playlists promise. Reordered pictures stay in decoding order: each is decoded at one of the display
+/// times, taken in ascending order.
 final class PassedTimeline {
-    /// Why it cannot go on.
+    /// Why the time line cannot continue.
     enum Ending: Error, Equatable {
-        /// No key frame came in time.
+        /// No key frame arrived in time.
         case segment
-        /// No picture came for too long, or too many came at once.
+        /// No picture arrived for too long, or too many arrived together.
         case pause
-        /// The publisher sends more than viewers by HLS should have to take.
+        /// The publisher's bit rate is too high for viewers by HLS.
         case bitrate
     }
 
-    /// In milliseconds: a longer one would be rounded to more than the target duration.
+    /// Longest segment in milliseconds: its duration must round to no more than the playlist's target duration.
     static let longestSegment = PackagingTiming.segmentMilliseconds + 450
-    /// In milliseconds; shorter than `firstKeyFrameAge`, so that whatever was asked for ends a segment, however fast it
-    /// comes: the next one may be more than two seconds later.
+    /// Shortest segment in milliseconds.
+    ///
+    /// Below `firstKeyFrameAge`, so that a requested key frame always ends a segment, however soon it arrives: the
+    /// next one may be more than two seconds later.
     private static let shortestSegment = 800
-    /// Pictures may come so much later than the sound of their time; in microseconds.
+    /// Most microseconds by which pictures may arrive later than their sound.
     private static let patience: Int64 = 1_200_000
-    /// In bits a second, over a segment.
+    /// Highest bit rate of a segment, in bits per second.
     static let bitrateLimit = 8_000_000
-    /// A picture stands no longer, in microseconds: who encodes shows it again and again.
+    /// Longest duration of a picture, in microseconds; an encoder would repeat it instead.
     private static let longestPicture: Int64 = 1_500_000
-    /// Of what waits for its sound.
+    /// Most pictures that wait for their sound.
     private static let frameLimit = 1_000
-    /// A publisher is asked for a key frame when one came so long ago, and again after a while; in microseconds.
+    /// Age of the last key frame, in microseconds, at which another is requested.
     private static let keyFrameAge: Int64 = 1_400_000
-    /// Players that know no parts wait for the first segment.
+    /// The same for the first segment, which is shorter because players without support for parts wait for it.
     private static let firstKeyFrameAge: Int64 = 900_000
+    /// Time between two requests, in microseconds.
     private static let keyFramePatience: Int64 = 400_000
 
     private let writer: SegmentWriter
     private let header: Muxer.Video
     private let timing: PackagingTiming
-    /// How long after its capture something is shown.
+    /// Delay between capture and output.
     private let delay: Duration
-    /// Those whose place is not known, because one that is shown earlier may follow.
+    /// Pictures without a decoding time, because an earlier display time may follow.
     private var unplaced: [(frame: PassedFrame, shown: Int64)] = []
-    /// When those are shown, in order.
+    /// The display times of `unplaced` in ascending order, in microseconds.
     private var places: [Int64] = []
-    /// Those whose end is not known, or whose sound has not come; each with its place, and when it is shown.
+    /// Pictures whose end is unknown or whose sound has not arrived, with decoding and display times in microseconds.
     private var waiting: [(frame: PassedFrame, time: Int64, shown: Int64)] = []
-    /// Of the last picture that has a place, in microseconds; the first one's is 0.
+    /// Decoding time of the last placed picture, in microseconds; that of the first is 0.
     private var lastTime: Int64 = -1_000
-    /// Of the last key frame that a segment begins with, and of the last wish for one.
+    /// Time of the last key frame that can begin a segment, and of the last request for one, in microseconds.
     private var (keyFrameTime, wishTime): (Int64, Int64) = (0, 0)
-    /// Of the last picture that was written.
+    /// End of the last written picture, in microseconds.
     private var pictureEnd: Int64 = 0
-    /// In milliseconds.
+    /// Beginning of the current part and segment, in milliseconds.
     private var (partStart, segmentStart) = (0, 0)
+    /// Whether the current part begins a segment.
     private var startsSegment = true
-    /// Whether the part under way has a picture.
+    /// Whether the current part contains a picture.
     private var hasPicture = false
+    /// Bytes of the pictures in the current segment.
     private var segmentBytes = 0
 
+    /// Begins a time line.
     /// - Parameters:
     ///   - first: a key frame.
-    ///   - delay: how long after its capture something is shown.
+    ///   - delay: between capture and output.
     init(
         _ first: PassedFrame, _ header: Muxer.Video, delay: Duration, _ request: PackagingRequest
     ) throws {
@@ -89,14 +95,16 @@ final class PassedTimeline {
         try place(all: false)
     }
 
+    /// Removes and returns the reports made so far.
     func takeReports() -> [PackagingReport] { writer.takeReports() }
 
-    /// Whether a picture can follow: key frames with other parameter sets begin another time line.
+    /// Whether a picture fits into this time line: key frames with other parameter sets need a new one.
     func takes(_ frame: PassedFrame) -> Bool { frame.video == nil || frame.video == header }
 
+    /// Appends a picture.
     func append(_ frame: PassedFrame) throws {
         let shown = frame.time.nanoseconds(since: writer.zero) / 1_000
-        // Nothing that follows it is shown before it.
+        // No later picture is shown before a key frame, so all earlier ones can be placed.
         if frame.isKeyFrame { try place(all: true) }
         unplaced.append((frame, shown))
         places.insert(shown, at: (places.lastIndex { $0 <= shown } ?? -1) + 1)
@@ -104,31 +112,35 @@ final class PassedTimeline {
         guard waiting.count <= Self.frameLimit else { throw Ending.pause }
     }
 
-    /// Gives pictures their places, in the order in which they came, where nothing that is to come is shown earlier.
+    /// Assigns decoding times: the display times in ascending order, to the pictures in decoding order.
+    ///
+    /// A picture is placed once so many follow that none of them can have an earlier display time.
+    /// - Parameter all: whether no earlier display time can follow at all.
     private func place(all: Bool) throws {
         while let (frame, shown) = unplaced.first, all || places.count > header.reordered {
             unplaced.removeFirst()
-            // Clocks are corrected bit by bit: a picture is not before the last one, but never long after its time
-            // either.
+            // The source's clock is corrected gradually. A picture is always after the last one, but never much later
+            // than its own time.
             let time = max(places.removeFirst(), lastTime + 1_000)
             guard time <= lastTime + Self.longestPicture else { throw Ending.pause }
             lastTime = time
             if frame.isKeyFrame, time >= keyFrameTime + Int64(Self.shortestSegment) * 1_000 {
                 keyFrameTime = time
             }
-            // In order it is shown where it is placed.
+            // Without reordering, pictures are shown when they are decoded.
             waiting.append((frame, time, header.reordered == 0 ? time : shown))
         }
     }
 
-    /// - Parameter tick: when the first of it is heard.
+    /// Appends a block of sound, and writes the pictures that waited for it.
+    /// - Parameter tick: when its first sample is heard.
     func append(_ block: [Float], at tick: MonotonicTime) throws {
         try writer.append(block, at: tick)
         try writeDue()
         guard writer.soundEnd <= lastTime + Self.patience else { throw Ending.pause }
     }
 
-    /// Whether a publisher should be asked for a key frame now.
+    /// Whether to request a key frame from the publisher now.
     func takeKeyFrameWish() -> Bool {
         let age = keyFrameTime == 0 ? Self.firstKeyFrameAge : Self.keyFrameAge
         guard lastTime >= keyFrameTime + age, lastTime >= wishTime + Self.keyFramePatience else {
@@ -138,7 +150,7 @@ final class PassedTimeline {
         return true
     }
 
-    /// Makes a part of what is there: nothing more comes.
+    /// Completes the last part and segment: nothing follows.
     func end() throws {
         guard hasPicture else { return }
         let latest = partStart + timing.partMilliseconds
@@ -147,13 +159,13 @@ final class PassedTimeline {
 
     // MARK: Pictures
 
-    /// Writes the pictures whose end is known, and whose sound is there.
+    /// Writes the pictures whose end is known and whose sound has arrived.
     private func writeDue() throws {
         var written = 0
         defer { waiting.removeFirst(written) }
         while written + 1 < waiting.count, waiting[written].time <= writer.soundEnd {
             let (frame, time, shown) = waiting[written]
-            // After a pause, or where few pictures come in a second: it would have to be shown before it is decoded.
+            // The picture would have to be shown before it is decoded: after a pause, or at a very low frame rate.
             guard shown - time >= -writer.lead else { throw Ending.pause }
             try endParts(before: frame, at: Int((time + 500) / 1_000))
             try writer.write(
@@ -166,6 +178,7 @@ final class PassedTimeline {
         }
     }
 
+    /// Completes the parts that end before a picture, and the segment if the picture can begin another.
     /// - Parameter time: of the picture, in milliseconds.
     private func endParts(before frame: PassedFrame, at time: Int) throws {
         guard time < segmentStart + Self.longestSegment else { throw Ending.segment }
@@ -182,7 +195,8 @@ final class PassedTimeline {
         (segmentStart, segmentBytes, startsSegment) = (partStart, 0, true)
     }
 
-    /// - Parameter time: in milliseconds.
+    /// Completes the current part.
+    /// - Parameter time: its end, in milliseconds.
     private func endPart(at time: Int, endsSegment: Bool) throws {
         try writer.endPart(
             at: Int64(time) * 1_000, milliseconds: time - partStart, startsSegment: startsSegment,

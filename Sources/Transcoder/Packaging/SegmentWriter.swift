@@ -2,36 +2,37 @@ import Base
 import Codecs
 import Wire
 
-/// Writes one initialization segment and the parts that belong to it: pictures come encoded, where there are any, and
-/// sound is encoded here.
+/// Writes an initialization segment and its parts; pictures are given encoded, sound is encoded here.
 ///
-/// Times are microseconds since the beginning of the time line.
+/// Times are in microseconds since the beginning of the time line.
 final class SegmentWriter {
     private static let samplesPerSecond: Int64 = 48_000
-    /// In microseconds, for each picture that may be shown after a later one: for ten a second and more.
+    /// Lead time for each reordered picture, in microseconds: sufficient for ten pictures per second and more.
     private static let leadPerPicture: Int64 = 100_000
-    /// Sound that begins later than the time line by no more than this, in samples, has silence before it.
+    /// Longest silence inserted before sound that begins later than the time line, in samples.
     private static let longestSilence = 10 * samplesPerSecond
 
-    /// What is 0 on the time line.
+    /// The time that is 0 on the time line.
     let zero: MonotonicTime
-    /// From what is 0 in media times to that, in microseconds.
+    /// Media time of `zero`, in microseconds; the media times of all renditions count from one origin.
     private let offset: Int64
-    /// How long before the first picture is shown it is decoded, in microseconds, so that none is shown before it is.
+    /// Microseconds by which pictures are decoded before they are shown, so that no reordered picture is shown too
+    /// early.
     let lead: Int64
     private let soundEncoder: AACEncoder
     private let muxer: Muxer
     private var reports: [PackagingReport] = []
-    /// Not encoded yet, left and right in turn.
+    /// Sound that is not encoded yet, interleaved.
     private var sound: [Float] = []
-    /// Where the next frame of sound belongs, in samples since zero; nil before the first sound.
+    /// Position of the next encoded frame, in samples since `zero`; nil before the first sound.
     private var soundPosition: Int64?
-    /// Encoded, of parts that have not ended.
+    /// Encoded frames of parts that have not ended, with their beginning and end in microseconds.
     private var soundFrames: [(bytes: [UInt8], time: Int64, end: Int64)] = []
 
+    /// Opens encoder and muxer, and reports the beginning of a time line.
     /// - Parameters:
     ///   - video: nil for sound alone.
-    ///   - framesPerSecond: nil where pictures come as they like.
+    ///   - framesPerSecond: nil for sound alone, and for passed pictures.
     init(
         _ video: Muxer.Video?, framesPerSecond: Int?, from zero: MonotonicTime, _ request: PackagingRequest
     ) throws {
@@ -47,7 +48,7 @@ final class SegmentWriter {
                     codecs: (video.map { CodecName.text(of: $0) + "," } ?? "") + "mp4a.40.2",
                     resolution: video?.resolution ?? VideoResolution(width: 0, height: 0),
                     framesPerSecond: framesPerSecond)))
-        // Whoever takes samples takes H.264.
+        // Samples are only defined for H.264.
         guard let video, video.codec == .h264 else { return }
         reports.append(
             .format(
@@ -57,45 +58,52 @@ final class SegmentWriter {
                     soundConfiguration: soundEncoder.configuration)))
     }
 
+    /// Removes and returns the reports made so far.
     func takeReports() -> [PackagingReport] {
         defer { reports = [] }
         return reports
     }
 
-    /// Until when there is sound.
+    /// End of the encoded sound, in microseconds.
     var soundEnd: Int64 { (soundPosition ?? 0) * 1_000_000 / Self.samplesPerSecond }
 
-    /// What is missing at the beginning is silent: players see a gap where one track begins after the other.
+    /// Encodes a block of sound.
+    ///
+    /// Silence is inserted where the first sound is later than the time line: players show a gap if one track begins
+    /// after the other.
     /// - Parameters:
-    ///   - block: left and right in turn.
-    ///   - tick: when the first of it is heard.
+    ///   - block: interleaved samples, left first.
+    ///   - tick: when its first sample is heard.
     func append(_ block: [Float], at tick: MonotonicTime) throws {
         if soundPosition == nil {
             let samples = tick.nanoseconds(since: zero) * 48 / 1_000_000
             guard samples >= 0 else { return }
             let silence = min(samples, Self.longestSilence)
             sound = [Float](repeating: 0, count: Int(silence) * OpusDecoder.channels)
-            // The first frame out is made of what was before.
+            // The encoder's first frame contains the silence before its input, so positions begin one frame earlier.
             soundPosition = samples - silence - Int64(AACEncoder.frames)
         }
         sound += block
         let length = AACEncoder.frames * OpusDecoder.channels
         while sound.count >= length, let position = soundPosition {
+            // A NaN or infinity would disturb the encoder.
             let frame = try soundEncoder.encode(Array(sound[..<length]).map { $0.isFinite ? $0 : 0 })
             sound.removeFirst(length)
             guard let frame else { continue }
             soundPosition = position + Int64(AACEncoder.frames)
             guard position >= 0 else { continue }
+            // 125/6 microseconds per sample at 48 kHz.
             let (time, end) = (position * 125 / 6, (position + Int64(AACEncoder.frames)) * 125 / 6)
             soundFrames.append((frame, time, end))
             report(.sound, at: time, frame)
         }
     }
 
+    /// Writes a picture.
     /// - Parameters:
-    ///   - picture: as decoders take it, H.264 and HEVC with start codes.
-    ///   - time: its place among all of the time line, in the order in which they are decoded.
-    ///   - delay: from there until it is shown; less than nothing where it is shown earlier.
+    ///   - picture: in the format of decoders: H.264 and HEVC with start codes.
+    ///   - time: when it is decoded, on the time line.
+    ///   - delay: from decoding to display; negative if it is shown earlier.
     func write(
         _ picture: [UInt8], at time: Int64, shownAfter delay: Int64 = 0, duration: Int64, isKeyFrame: Bool
     ) throws {
@@ -106,18 +114,19 @@ final class SegmentWriter {
         report(isKeyFrame ? .keyFrame : .picture, at: time, picture)
     }
 
+    /// Reports a sample.
     private func report(_ kind: PackagingReport.Sample.Kind, at time: Int64, _ bytes: [UInt8]) {
-        // Its number is the packager's.
+        // The packager assigns the number.
         reports.append(
             .sample(
                 PackagingReport.Sample(kind: kind, number: 0, time: zero + .microseconds(time), bytes: bytes))
         )
     }
 
-    /// Makes a part of the pictures since the last one, and of the sound up to its end.
+    /// Completes a part with the pictures since the last one, and the sound up to its end.
     /// - Parameters:
-    ///   - end: where the next one begins.
-    ///   - captured: when its first picture was.
+    ///   - end: where the next part begins.
+    ///   - captured: when the first picture was captured.
     func endPart(
         at end: Int64, milliseconds: Int, startsSegment: Bool, endsSegment: Bool, captured: MonotonicTime
     ) throws {

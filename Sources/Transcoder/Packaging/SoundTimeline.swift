@@ -1,27 +1,31 @@
 import Base
 
-/// One time line of a packaging without pictures, for links that carry sound alone.
+/// A time line of sound without pictures, for links too slow for pictures.
 final class SoundTimeline {
     private let timing: PackagingTiming
     private let writer: SegmentWriter
-    /// Of the part under way; in milliseconds.
+    /// Beginning of the current part, in milliseconds.
     private var partStart = 0
-    /// When the first of it was captured; nil before its first block.
+    /// When its first sample was captured; nil before its first block.
     private var partCaptured: MonotonicTime?
+    /// Completed parts of the current segment.
     private var partsOfSegment = 0
     private var isFirstSegment = true
 
-    /// - Parameter zero: what is 0 on the time line.
+    /// Begins a time line.
+    /// - Parameter zero: the time that is 0 on the time line.
     init(from zero: MonotonicTime, _ request: PackagingRequest) throws {
         timing = request.timing
         writer = try SegmentWriter(nil, framesPerSecond: nil, from: zero, request)
     }
 
+    /// Removes and returns the reports made so far.
     func takeReports() -> [PackagingReport] { writer.takeReports() }
 
+    /// Encodes a block of sound, and completes the part when it is long enough.
     /// - Parameters:
-    ///   - block: left and right in turn.
-    ///   - tick: when the first of it is heard.
+    ///   - block: interleaved samples, left first.
+    ///   - tick: when its first sample is heard.
     ///   - captured: when it was captured.
     func append(_ block: [Float], at tick: MonotonicTime, captured: MonotonicTime) throws {
         let partCaptured = partCaptured ?? captured

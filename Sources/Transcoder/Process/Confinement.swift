@@ -1,19 +1,22 @@
 import CSandbox
 import Foundation
 
-/// What the process takes away from itself before it looks at a stranger's byte.
+/// The restrictions that the process imposes on itself before it processes untrusted data.
 package enum Confinement {
-    /// Something that the kernel did not do.
+    /// A restriction that the kernel refused.
     package struct Refusal: Sendable {
-        /// Which of the restrictions.
+        /// The kinds of restrictions.
         package enum Part: String, Sendable {
+            /// Dropping root; ending with the parent and running at lower priority; resource limits; file access;
+            /// system calls.
             case privileges, subordinate, limits, files, calls
-            /// The place in the queue of those that the kernel ends when memory runs out.
+            /// Being the first to be killed when memory runs out.
             case order
         }
 
-        /// Some are needed, others are welcome.
+        /// The refused restriction; some are required, others are not.
         package let part: Part
+        /// The kernel's `errno`.
         let code: Int32
 
         package init(_ part: Part, code: Int32) {
@@ -21,9 +24,10 @@ package enum Confinement {
             self.code = code
         }
 
+        /// For the log.
         var text: String { unsafe "\(part.rawValue): \(String(cString: strerror(code)))" }
 
-        /// Without these, whoever takes the process over reads the server's secrets, or ends it.
+        /// Whether an attacker who controls the process could then read the server's secrets or kill the server.
         var isGrave: Bool {
             switch part {
             case .privileges, .subordinate, .files, .calls: true
@@ -32,21 +36,23 @@ package enum Confinement {
         }
     }
 
-    /// For decoders, encoders and thread stacks; addresses, not memory that is in use.
+    /// Limit of the address space in bytes, for decoders, encoders and thread stacks; addresses, not used memory.
     private static let memory: UInt64 = 6 << 30
+    /// Most open descriptors.
     private static let openFiles: UInt64 = 64
-    /// The kernel counts all threads of the user, of other processes too.
+    /// Most threads; the kernel counts all threads of the user, including those of other processes.
     private static let threads: UInt64 = 4_096
-    /// Libraries, fonts, and what the runtime reads of itself.
+    /// Readable paths: libraries, fonts, and what the Swift runtime reads about its environment.
     private static let readable = [
         "/usr", "/lib", "/lib64", "/opt", "/etc/fonts", "/etc/ld.so.cache", "/var/cache/fontconfig", "/proc",
         "/sys/devices/system/cpu", "/dev/null", "/dev/urandom",
     ]
 
+    /// Applies all restrictions.
     /// - Parameters:
-    ///   - parent: with which it ends.
-    ///   - niceness: how far it stands behind other processes, 0 to 19; what previews do stands further behind.
-    /// - Returns: what the kernel refused.
+    ///   - parent: the process with which this one ends.
+    ///   - niceness: 0 to 19; previews run at still lower priority.
+    /// - Returns: the restrictions that the kernel refused.
     package static func confine(parent: Int32, niceness: Int32) -> [Refusal] {
         var refusals: [Refusal] = []
         func note(_ part: Refusal.Part, _ result: Int32) {
@@ -54,8 +60,9 @@ package enum Confinement {
         }
         note(.order, csandbox_go_first())
         note(.privileges, csandbox_drop_privileges())
-        // After the change of user, which would undo it.
+        // Changing the user resets the parent-death signal, so this follows it.
         note(.subordinate, csandbox_subordinate(parent, niceness))
+        // Sanitizers reserve terabytes of address space.
         note(.limits, csandbox_limit(Sanitizers.areOn ? 0 : memory, openFiles, threads))
         let paths = unsafe readable.map { unsafe strdup($0) }
         defer { unsafe paths.forEach { unsafe free($0) } }
@@ -65,16 +72,16 @@ package enum Confinement {
         return refusals
     }
 
-    /// Keeps other processes of the same user, such as a transcoder that was taken over, out of this one's memory and
+    /// Denies other processes of the same user, such as a compromised transcoder, access to this one's memory and
     /// environment.
-    /// - Returns: what the kernel says against it; nil if it is done.
+    /// - Returns: the kernel's error; nil on success.
     package static func hideMemory() -> String? {
         let result = csandbox_hide_memory()
         return unsafe result < 0 ? String(cString: strerror(-result)) : nil
     }
 }
 
-/// Whether the program was built with one, and told how to behave.
+/// Detects a build with sanitizers, by the variables that configure them.
 enum Sanitizers {
     static var areOn: Bool {
         ["ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"].contains {

@@ -2,20 +2,20 @@ import Base
 import CSandbox
 import Synchronization
 
-/// What the transcoder decodes right now, in memory that it shares with the server.
+/// Records what the transcoder is decoding, in memory shared with the server.
 ///
-/// When the process is gone, nobody is left to tell what killed it: the server reads it here. A thread holds an entry
-/// while it decodes: the source, and a count that tells a decoder that is stuck from one that is busy.
+/// After a crash the process cannot report what caused it, so the server reads it here. A thread occupies an entry
+/// while it decodes: the source, and a count that distinguishes a stuck decoder from a busy one.
 package final class DecodingRegister: Sendable {
-    /// What one entry says.
+    /// One entry: a thread that is decoding.
     package struct Entry: Equatable, Sendable {
-        /// What is liable if the process dies now.
+        /// Blamed if the process dies now.
         package let source: SourceKey
-        /// Of the process: which one decodes.
+        /// The kernel's ID of the decoding thread.
         package let thread: Int32
-        /// CPU time that this may take, if less than usual.
+        /// Permitted CPU time if it is below the usual limit; nil for the usual limit.
         package let limit: Duration?
-        /// Changes each time the entry is taken.
+        /// Incremented each time the entry is occupied.
         package let count: UInt64
 
         package init(source: SourceKey, count: UInt64, thread: Int32 = 0, limit: Duration? = nil) {
@@ -26,17 +26,21 @@ package final class DecodingRegister: Sendable {
         }
     }
 
-    /// Threads that can decode at the same time; those beyond leave no trace.
+    /// Most threads that decode at the same time; further ones leave no record.
     static let capacity = 64
-    /// Source, count, thread, and limit in milliseconds.
+    /// Words of an entry: source, count, thread, and limit in milliseconds.
     private static let words = 4
-    /// Of the shared memory, in bytes.
+    /// Size of the shared memory, in bytes.
     package static let size = capacity * words * 8
 
+    /// Address of the shared memory in this process.
     private let memory: UInt
+    /// Entries in use; only the transcoder occupies entries.
     private let taken = Mutex([Bool](repeating: false, count: capacity))
 
-    /// - Returns: nil if the memory cannot be mapped.
+    /// Maps the shared memory.
+    /// - Parameter descriptor: of the memory; both processes map the same one.
+    /// - Returns: nil if it cannot be mapped.
     package init?(descriptor: Int32) {
         memory = csandbox_map(descriptor, Self.size)
         guard memory != 0 else { return nil }
@@ -46,8 +50,8 @@ package final class DecodingRegister: Sendable {
         csandbox_unmap(memory, Self.size)
     }
 
-    /// Decodes in the transcoder; `body` is what may kill the process.
-    /// - Parameter limit: CPU time that it may take, if less than usual.
+    /// Runs `body`, which may crash the process, while an entry names its source.
+    /// - Parameter limit: permitted CPU time if it is below the usual limit.
     package func whileDecoding<Result, Failure: Error>(
         _ source: SourceKey, within limit: Duration? = nil, _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -62,6 +66,7 @@ package final class DecodingRegister: Sendable {
         csandbox_store_word(memory, place + 2, UInt64(UInt32(bitPattern: csandbox_thread())))
         csandbox_store_word(
             memory, place + 3, limit.map { UInt64(clamping: $0.wholeNanoseconds / 1_000_000) } ?? 0)
+        // The source is stored last, because it makes the entry valid; 0 means free, so it is offset by one.
         csandbox_store_word(memory, place, source.number &+ 1)
         defer {
             csandbox_store_word(memory, place, 0)
@@ -70,7 +75,7 @@ package final class DecodingRegister: Sendable {
         return try body()
     }
 
-    /// What is decoded at this moment, as the server sees it.
+    /// The occupied entries by index, as read by the server.
     package var entries: [Int: Entry] {
         var entries: [Int: Entry] = [:]
         for index in 0..<Self.capacity {
@@ -86,7 +91,7 @@ package final class DecodingRegister: Sendable {
         return entries
     }
 
-    /// Forgets what the process decoded that is gone.
+    /// Frees all entries of a process that has ended.
     package func clear() {
         for index in 0..<Self.capacity { csandbox_store_word(memory, index * Self.words, 0) }
     }

@@ -2,8 +2,9 @@ import Base
 import Dispatch
 import Synchronization
 
-/// What waits for the thread of a job that has inputs.
+/// The queue between the reading thread and the thread of a job with inputs.
 final class JobInbox<Command: Sendable>: Sendable {
+    /// What a job's thread has to process, in order.
     enum Item: Sendable {
         case command(Command)
         case open(InputID, SourceKey)
@@ -17,13 +18,15 @@ final class JobInbox<Command: Sendable>: Sendable {
         var packets = 0
     }
 
-    /// More than a second of 50 speakers' packets: what a thread that is so far behind cannot make up for.
+    /// Most packets that wait: more than a second of 50 speakers.
+    ///
+    /// A thread that is further behind cannot catch up.
     private static var packetLimit: Int { 8_192 }
 
     private let state = Mutex(State())
     private let filled = DispatchSemaphore(value: 0)
 
-    /// Packets that find no room are dropped.
+    /// Adds an item; packets are dropped if too many wait, other items never are.
     func put(_ item: Item) {
         let isFirst = state.withLock { state in
             if case .packet = item {
@@ -33,10 +36,12 @@ final class JobInbox<Command: Sendable>: Sendable {
             state.items.append(item)
             return state.items.count == 1
         }
+        // One signal per batch is enough, because `take` empties the queue.
         if isFirst { filled.signal() }
     }
 
-    /// Waits until something is there, at most so long.
+    /// Removes and returns all items, after waiting for the first.
+    /// - Parameter nanoseconds: longest wait; 0 and less do not wait.
     func take(within nanoseconds: Int64) -> [Item] {
         let isEmpty = state.withLock { $0.items.isEmpty }
         if isEmpty, nanoseconds > 0 { _ = filled.wait(timeout: .now() + .nanoseconds(Int(nanoseconds))) }

@@ -2,7 +2,7 @@ import Base
 import Codecs
 import Wire
 
-/// Says what is decoded while it is: should it kill the process, the server knows what it was.
+/// Registers the source of frames while they are decoded, so that the server can attribute a crash.
 final class RegisteredDecoder: PictureDecoder {
     private let decoder: VideoDecoder
     private let source: SourceKey

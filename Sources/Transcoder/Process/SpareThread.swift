@@ -5,27 +5,28 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// Does one thing after another at idle priority.
+/// Runs tasks one at a time, at idle priority.
 ///
-/// Whoever wakes while this runs takes its CPU at once: a thread that forwards packets does not wait for the end of
-/// its turn, as it would for one that is merely less important. On a machine that is always busy it would never come to
-/// an end, so what has waited for a while is done by another thread, which has a small share of the time; whichever of
-/// the two is first counts. A third one hands out what was made, because locks that others need must not be held by
-/// threads that may not run for seconds.
+/// Any thread that wakes preempts an idle-priority thread immediately, so packet forwarding does not wait for the end
+/// of a time slice, as it would behind a thread of merely lower priority. On a machine that is always busy an
+/// idle-priority thread would never finish. A second thread with a small share of the CPU therefore runs tasks that
+/// have waited for a while, and the first result counts. A third thread at normal priority delivers results, because a
+/// thread that may not run for seconds must not hold locks that others need.
 final class SpareThread: Sendable {
     typealias Work = @Sendable () -> Void
 
-    /// Of the process: it lives as long.
+    /// The instance of the process; its threads never end.
     static let shared = SpareThread()
 
-    /// Nothing waits longer for time that is to spare.
+    /// How long a task waits for idle CPU time before the second thread runs it.
     private static let patience = Duration.seconds(1)
 
+    /// Tasks of the idle thread, of the second thread, and results to deliver.
     private let errands = WorkQueue()
     private let lateErrands = WorkQueue()
     private let handingOut = WorkQueue()
 
-    /// To be made by a thread of usual rank, which they inherit.
+    /// Starts the threads, which inherit the priority of the caller: it must be a thread of normal priority.
     private init() {
         Self.start("spare") { [errands] in
             csandbox_yield_to_all()
@@ -46,8 +47,10 @@ final class SpareThread: Sendable {
 
     private static var now: MonotonicTime { MonotonicTime(nanoseconds: clinux_monotonic_nanoseconds()) }
 
-    /// - Parameter make: what takes its time; on a busy machine it may be done twice.
-    /// - Parameter handOut: what is done with it, once.
+    /// Runs a task, and delivers its result.
+    /// - Parameters:
+    ///   - make: the task; on a busy machine it may run twice.
+    ///   - handOut: called once with the result, at normal priority.
     func run<Result: Sendable>(
         _ make: @escaping @Sendable () -> Result, then handOut: @escaping @Sendable (Result) -> Void
     ) {
@@ -66,7 +69,7 @@ final class SpareThread: Sendable {
     }
 }
 
-/// Something that two threads may do, and that counts once.
+/// A task that two threads may run, of which only the first result counts.
 private final class Errand: Sendable {
     private let work: @Sendable (_ isFirst: () -> Bool) -> Void
     private let done = Atomic(false)
@@ -77,13 +80,14 @@ private final class Errand: Sendable {
 
     var isDone: Bool { done.load(ordering: .relaxed) }
 
+    /// Runs the task unless it is done.
     func run() {
         guard !isDone else { return }
         work { !done.exchange(true, ordering: .acquiringAndReleasing) }
     }
 }
 
-/// Work that waits for its thread; as much of it as there can be jobs.
+/// The queue of one thread, bounded by the number of jobs.
 private final class WorkQueue: Sendable {
     private let waiting = Mutex<[SpareThread.Work]>([])
     private let filled = DispatchSemaphore(value: 0)
@@ -93,7 +97,7 @@ private final class WorkQueue: Sendable {
         filled.signal()
     }
 
-    /// The body of a thread.
+    /// The body of the thread; never returns.
     func run() {
         while true {
             filled.wait()

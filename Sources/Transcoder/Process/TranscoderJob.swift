@@ -1,20 +1,20 @@
 import Base
 
-/// Something that the transcoder does: the composition of a stream, say.
+/// A job of the transcoder, such as the composition of a stream.
 ///
-/// Called by the thread that reads what the server says, which must not be held up: whoever decodes or encodes does it
-/// on a queue of its own. Its end is `end`; it must report nothing after that.
+/// All methods are called by the thread that reads the server's messages and must return quickly: decoding and
+/// encoding belong on a thread or queue of the job. After `end` a job must not report anything.
 package protocol TranscoderJob: AnyObject {
-    /// The server has something to say, in the job's own words.
+    /// Processes a command, in the format of the job's kind.
     func command(_ body: [UInt8])
-    /// An input begins; its packets follow.
-    /// - Parameter source: what is to be registered while it is decoded.
+    /// Begins an input; its packets follow.
+    /// - Parameter source: to be registered while the input is decoded.
     func open(_ input: InputID, from source: SourceKey, _ codec: InputCodec)
-    /// A packet of an input, in the order in which the server sent them.
+    /// Processes a packet of an input, in the order in which the server sent them.
     func take(_ packet: InputPacket, of input: InputID)
-    /// Nothing more comes of this input.
+    /// Ends an input.
     func close(_ input: InputID)
-    /// The server wants no more of the job; nothing is called after it.
+    /// Ends the job; no method is called afterwards.
     func end()
 }
 
@@ -25,25 +25,26 @@ extension TranscoderJob {
     package func close(_ input: InputID) {}
 }
 
-/// What a job is given.
+/// What a job needs of the process.
 package struct JobEnvironment: Sendable {
-    /// What reports are sent under.
+    /// Identifies the job in its reports.
     package let id: JobID
-    /// For packets and wishes; `report` is for the job's own words.
+    /// For packets and key frame requests; `report` is for the job's own reports.
     package let outlet: Outlet
-    /// To be told of everything that is decoded.
+    /// Has to be used around all decoding.
     package let register: DecodingRegister
-    /// Of the process, for jobs that may decode the same as others do.
+    /// Shared by jobs that may decode the same pictures.
     let pool: DecodingPool
 
-    /// Tells whoever began the job.
+    /// Sends a report to the owner of the job.
     package func report(_ body: [UInt8]) {
         outlet.send(.job(id, body))
     }
 }
 
-/// Makes jobs; what is not in here is not understood.
+/// Creates jobs.
 enum JobFactory {
+    /// Creates a job of a kind; nil for a request that cannot be parsed.
     static func make(_ kind: JobKind, _ body: [UInt8], _ environment: JobEnvironment) -> (any TranscoderJob)?
     {
         switch kind {

@@ -4,20 +4,20 @@ import CSandbox
 import Foundation
 import Wire
 
-/// The transcoder's side: reads what the server says and hands it to jobs, until the server is gone.
+/// The main loop of the transcoder: passes the server's messages to jobs, until the server is gone.
 package final class TranscoderProcess {
-    /// Descriptors that the server gives it.
+    /// Descriptors inherited from the server: the socket, and the memory of the register.
     private static let channel: Int32 = 3
     private static let registerMemory: Int32 = 4
-    /// Jobs and inputs that live at the same time.
+    /// Most jobs and inputs at the same time.
     private static let jobLimit = 4_096
     private static let inputLimit = 16_384
-    /// The exit status of a process that the kernel did not confine, and that must be.
+    /// Exit status of a process that has to be confined and could not be.
     static let unconfinedStatus: Int32 = 3
-    /// In the arguments: it runs all the same.
+    /// Argument that lets the process run without confinement.
     static let unconfinedArgument = "unconfined"
 
-    /// Makes a job; nil for what is not understood.
+    /// Creates a job; nil for a request that cannot be parsed.
     package typealias Maker = (JobKind, [UInt8], JobEnvironment) -> (any TranscoderJob)?
 
     private let outlet: Outlet
@@ -33,13 +33,13 @@ package final class TranscoderProcess {
         self.register = register
     }
 
-    /// The whole life of `rostrum transcoder`.
+    /// Runs `rostrum transcoder`.
     /// - Parameters:
-    ///   - arguments: the server's process id, how far to stand behind other processes, and perhaps that confinement is
-    ///     not wanted at any price.
-    ///   - special: jobs that are made otherwise than usual, for tests.
-    ///   - confine: what else than usual confines it, for tests.
-    /// - Returns: the exit status.
+    ///   - arguments: the server's process ID, the niceness, and optionally `unconfinedArgument`.
+    ///   - special: creates jobs in place of the usual ones, for tests.
+    ///   - confine: replaces the confinement, for tests.
+    /// - Returns: the exit status: 0 after a regular end, 1 for a message that cannot be parsed, 2 for bad arguments
+    ///   or without the register, `unconfinedStatus`.
     package static func run(
         _ arguments: [String], special: @escaping Maker = { _, _, _ in nil },
         confine: (Int32, Int32) -> [Confinement.Refusal] = Confinement.confine
@@ -63,7 +63,8 @@ package final class TranscoderProcess {
         return process.loop() ? 0 : 1
     }
 
-    /// - Returns: false if the server said what cannot be understood.
+    /// Reads messages until the server closes the socket, and reports the load once per second.
+    /// - Returns: false if a message could not be parsed.
     private func loop() -> Bool {
         var assembler = MessageAssembler()
         var buffer = [UInt8](repeating: 0, count: TranscoderChannel.datagramLimit)
@@ -94,6 +95,8 @@ package final class TranscoderProcess {
         }
     }
 
+    /// Processes a message; those for unknown jobs and inputs are ignored.
+    /// - Returns: false if the server's version differs.
     private func take(_ request: TranscoderRequest) -> Bool {
         switch request {
         case .hello(let version): return version == TranscoderChannel.version

@@ -1,10 +1,10 @@
 import Base
 
-/// A recording that is made in the caller's own process, of packets that it received itself.
+/// A recording created in the caller's own process, from packets that it received.
 ///
-/// For programs that trust the bitstream as much as themselves: the server makes its own in the confined process.
+/// For programs that trust the bitstream: the server creates its recordings in the confined process.
 package struct FileRecording {
-    /// One input for both kinds; its packets tell them apart.
+    /// One input for audio and video; the packets' codecs distinguish them.
     private static let input = InputID(number: 1)
 
     private var machine: RecordingMachine
@@ -14,8 +14,8 @@ package struct FileRecording {
         machine.open(Self.input)
     }
 
-    /// Takes a packet in.
-    /// - Returns: what is to be written, among others.
+    /// Processes a packet.
+    /// - Returns: reports, including the bytes to write.
     package mutating func take(_ packet: InputPacket, at now: MonotonicTime) -> [RecordingReport] {
         machine.take(packet, of: Self.input, at: now)
         machine.advance(to: now)
@@ -23,6 +23,7 @@ package struct FileRecording {
     }
 
     /// Completes the file.
+    /// - Returns: the last reports, including the bytes to write.
     package mutating func finish(at now: MonotonicTime) -> [RecordingReport] {
         machine.finish(.stopped, at: now)
         return reports()

@@ -1,33 +1,36 @@
 import Base
 
-/// Puts one input's time stamps on the server's clock, so that tracks of one programme go together.
+/// Maps one input's time stamps to the server's clock, so that the tracks of a programme are in sync.
 ///
-/// Sender reports tell when media was captured; until one came, the packet that was on its way for the shortest time
-/// stands for all. Small differences are made up for bit by bit, because players do not like leaps in sound.
+/// Sender reports give capture times. Until the first one, the packet with the least network delay is the reference.
+/// Small differences are corrected gradually, because jumps are audible.
 struct InputClock {
-    /// In nanoseconds; a difference that is heard or seen.
+    /// Differences up to this, in nanoseconds, are imperceptible and not corrected.
     private static let tolerance: Int64 = 5_000_000
+    /// Correction per packet, in nanoseconds.
     private static let step: Int64 = 500_000
+    /// Differences beyond this, in nanoseconds, are corrected in one step.
     private static let leap: Int64 = 500_000_000
-    /// Nothing is on its way, or kept for those who come later, for longer.
+    /// Longest credible time between capture and arrival, caches included; other capture times are ignored.
     private static let credible = Duration.seconds(10)
 
-    /// Ticks a second.
+    /// Ticks per second.
     private let rate: Int64
     private var epoch: UInt32?
+    /// Highest time stamp so far.
     private var last: UInt32 = 0
-    /// Of `last`, counted on over its wrap since the epoch began.
+    /// `last` relative to the beginning of the epoch, without its wrap.
     private var ticks: Int64 = 0
-    /// From the time that `ticks` say to the server's, in nanoseconds.
+    /// Server time minus the time of `ticks`, in nanoseconds; nil before the first packet.
     private var offset: Int64?
-    /// Whether the offset is what the sender says.
+    /// Whether the offset is based on capture times.
     private(set) var isCertain = false
 
     init(rate: Int64) {
         self.rate = rate
     }
 
-    /// Takes notice of a packet.
+    /// Notes a packet's time stamp, arrival and capture time.
     mutating func note(
         _ timestamp: UInt32, epoch: UInt32, arrival: MonotonicTime, captured: MonotonicTime?
     ) {
@@ -43,7 +46,7 @@ struct InputClock {
             last = timestamp
             ticks = own
         }
-        // What a publisher says of its clock need not be true.
+        // Capture times come from the publisher and may be wrong.
         let told = captured.flatMap { (arrival - $0).magnitude <= Self.credible ? $0 : nil }
         correct(to: (told ?? arrival).nanoseconds &- nanoseconds(own), isCertain: told != nil)
         if (arrival - time(of: own)).magnitude > Self.credible {
@@ -51,21 +54,24 @@ struct InputClock {
         }
     }
 
-    /// The next packet is another clock's.
+    /// Notes that the next packet belongs to another clock.
     mutating func forget() {
         epoch = nil
     }
 
-    /// Whether a packet of this epoch follows what came before.
+    /// Whether a packet of this epoch begins a new clock after an earlier one.
     func isNew(_ epoch: UInt32) -> Bool { self.epoch != nil && self.epoch != epoch }
 
-    /// For `time(of:)`; valid until the next epoch.
+    /// Ticks since the beginning of the epoch, for `time(of:)`; valid until the next epoch.
     func ticks(of timestamp: UInt32) -> Int64 { ticks + Int64(Int32(bitPattern: timestamp &- last)) }
 
+    /// The server's time for a number of ticks.
     func time(of ticks: Int64) -> MonotonicTime {
         MonotonicTime(nanoseconds: (offset ?? 0) &+ nanoseconds(ticks))
     }
 
+    /// Moves the offset towards `target`.
+    /// - Parameter sure: whether `target` is based on a capture time.
     private mutating func correct(to target: Int64, isCertain sure: Bool) {
         guard let offset, isCertain || !sure else {
             offset = target
@@ -74,7 +80,7 @@ struct InputClock {
         }
         let difference = target &- offset
         if !sure {
-            // Nothing arrives before it was sent.
+            // A packet cannot arrive before it was sent, so the least delay is the best estimate.
             if !isCertain { self.offset = min(offset, target) }
         } else if difference.magnitude > Self.leap.magnitude {
             self.offset = target
@@ -88,16 +94,20 @@ struct InputClock {
     }
 }
 
-/// Puts the packets of a sound input in order; what is late for too long is left out.
+/// Orders the packets of an audio input; packets that are too late are dropped.
 struct PacketOrder {
+    /// How long a missing packet is waited for.
     static let patience = Duration.milliseconds(120)
+    /// Most packets that wait for a missing one.
     private static let limit = 256
 
     private var waiting: [Int64: InputPacket] = [:]
     private var epoch: UInt32?
+    /// Number of the next packet; nil before the first.
     private var next: Int64?
 
-    /// - Returns: what comes now, in order.
+    /// Adds a packet.
+    /// - Returns: packets that are next, in order.
     mutating func insert(_ packet: InputPacket, at now: MonotonicTime) -> [InputPacket] {
         if packet.epoch != epoch {
             epoch = packet.epoch
@@ -110,6 +120,8 @@ struct PacketOrder {
         return advance(to: now)
     }
 
+    /// Gives up packets that have been missing for too long.
+    /// - Returns: packets that are next, in order.
     mutating func advance(to now: MonotonicTime) -> [InputPacket] {
         var packets: [InputPacket] = []
         while let place = next, !waiting.isEmpty {

@@ -1,15 +1,17 @@
 import CMuxer
 import Wire
 
-/// What a file of media is.
+/// The container format of a media file.
 package enum RecordingContainer: UInt8, Sendable {
     /// For VP8, VP9 and AV1.
     case webM = 0
-    /// For H.264: fragmented, which Chromium, Firefox and Safari play as far as it goes. Matroska would do for Chromium
-    /// alone.
+    /// For H.264: fragmented MP4, which Chromium, Firefox and Safari play as far as it is written.
+    ///
+    /// Of these browsers only Chromium plays H.264 in Matroska.
     case mp4 = 1
 
-    /// - Parameter codec: nil for audio alone, which WebM takes.
+    /// The format for a codec.
+    /// - Parameter codec: nil for audio alone, which is stored in WebM.
     package init(for codec: VideoCodec?) { self = codec == .h264 ? .mp4 : .webM }
 
     /// Without the dot.
@@ -18,38 +20,41 @@ package enum RecordingContainer: UInt8, Sendable {
     package var contentType: String { self == .webM ? "video/webm" : "video/mp4" }
 }
 
-/// Writes whole frames as a file, in pieces that say where they belong; by libavformat.
+/// Writes whole frames into a container, by libavformat.
 ///
-/// Nothing is written here: `pieces` says what has to be. After each `flush` the file can be played so far.
+/// Bytes are not written to a file but collected: `takePieces` returns them with their offsets. After each `flush` the
+/// file is playable so far.
 @safe final class Muxer {
+    /// An error of libavformat.
     struct Failure: Error {
+        /// Its negative error code.
         let code: Int32
     }
 
-    /// What a video decoder must know.
+    /// What players need before the first picture of a video track.
     struct Video: Equatable {
         var codec: VideoCodec
         var resolution: VideoResolution
-        /// Parameter sets, where they stand outside of frames.
+        /// Parameter sets, for codecs that store them outside of frames; otherwise empty.
         var header: [UInt8]
-        /// How many pictures come before one and are shown after it, at most.
+        /// Most pictures that precede one in decoding order and follow it in display order.
         var reordered = 0
     }
 
-    // Freed in `deinit`. What it has to write is the library's, until `cmuxer_clear`: it is copied before.
+    // Freed in `deinit`. Pending output belongs to the library until `cmuxer_clear`, so it is copied before.
     private let handle: OpaquePointer
-    /// What has to be written and was not taken yet, in order.
+    /// Output that has not been taken yet, in order.
     private var pieces: [Piece] = []
     private(set) var videoTrack: Int32?
     private(set) var audioTrack: Int32?
 
-    /// Bytes, and where they belong.
+    /// Bytes, and their offset in the file.
     struct Piece: Equatable {
         let offset: UInt64
         let bytes: [UInt8]
     }
 
-    /// Begins a file.
+    /// Begins a file that is written to disk.
     init(_ container: RecordingContainer, video: Video?, hasAudio: Bool) throws(Failure) {
         guard let handle = unsafe cmuxer_open(container == .mp4 ? CMUXER_MP4 : CMUXER_WEBM) else {
             throw Failure(code: -12)
@@ -60,7 +65,7 @@ package enum RecordingContainer: UInt8, Sendable {
         try unsafe check(cmuxer_begin(handle, 0))
     }
 
-    /// Begins fragments of MP4 that can be played one by one: what is flushed together tells its time.
+    /// Begins MP4 fragments that can be played individually: each `flush` completes one with its own time.
     /// - Parameters:
     ///   - video: nil for sound alone.
     ///   - audio: an AudioSpecificConfig of AAC.
@@ -85,9 +90,10 @@ package enum RecordingContainer: UInt8, Sendable {
         unsafe cmuxer_free(handle)
     }
 
+    /// Writes a frame.
     /// - Parameters:
-    ///   - time: when it is decoded, in microseconds since the beginning; grows within a track.
-    ///   - delay: how much later it is shown, in microseconds; 0 unless pictures are reordered.
+    ///   - time: when it is decoded, in microseconds since the beginning; increases within a track.
+    ///   - delay: from decoding to display, in microseconds; 0 without reordering.
     func write(
         _ bytes: [UInt8], track: Int32, at time: Int64, shownAfter delay: Int64 = 0, duration: Int64,
         isKeyFrame: Bool
@@ -97,16 +103,19 @@ package enum RecordingContainer: UInt8, Sendable {
                 handle, track, time, time + max(delay, 0), duration, isKeyFrame ? 1 : 0, bytes, bytes.count))
     }
 
+    /// Completes the current cluster or fragment.
     func flush() throws(Failure) { try unsafe check(cmuxer_flush(handle)) }
 
-    /// Writes what makes the file quick to jump in.
+    /// Completes the file, with an index for seeking.
     func end() throws(Failure) { try unsafe check(cmuxer_end(handle)) }
 
+    /// Removes and returns the output since the last call.
     func takePieces() -> [Piece] {
         defer { pieces = [] }
         return pieces
     }
 
+    /// Copies pending output, and throws if the library reported an error.
     private func check(_ result: Int32) throws(Failure) {
         var (index, offset, count) = (0, Int64(0), 0)
         var bytes: UnsafePointer<UInt8>?

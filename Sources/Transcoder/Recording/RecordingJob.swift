@@ -4,25 +4,25 @@ import Dispatch
 import Synchronization
 import Wire
 
-/// Writes the packets of a programme into a file, as they are: nothing is decoded.
+/// Writes a programme's packets into a file without decoding them.
 ///
-/// Its server has the file: the job says what belongs where. The file begins with a key frame, and ends when the job is
-/// told so, or when something comes that does not fit into it.
+/// The file belongs to the server: the job reports bytes with their offsets. The file begins with a key frame. It ends
+/// on command, or when media arrives that does not fit into it.
 final class RecordingJob: TranscoderJob {
     private static let interval = DispatchTimeInterval.milliseconds(100)
-    /// Packets that may wait for the queue; more are dropped.
+    /// Most packets that wait for the queue; further ones are dropped.
     private static let backlog = 20_000
 
     private let queue = DispatchQueue(label: "recording", qos: .utility)
     private let recording: Recording
     private let timer: any DispatchSourceTimer
 
-    /// The machine, and where what it wants goes.
+    /// The machine, and the execution of its actions.
     private final class Recording: Sendable {
         let machine: Mutex<RecordingMachine>
         let waiting = Atomic(0)
         private let environment: JobEnvironment
-        /// What inputs carry, and what came last, which is held liable for what is written behind it.
+        /// The source of each input, and that of the latest packet, which is blamed for the work that follows it.
         private let sources = Mutex<(all: [InputID: SourceKey], latest: SourceKey?)>(([:], nil))
 
         init(_ request: RecordingRequest, _ environment: JobEnvironment) {
@@ -45,6 +45,7 @@ final class RecordingJob: TranscoderJob {
             perform { $0.take(packet, of: input, at: $1) }
         }
 
+        /// Runs the machine under its lock, and takes its actions.
         private func step(_ body: (inout RecordingMachine, MonotonicTime) -> Void) -> [RecordingMachine
             .Action]
         {
@@ -55,9 +56,10 @@ final class RecordingJob: TranscoderJob {
             }
         }
 
+        /// Runs the machine while the latest source is registered, then performs its actions.
         func perform(_ body: (inout RecordingMachine, MonotonicTime) -> Void) {
             let source = sources.withLock { $0.latest }
-            // Nothing is decoded, but headers are read, and libavformat reads them too.
+            // Headers are parsed, also by libavformat, so a hostile bitstream may crash the process here.
             let actions =
                 if let source { environment.register.whileDecoding(source) { step(body) } } else {
                     step(body)

@@ -1,18 +1,20 @@
 import Base
 import Wire
 
-/// Decides when a recording's file begins, which frame comes next, and when it ends.
+/// Decides when a recording's file begins, which frame is next, and when the file ends.
 ///
-/// Frames of both tracks wait until they can be put in order: a little while for each other, at the beginning until
-/// their clocks are known. Time is a parameter.
+/// Frames of both tracks wait until they can be interleaved: briefly for each other, and at the beginning until their
+/// clocks are known. Time is a parameter.
 struct RecordingMachine {
+    /// What the caller has to do.
     enum Action: Equatable {
         case report(RecordingReport)
         case wantKeyFrame(InputID)
-        /// Nothing more comes.
+        /// The recording is over.
         case end
     }
 
+    /// Before, during and after the file.
     private enum Phase {
         case waiting
         case writing(Writing)
@@ -22,54 +24,62 @@ struct RecordingMachine {
     private struct Writing {
         let muxer: Muxer
         let video: Muxer.Video?
-        /// What is 0 in the file.
+        /// The time that is 0 in the file.
         let zero: MonotonicTime
-        /// Of each track's last frame, in microseconds.
+        /// Times of each track's last frame, in microseconds; -1 before the first.
         var lastVideo: Int64 = -1
         var lastAudio: Int64 = -1
-        /// Where the last frame ends, in microseconds.
+        /// End of the last frame, in microseconds.
         var end: Int64 = 0
         var flushedAt: MonotonicTime
-        /// Before a key frame.
+        /// When a fragment was last ended ahead of a key frame; nil before the first time.
         var cutAt: MonotonicTime?
+        /// Whether nothing was written since the last flush.
         var isFlushed = false
     }
 
-    /// One track's frames wait so long for the other's.
+    /// How long frames of one track wait for the other's.
     private static let interleaving = Duration.milliseconds(400)
-    /// The beginning waits so long for the senders' clocks.
+    /// How long the beginning waits for sender reports, by which tracks are synchronized.
     private static let clockPatience = Duration.milliseconds(1_500)
-    /// And so long for a track that was promised.
+    /// How long it waits for a track that was announced.
     private static let trackPatience = Duration.seconds(4)
-    /// And so long for one that was not: an encoder's sound often comes a moment after its picture, and a file that has
-    /// begun without it has no place for it.
+    /// How long it waits for a track that was not announced.
+    ///
+    /// An encoder's sound often starts shortly after its picture, and no track can be added to a file that has begun.
     private static let surprisePatience = Duration.seconds(1)
+    /// Longest time between two flushes, which bounds what a crash can lose.
     private static let flushInterval = Duration.milliseconds(500)
-    /// At least so much lies between fragments that begin with a key frame.
+    /// Shortest time between fragments that begin with a key frame.
     private static let cutInterval = Duration.seconds(1)
+    /// Shortest time between two requests for a key frame.
     private static let keyFrameInterval = Duration.seconds(2)
-    /// Of the last frame of a picture that stands still; in microseconds.
+    /// Assumed duration of a picture, in microseconds.
     private static let frameDuration: Int64 = 33_333
 
     private let request: RecordingRequest
     private var phase = Phase.waiting
     private var actions: [Action] = []
     private var inputs: Set<InputID> = []
+    /// The inputs in use: those with the highest numbers, which were opened last.
     private var videoInput: InputID?
     private var audioInput: InputID?
     private var assembler = FrameAssembler()
     private var order = PacketOrder()
     private var video = RecordingTrack(rate: 90_000)
     private var audio = RecordingTrack(rate: 48_000)
-    /// As the latest entry point said it.
+    /// Picture size from the latest entry point.
     private var resolution: VideoResolution?
+    /// When the first packet was processed; nil before.
     private var firstArrival: MonotonicTime?
+    /// When a key frame was last requested.
     private var askedAt: MonotonicTime?
 
     init(_ request: RecordingRequest) {
         self.request = request
     }
 
+    /// Removes and returns the actions to perform.
     mutating func takeActions() -> [Action] {
         defer { actions = [] }
         return actions
@@ -81,12 +91,14 @@ struct RecordingMachine {
         inputs.insert(input)
     }
 
+    /// Ends an input; frames that wait are still written.
     mutating func close(_ input: InputID) {
         inputs.remove(input)
         if videoInput == input { videoInput = nil }
         if audioInput == input { audioInput = nil }
     }
 
+    /// Processes a packet; packets of older inputs are ignored.
     mutating func take(_ packet: InputPacket, of input: InputID, at now: MonotonicTime) {
         guard inputs.contains(input), !isOver else { return }
         firstArrival = firstArrival ?? now
@@ -95,7 +107,7 @@ struct RecordingMachine {
             if videoInput != input {
                 videoInput = input
                 assembler = FrameAssembler()
-                // Another source's numbers have nothing to do with these.
+                // Numbers and times of different inputs are unrelated.
                 video.change()
             }
             if packet.isEntryPoint {
@@ -119,6 +131,7 @@ struct RecordingMachine {
         write(at: now)
     }
 
+    /// Gives up missing packets, and writes and flushes what is due.
     mutating func advance(to now: MonotonicTime) {
         guard !isOver else { return }
         keep(assembler.advance(to: now))
@@ -128,11 +141,12 @@ struct RecordingMachine {
         flush(at: now)
     }
 
+    /// Queues assembled frames.
     private mutating func keep(_ frames: [AssembledFrame]) {
         for frame in frames {
             var header: Muxer.Video?
             if frame.isKeyFrame {
-                // Without its size nothing can begin.
+                // A track cannot begin without the picture's size.
                 guard let resolution else { continue }
                 header = Muxer.Video(
                     codec: frame.codec, resolution: resolution,
@@ -142,6 +156,7 @@ struct RecordingMachine {
         }
     }
 
+    /// Requests a key frame if no frame can be assembled without one.
     private mutating func askForKeyFrame(at now: MonotonicTime) {
         guard let videoInput, assembler.needsKeyFrame,
             askedAt.map({ now >= $0 + Self.keyFrameInterval }) ?? true
@@ -154,6 +169,8 @@ struct RecordingMachine {
 
     private var isOver: Bool { if case .over = phase { true } else { false } }
 
+    /// Begins the file if all tracks are ready or have been waited for.
+    /// - Parameter isLast: whether the recording ends, so that nothing is waited for.
     private mutating func begin(at now: MonotonicTime, isLast: Bool) {
         guard let firstArrival else { return }
         let waited = now - firstArrival
@@ -163,17 +180,19 @@ struct RecordingMachine {
         let isWhole = !video.isEmpty && !audio.isEmpty || waited >= Self.surprisePatience
         let isReady = isComplete && isWhole && (isCertain || waited >= Self.clockPatience)
         guard isReady || waited >= Self.trackPatience || isLast else { return }
+        // The file begins with a key frame.
         while let frame = video.first, frame.video == nil { video.removeFirst() }
         guard let first = video.first ?? audio.first else { return }
-        // Pictures out of the cache are older than all else: they are shown in a moment, one after the other. What came
-        // before the first sound of somebody whose sound is late is shown as it was.
+        // Cached pictures are older than all other media: they are shown at the beginning, in quick succession. Media
+        // before the first sound keeps its times if that sound is late.
         let picture = video.first.map { video.time(of: $0) }
         let starts = [picture, audio.first.map { audio.time(of: $0) }].compactMap(\.self)
-        // No earlier than the first picture either, which a busy sender's reports may place later than it came.
+        // Not before the first picture either, which a sender under load may report later than it arrived.
         let zero = max(min(starts.max() ?? now, video.first?.arrival ?? now), picture ?? .zero)
         while let frame = audio.first, audio.time(of: frame) < zero, video.first != nil {
             audio.removeFirst()
         }
+        // A track for announced sound that is still missing, unless the recording ends here.
         let hasAudio = !audio.isEmpty || request.expectsAudio && first.video != nil && !isLast
         let container = RecordingContainer(for: first.video?.codec)
         do throws(Muxer.Failure) {
@@ -189,10 +208,11 @@ struct RecordingMachine {
 
     // MARK: Frames
 
+    /// Writes all frames that are next.
     private mutating func write(at now: MonotonicTime, isLast: Bool = false) {
         if case .waiting = phase { begin(at: now, isLast: isLast) }
         while case .writing(var writing) = phase {
-            // Out of the enum while it changes.
+            // A copy: the associated value cannot be modified in place.
             guard let isVideo = next(writing, at: now, isLast: isLast) else { return }
             let isWritten: Bool
             do throws(Muxer.Failure) {
@@ -205,7 +225,7 @@ struct RecordingMachine {
         }
     }
 
-    /// Whether a frame of video comes next; nil while nothing can be written.
+    /// Whether the next frame is a video frame; nil if none can be written yet.
     private func next(_ writing: Writing, at now: MonotonicTime, isLast: Bool) -> Bool? {
         guard let picture = video.first else {
             guard let sound = audio.first else { return nil }
@@ -219,13 +239,14 @@ struct RecordingMachine {
         return video.time(of: picture) <= audio.time(of: sound)
     }
 
+    /// Writes the next video frame.
     /// - Returns: false if it does not fit into this file.
     private mutating func writeVideo(
         _ writing: inout Writing, at now: MonotonicTime
     ) throws(Muxer.Failure) -> Bool {
         guard let frame = video.first else { return true }
         guard let track = writing.muxer.videoTrack, fits(frame.video, writing) else {
-            // A file must begin with a key frame, and the next one does.
+            // The next file has to begin with a key frame, so frames before it are dropped.
             if frame.video == nil { video.removeFirst() }
             return frame.video == nil
         }
@@ -240,7 +261,7 @@ struct RecordingMachine {
         return true
     }
 
-    /// Has a fragment of MP4 begin with the next frame, where a player may begin, too; once a second at most.
+    /// Ends an MP4 fragment ahead of a key frame, at most once per second, so that players can begin at the next one.
     private mutating func cut(_ writing: inout Writing, at now: MonotonicTime) throws(Muxer.Failure) {
         guard writing.video?.codec == .h264, writing.lastVideo >= 0, !writing.isFlushed,
             writing.cutAt.map({ now >= $0 + Self.cutInterval }) ?? true
@@ -249,12 +270,15 @@ struct RecordingMachine {
         try flush(&writing, at: now)
     }
 
+    /// Whether a key frame's parameters are those of the file; other frames always fit into a file with video.
     private func fits(_ video: Muxer.Video?, _ writing: Writing) -> Bool {
         guard let video, let begun = writing.video else { return writing.video != nil }
-        // WebM's decoders find the size in each key frame; MP4 has parameter sets once.
+        // WebM decoders read the size from each key frame, whereas MP4 stores parameter sets only once.
         return video.codec == begun.codec && (video.codec != .h264 || video.header == begun.header)
     }
 
+    /// Writes the next audio packet.
+    /// - Returns: false if the file has no audio track.
     private mutating func writeAudio(_ writing: inout Writing) throws(Muxer.Failure) -> Bool {
         guard let packet = audio.first else { return true }
         guard let track = writing.muxer.audioTrack else { return false }
@@ -268,13 +292,14 @@ struct RecordingMachine {
         return true
     }
 
-    /// Later than what was written before, by a millisecond at least, which WebM counts in.
+    /// The time in the file, at least one millisecond after the last frame: the resolution of WebM.
     private func microseconds(_ time: MonotonicTime, _ writing: Writing, after last: Int64) -> Int64 {
         max(time.nanoseconds(since: writing.zero) / 1_000, last < 0 ? 0 : last + 1_000)
     }
 
     // MARK: The file
 
+    /// Flushes if that is due.
     private mutating func flush(at now: MonotonicTime) {
         guard case .writing(var writing) = phase, !writing.isFlushed,
             now >= writing.flushedAt + Self.flushInterval
@@ -287,6 +312,7 @@ struct RecordingMachine {
         phase = .writing(writing)
     }
 
+    /// Flushes, and reports how much of the file is playable.
     private mutating func flush(_ writing: inout Writing, at now: MonotonicTime) throws(Muxer.Failure) {
         try writing.muxer.flush()
         writing.flushedAt = now
@@ -296,6 +322,7 @@ struct RecordingMachine {
     }
 
     /// Completes the file.
+    /// - Parameter cause: `stopped` also writes all waiting frames.
     mutating func finish(_ cause: RecordingReport.Cause, at now: MonotonicTime) {
         guard !isOver else { return }
         if cause == .stopped { write(at: now, isLast: true) }
@@ -317,17 +344,19 @@ struct RecordingMachine {
         actions += [.report(.finished(milliseconds: length, cause)), .end]
     }
 
-    /// Nobody wants it any more.
+    /// Ends without completing the file; pending actions are discarded.
     mutating func abandon() {
         phase = .over
         actions = []
     }
 
+    /// Ends after an error of the muxer.
     private mutating func fail() {
         phase = .over
         actions += [.report(.finished(milliseconds: 0, .failed)), .end]
     }
 
+    /// Reports the muxer's output, split into pieces that fit into a message.
     private mutating func report(_ pieces: [Muxer.Piece]) {
         for piece in pieces {
             var start = 0

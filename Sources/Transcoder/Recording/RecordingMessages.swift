@@ -1,10 +1,10 @@
 import Wire
 
-/// What a recording job is to begin with.
+/// The request of a recording job.
 package struct RecordingRequest: Equatable, Sendable {
-    /// Whether such tracks are there, or may be waited for.
+    /// Whether a video track exists or may be waited for.
     package var expectsVideo: Bool
-    /// The same of sound: the file begins without what does not come.
+    /// Whether an audio track exists or may be waited for; the file begins without tracks that do not arrive in time.
     package var expectsAudio: Bool
 
     package init(expectsVideo: Bool, expectsAudio: Bool) {
@@ -20,7 +20,7 @@ package struct RecordingRequest: Equatable, Sendable {
         return writer.bytes
     }
 
-    /// - Throws: for what `bytes` does not make.
+    /// - Throws: for a body that `bytes` cannot produce.
     package init(_ bytes: [UInt8]) throws(WireError) {
         var reader = MessageReader(bytes)
         expectsVideo = try reader.bool()
@@ -28,33 +28,35 @@ package struct RecordingRequest: Equatable, Sendable {
     }
 }
 
-/// The one thing that is said to a recording job: finish the file.
+/// The only command of a recording job: complete the file.
 package enum RecordingCommand {
     /// The body of the command.
     package static let stop: [UInt8] = [1]
 }
 
-/// What a recording job reports.
+/// A report of a recording job.
 package enum RecordingReport: Equatable, Sendable {
-    /// Why a file is complete; more may follow in another one.
+    /// Why a file ended.
     package enum Cause: UInt8, Sendable {
-        /// As it was told.
+        /// The recording was stopped.
         case stopped = 0
-        /// What comes now does not fit into this file: another codec, or a track that was not there.
+        /// The media does not fit into this file any more: another codec, or a track that it lacks.
         case changed = 1
+        /// The muxer failed.
         case failed = 2
     }
 
-    /// There is something to write.
+    /// The file begins, with these tracks.
     case began(RecordingContainer, VideoCodec?, VideoResolution?, hasAudio: Bool)
+    /// Bytes to write at this offset.
     case bytes(offset: UInt64, [UInt8])
-    /// All bytes so far make a file that can be played.
-    /// - `milliseconds`: how long it plays.
+    /// All bytes so far form a playable file.
+    /// - `milliseconds`: its length.
     case flushed(milliseconds: UInt64)
     /// The file is complete.
     case finished(milliseconds: UInt64, Cause)
 
-    /// Bytes of one report, at most.
+    /// Most bytes in one report.
     package static let pieceLimit = 256 << 10
 
     package var bytes: [UInt8] {

@@ -1,53 +1,57 @@
 import Base
 import Wire
 
-/// Whole frames of one kind that wait to be written, with their times.
+/// The frames of one track that wait to be written, with their times.
 struct RecordingTrack {
+    /// A frame of video, or a packet of sound.
     struct Sample {
         let bytes: [UInt8]
         let isKeyFrame: Bool
-        /// Of video, where decoders can begin.
+        /// The parameters of a key frame; nil for other frames and for sound.
         let video: Muxer.Video?
         let arrival: MonotonicTime
-        /// Of sound, as the packet says.
+        /// Duration of a packet of sound; nil for video.
         let duration: Duration?
+        /// Time on the input's clock.
         fileprivate let ticks: Int64
-        /// Once its epoch is over.
+        /// The server's time, fixed once the epoch is over; nil before that.
         fileprivate var time: MonotonicTime?
     }
 
-    /// Nothing is shown so much earlier or later than it came.
+    /// Largest difference between a sample's time and its arrival.
     private static let credible = Duration.seconds(10)
 
-    /// So many frames are kept at most while the other track is waited for.
+    /// Most frames that wait for the other track; the oldest are dropped.
     private static let limit = 2_000
 
     private var clock: InputClock
     private var samples: [Sample] = []
-    /// Taken from the front of `samples`.
+    /// Elements of `samples` that have been taken; removed several at a time.
     private var taken = 0
 
     init(rate: Int64) {
         clock = InputClock(rate: rate)
     }
 
+    /// Whether times are based on the sender's reports.
     var isCertain: Bool { clock.isCertain }
     var isEmpty: Bool { taken == samples.count }
     var first: Sample? { isEmpty ? nil : samples[taken] }
 
+    /// When a sample was captured, on the server's clock.
     func time(of sample: Sample) -> MonotonicTime {
         let time = sample.time ?? clock.time(of: sample.ticks)
-        // Senders may say what they like; no leap of theirs makes hours of a minute.
+        // Bounds the error of wrong sender reports, which could otherwise stretch a minute to hours.
         return min(max(time, sample.arrival - Self.credible), sample.arrival + Self.credible)
     }
 
-    /// What comes now is from elsewhere.
+    /// Notes that the following packets belong to another source.
     mutating func change() {
         settle()
         clock.forget()
     }
 
-    /// Takes notice of a packet's time.
+    /// Notes a packet's times, before its frame is complete.
     mutating func note(_ packet: InputPacket) {
         if clock.isNew(packet.epoch) { settle() }
         clock.note(
@@ -62,6 +66,7 @@ struct RecordingTrack {
                 duration: nil, ticks: ticks))
     }
 
+    /// Appends a packet of Opus; one that cannot be parsed is dropped.
     mutating func append(_ packet: InputPacket) {
         guard let ticks = try? OpusPayload.duration(packet.payload.span) else { return }
         append(
@@ -83,7 +88,7 @@ struct RecordingTrack {
         samples.append(sample)
     }
 
-    /// The epoch that the waiting samples belong to is over.
+    /// Fixes the times of waiting samples before the clock changes.
     private mutating func settle() {
         for index in samples.indices where samples[index].time == nil {
             samples[index].time = clock.time(of: samples[index].ticks)

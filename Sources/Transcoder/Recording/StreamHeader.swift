@@ -1,8 +1,9 @@
 import Wire
 
-/// Finds in key frames what files keep outside of frames.
+/// Extracts from key frames what containers store outside of frames.
 enum StreamHeader {
-    /// - Parameter frame: as decoders take it.
+    /// The parameter sets or the sequence header of a key frame; empty for codecs without them.
+    /// - Parameter frame: in the format of decoders.
     static func header(_ codec: VideoCodec, of frame: [UInt8]) -> [UInt8] {
         switch codec {
         case .vp8, .vp9: []
@@ -12,16 +13,16 @@ enum StreamHeader {
         }
     }
 
-    /// As many as encoders have in use, with room; what comes after is no header of a file that anything plays.
+    /// Most parameter sets, and most bytes of them: more than encoders use, but no file with more would be playable.
     static let setLimit = 64
     static let byteLimit = 4_096
 
-    /// Whether a unit of HEVC is a parameter set: of the video, of sequences or of pictures.
+    /// Whether an HEVC unit is a parameter set (video, sequence or picture).
     /// - Parameter first: its first byte.
     /// - Source: ITU-T H.265 table 7-1 (types 32 to 34).
     private static func isHEVCParameterSet(_ first: UInt8) -> Bool { 32...34 ~= first >> 1 & 0x3F }
 
-    /// A frame of HEVC without its parameter sets, which stand outside of frames where `hvc1` says so.
+    /// An HEVC frame without its parameter sets, which `hvc1` requires to be outside of frames.
     /// - Source: ISO/IEC 14496-15 §8.4.1 (hvc1).
     static func withoutParameterSets(_ frame: [UInt8]) -> [UInt8] {
         var rest: [UInt8] = []
@@ -32,7 +33,7 @@ enum StreamHeader {
         return rest
     }
 
-    /// Where units lie that have start codes of four bytes before them; empty ones are left out.
+    /// The ranges of units after start codes of four bytes, without empty ones.
     static func units(of frame: [UInt8]) -> [Range<Int>] {
         var starts: [Int] = []
         var index = 0
@@ -50,8 +51,8 @@ enum StreamHeader {
         }
     }
 
-    /// Each parameter set once, with start codes.
-    /// - Parameter isOne: whether a unit is one, by its first byte.
+    /// The parameter sets of a frame, without duplicates, with start codes.
+    /// - Parameter isOne: whether a unit is a parameter set, by its first byte.
     /// - Source: ITU-T H.264 §7.4.1 (types 7 and 8), Annex B.
     private static func parameterSets(of frame: [UInt8], _ isOne: (UInt8) -> Bool) -> [UInt8] {
         var seen: Set<[UInt8]> = []
@@ -64,13 +65,14 @@ enum StreamHeader {
         return header
     }
 
-    /// The sequence header, with its size.
+    /// The sequence header with its size; empty if there is none.
     /// - Source: AV1 bitstream specification §5.3 (units), §6.2.2 (type 1).
     private static func sequenceHeader(of frame: [UInt8]) -> [UInt8] {
         var place = 0
         while place < frame.count {
             let start = place
             let header = frame[place]
+            // Units without a size cannot be skipped.
             guard header & 0x02 != 0 else { return [] }
             place += header & 0x04 != 0 ? 2 : 1
             var size = 0

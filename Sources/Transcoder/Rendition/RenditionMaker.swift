@@ -2,61 +2,66 @@ import Base
 import Codecs
 import Wire
 
-/// A packet of a rendition.
+/// An RTP packet of a rendition.
 package struct RenditionPacket: Sendable {
-    /// What it belongs to, as the server counts renditions.
+    /// The rendition to which the packet belongs; the raw value is its layer in the track.
     package enum Kind: UInt8, Sendable {
         /// A picture every two seconds.
         case stills = 0
+        /// A smaller picture at full rate.
         case low = 1
     }
 
     package let kind: Kind
-    /// When its picture was captured, on the machine's monotonic clock.
+    /// When its picture was captured, on the server's clock.
     package let captured: MonotonicTime
-    /// A whole RTP packet in the clear.
+    /// A whole RTP packet, not encrypted.
     package let bytes: [UInt8]
 }
 
-/// Makes a smaller picture of one video source, and a still of it every two seconds.
+/// Re-encodes one video source at a smaller size, and a still of it every two seconds.
 ///
-/// Takes packets in as they come, and makes a picture of the newest frame whenever it is asked: what came before it is
-/// only decoded, so that who falls behind has fewer pictures and not late ones. Time stamps follow the capture times
-/// of the source. Pure: time is a parameter.
+/// Accepts packets as they arrive, and encodes the newest picture at each call of `advance`. Earlier ones are only
+/// decoded, so under load there are fewer pictures, and they are not late. RTP time stamps follow the capture times of
+/// the source. Pure: time is a parameter.
 package final class RenditionMaker {
-    /// On request key frames come not more often than this: they take much of so little.
+    /// Shortest distance of key frames that are made on request: each takes a large part of the small bit rate.
     static let shortestKeyFrameInterval = Duration.milliseconds(500)
+    /// Distance of two stills.
     static let stillInterval = Duration.seconds(2)
-    /// More pictures than these are left out, in ticks of 90 kHz: 30 a second that do not come evenly.
+    /// Shortest distance of encoded pictures, in ticks of 90 kHz: slightly below that of 30 per second, because they
+    /// do not arrive evenly.
     private static let shortestStep: Int64 = 2_700
     private static let framesPerSecond = 30
-    /// A picture that was captured so long before the one that came before it means a clock that was set back.
+    /// Ticks by which a picture has to precede the last one to count as a clock that was set back.
     private static let setBack: Int64 = 45_000
-    /// Packets that are missing are looked for so often.
+    /// Interval at which missing packets are given up, if nothing arrives.
     private static let look = Duration.milliseconds(100)
 
     private let settings: RenditionSettings
     private let input: VideoInput
+    /// The time of RTP tick 0.
     private let start: MonotonicTime
     private var encoder: VP8Encoder?
     private var packets: PacketMaker
     private var stillPackets: PacketMaker
     private var isKeyFrameWanted = true
+    /// Whether the next picture belongs to the higher temporal layer.
     private var isHigherNext = false
     private var lastKeyFrame: MonotonicTime?
     private var lastStill = MonotonicTime.zero
     private var nextStill = MonotonicTime.zero
-    /// Of the latest picture; nil before the first.
+    /// RTP ticks of the latest picture; nil before the first.
     private var lastTicks: Int64?
-    /// Added to time stamps: a publisher's clock may be set back.
+    /// Added to RTP ticks, which must not decrease when a publisher's clock is set back.
     private var offset: Int64 = 0
     private var meter = CompositionMeter()
-    /// When `advance` wants to be called, whatever comes.
+    /// When `advance` has to be called, even if nothing arrives.
     package private(set) var deadline: MonotonicTime
 
     /// - Parameters:
-    ///   - seed: sets SSRCs and first numbers; another one for each life of a rendition.
-    ///   - makeDecoder: what libraries do for it; tests may stand in.
+    ///   - seed: determines SSRCs and first sequence numbers; different for each life of a rendition.
+    ///   - makeDecoder: creates decoders; tests replace them with stubs.
     init(
         _ settings: RenditionSettings, seed: UInt64, at now: MonotonicTime,
         makeDecoder: @escaping (VideoCodec) -> (any PictureDecoder)?
@@ -74,14 +79,14 @@ package final class RenditionMaker {
 
     // MARK: Input
 
-    /// Takes a packet in.
+    /// Processes a packet.
     package func receive(_ packet: InputPacket, at now: MonotonicTime) {
-        // All that has come is decoded: only the newest is shown.
+        // Everything is decoded immediately, because only the newest picture is shown.
         input.allow(.max)
         _ = input.receive(packet, at: now)
     }
 
-    /// Somebody cannot begin, or go on, without a key frame.
+    /// Requests a key frame of a rendition, for a viewer who cannot begin or continue without one.
     package func requestKeyFrame(of kind: RenditionPacket.Kind) {
         switch kind {
         case .low: isKeyFrameWanted = true
@@ -89,12 +94,12 @@ package final class RenditionMaker {
         }
     }
 
-    /// Whether the publisher has to make a key frame.
+    /// Whether to request a key frame from the publisher; resets the request.
     package func takeKeyFrameWish() -> Bool { input.takeKeyFrameWish() }
 
     // MARK: Output
 
-    /// Makes the newest picture, if it was not made yet.
+    /// Encodes the newest picture, unless that has been done.
     package func advance(to now: MonotonicTime) -> [RenditionPacket] {
         deadline = now + Self.look
         input.advance(to: now)
@@ -117,10 +122,10 @@ package final class RenditionMaker {
         return made
     }
 
-    /// Takes in what the work since the last call cost.
+    /// Notes the time that the work since the last call took.
     package func note(cost: Duration) { meter.finish(cost: cost) }
 
-    /// What happened since the last call.
+    /// Returns measurements, and begins a new interval.
     package func takeStatus(at now: MonotonicTime) -> RenditionStatus {
         let measured = meter.takeStatus(at: now)
         var status = RenditionStatus()
@@ -130,7 +135,7 @@ package final class RenditionMaker {
         return status
     }
 
-    /// The time stamp of a picture; nil for one that comes too soon after the one before.
+    /// The RTP ticks of a picture; nil if it follows the last one too closely.
     private func ticks(at time: MonotonicTime) -> Int64? {
         let (seconds, rest) = time.nanoseconds(since: start).quotientAndRemainder(dividingBy: 1_000_000_000)
         let plain = seconds &* 90_000 &+ rest &* 90_000 / 1_000_000_000
@@ -143,6 +148,7 @@ package final class RenditionMaker {
 
     // MARK: Encoding
 
+    /// Encodes the smaller picture, in two temporal layers; nil if the encoder dropped it.
     private func encode(
         _ picture: Picture, _ ticks: Int64, at now: MonotonicTime
     ) -> (bytes: [UInt8], isInHigherLayer: Bool)? {
@@ -165,6 +171,7 @@ package final class RenditionMaker {
         return (frame.bytes, isInHigherLayer && !frame.isKeyFrame)
     }
 
+    /// Opens an encoder, strict because the bit rate must fit a slow path.
     private func open(_ picture: Picture) -> VP8Encoder? {
         var settings = VP8Encoder.Settings(
             width: picture.width, height: picture.height, framesPerSecond: Self.framesPerSecond,
@@ -175,10 +182,11 @@ package final class RenditionMaker {
         return try? VP8Encoder(settings)
     }
 
-    /// Each by an encoder of its own, which lives for one picture: none is made of another.
+    /// Encodes a still as a key frame, with an encoder used only once: no still refers to another.
     private func still(of picture: Picture) throws(CodecError) -> [UInt8]? {
         let picture = try picture.scaled(
             longSide: self.settings.longSide * 3 / 4, shortSide: self.settings.shortSide * 3 / 4)
+        // The bits that stills may take in one interval.
         let share = settings.stillsBitrate * Int(Self.stillInterval.wholeNanoseconds / 1_000_000) / 1_000
         var settings = VP8Encoder.Settings(
             width: picture.width, height: picture.height, framesPerSecond: 1, bitrate: share)
@@ -189,11 +197,11 @@ package final class RenditionMaker {
 }
 
 extension Picture {
-    /// Not larger than this along its longer and its shorter side, with the proportions kept and both sides even, as
-    /// encoders want them.
+    /// Scales to fit both limits, whichever side is longer; never enlarges, keeps proportions, and makes both sides
+    /// even.
     func scaled(longSide: Int, shortSide: Int) throws(CodecError) -> Picture {
         let (long, short) = (max(width, height), min(width, height))
-        // By the side that is too long by more.
+        // The side that exceeds its limit by the larger factor determines the scale.
         let isLong = long * shortSide >= short * longSide
         let (limit, side) = isLong ? (longSide, long) : (shortSide, short)
         guard side > limit else {

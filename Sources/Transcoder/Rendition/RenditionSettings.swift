@@ -1,16 +1,16 @@
 import Foundation
 
-/// What renditions of a track are to be like.
+/// The size and bit rates of a track's renditions.
 package struct RenditionSettings: Equatable, Sendable, Codable {
-    /// Of the picture, in pixels, along its longer and its shorter side; one that is smaller stays as it is.
+    /// Largest longer side in pixels; smaller pictures keep their size.
     package var longSide = 640
-    /// In pixels.
+    /// Largest shorter side in pixels.
     package var shortSide = 360
-    /// In bits a second.
+    /// Of the smaller picture, in bits per second.
     package var bitrate: Int
-    /// Percent of it for the lower temporal layer.
+    /// Percent of `bitrate` for the lower temporal layer.
     package var lowerLayerShare: Int
-    /// Of the pictures that come every two seconds, in bits a second.
+    /// Of the stills, in bits per second.
     package var stillsBitrate: Int
 
     package init(bitrate: Int, lowerLayerShare: Int, stillsBitrate: Int) {
@@ -19,47 +19,49 @@ package struct RenditionSettings: Equatable, Sendable, Codable {
         self.stillsBitrate = stillsBitrate
     }
 
+    /// The job's request, in JSON.
     package var bytes: [UInt8] { (try? JSONEncoder().encode(self)).map(Array.init) ?? [] }
 
-    /// - Returns: nil for what is none.
+    /// Nil for a request that is not valid.
     init?(_ bytes: [UInt8]) {
         guard let settings = try? JSONDecoder().decode(Self.self, from: Data(bytes)) else { return nil }
         self = settings
     }
 }
 
-/// What the server says to a job that makes renditions: somebody waits for a key frame.
+/// The command of a rendition job: a viewer waits for a key frame.
 package struct RenditionCommand: Equatable, Sendable {
-    /// As the server counts renditions.
+    /// Layer of the rendition, as in `RenditionPacket.Kind`.
     package let layer: Int
 
     package init(layer: Int) {
         self.layer = layer
     }
 
+    /// The command's body.
     package var bytes: [UInt8] { [UInt8(clamping: layer)] }
 
-    /// - Returns: nil for what is none.
+    /// Nil for a body that is not valid.
     init?(_ bytes: [UInt8]) {
         guard bytes.count == 1, let layer = bytes.first else { return nil }
         self.layer = Int(layer)
     }
 }
 
-/// How renditions of a track do, over the last second.
+/// Measurements of a track's renditions over the last second.
 package struct RenditionStatus: Equatable, Sendable, Codable {
-    /// Pictures that were made.
+    /// Pictures encoded.
     package var framesPerSecond = 0.0
-    /// Share of the time that making them takes.
+    /// Share of real time spent on encoding and decoding.
     package var load = 0.0
-    /// From the last packet of a picture until it leaves: 95th percentile.
+    /// From a picture's last packet until it is sent: 95th percentile.
     package var latencyMilliseconds = 0.0
 
     package init() {}
 
     var bytes: [UInt8] { (try? JSONEncoder().encode(self)).map(Array.init) ?? [] }
 
-    /// - Returns: nil for what is none.
+    /// Nil for a report that is not valid.
     package init?(_ bytes: [UInt8]) {
         guard let status = try? JSONDecoder().decode(Self.self, from: Data(bytes)) else { return nil }
         self = status

@@ -1,57 +1,58 @@
 import Base
 import Codecs
 
-/// Decodes frames to stereo at 48 kHz; a library, or a test's stand-in.
+/// Decodes AAC frames to stereo at 48 kHz; implemented by the library, and by stubs in tests.
 protocol FrameDecoder: AnyObject {
-    /// Left and right in turn.
+    /// Returns interleaved samples, left first.
     func decode(_ frame: [UInt8]) throws(CodecError) -> [Float]
 }
 
 extension AACDecoder: FrameDecoder {}
 
-/// Makes Opus of a publisher's AAC: frames in as they come, packets of 20 ms out.
+/// Re-encodes a publisher's AAC as Opus: accepts frames as they arrive, and returns packets of 20 ms.
 ///
-/// Samples are counted, and time stamps only say where that count should be: they are rounded to milliseconds by RTMP.
-/// A small difference is made up for a millisecond at a time, a gap begins anew. Pure: time comes with the frames.
+/// Positions come from counting samples. Time stamps only correct the count, because RTMP rounds them to milliseconds.
+/// A small difference is corrected by one millisecond at a time, and a gap restarts the count. Pure: time comes with
+/// the frames.
 final class SoundConverter {
-    /// Twice what speech needs, and music does not suffer.
+    /// In bits per second: twice what speech needs, and enough for music.
     static let bitrate = 96_000
-    /// Samples, of a channel, between where a frame should be and where it is: more is a gap.
+    /// Difference between time stamp and count, in samples per channel, that counts as a gap.
     private static let gap: Int64 = 4_800
-    /// Less is rounding.
+    /// Difference that is attributed to rounding, in samples per channel.
     private static let tolerance: Int64 = 960
-    /// By so much it is moved at a time.
+    /// Samples per channel by which the count is corrected for each frame.
     private static let step: Int64 = 48
 
     private let makeDecoder: ([UInt8]) -> (any FrameDecoder)?
     private let encoder: OpusEncoder
     private var packets: PacketMaker
     private var decoder: (any FrameDecoder)?
-    /// Decoded and not encoded yet, left and right in turn.
+    /// Decoded sound that is not encoded yet, interleaved.
     private var sound: [Float] = []
-    /// Time stamp of the first of them, extended; nil before the first frame.
+    /// Unwrapped time stamp of the first sample in `sound`; nil before the first frame.
     private var start: Int64?
     private var clock = MediaClock(rate: 48_000)
     /// Frames that could not be decoded.
     private(set) var failures: UInt64 = 0
 
     /// - Parameters:
-    ///   - seed: sets SSRC and first numbers; another one for each life of a converter.
-    ///   - makeDecoder: of a configuration; what libraries do for it, or a test.
+    ///   - seed: determines SSRC and first sequence numbers; different for each life of a converter.
+    ///   - makeDecoder: creates a decoder for an AudioSpecificConfig; nil if it is not supported.
     init(seed: UInt64, makeDecoder: @escaping ([UInt8]) -> (any FrameDecoder)?) throws(CodecError) {
         self.makeDecoder = makeDecoder
-        // An encoder's programme may be music; who takes RED gets copies of packets in that.
+        // The programme may be music. Receivers that support RED get redundancy from that.
         encoder = try OpusEncoder(bitrate: Self.bitrate, hasRecovery: false)
         packets = PacketMaker(seed: seed, kind: .audio)
     }
 
-    /// Frames are of another configuration from now on.
+    /// Applies the AudioSpecificConfig of the frames that follow.
     func configure(_ configuration: [UInt8]) {
         decoder = makeDecoder(configuration)
     }
 
-    /// Takes a frame in.
-    /// - Returns: the packets that are complete with it.
+    /// Processes a frame.
+    /// - Returns: the packets that are complete now.
     func receive(_ frame: InputPacket) -> [OutputPacket] {
         guard let decoded = try? decoder?.decode(frame.payload), !decoded.isEmpty else {
             failures &+= 1
@@ -63,8 +64,8 @@ final class SoundConverter {
         return encode(isNew: isNew, by: timestamp, captured: frame.captured ?? frame.arrival)
     }
 
-    /// Finds out where a frame stands.
-    /// - Returns: whether it begins anew.
+    /// Compares a frame's time stamp with the count of samples.
+    /// - Returns: whether the count restarts.
     private func place(_ timestamp: Int64) -> Bool {
         guard let known = start else {
             start = timestamp
@@ -80,7 +81,10 @@ final class SoundConverter {
         return false
     }
 
-    /// - Parameter captured: when what has this time stamp was captured.
+    /// Encodes all complete blocks of 20 ms.
+    /// - Parameters:
+    ///   - isNew: whether the first packet follows a gap, which its marker bit signals.
+    ///   - timestamp: of the frame that was captured at `captured`.
     private func encode(isNew: Bool, by timestamp: Int64, captured: MonotonicTime) -> [OutputPacket] {
         var made: [OutputPacket] = []
         let length = OpusEncoder.frames * OpusDecoder.channels
@@ -90,7 +94,7 @@ final class SoundConverter {
             offset += length
             start = position + Int64(OpusEncoder.frames)
             guard let payload = try? encoder.encode(block.map { $0.isFinite ? $0 : 0 }) else { continue }
-            // A time stamp is 20,833 ns.
+            // One tick is 20,833 ns, that is 62,500/3.
             let time = captured.advanced(byNanoseconds: (position - timestamp) * 62_500 / 3)
             let bytes = packets.opus(
                 payload, timestamp: UInt32(truncatingIfNeeded: position), marker: isNew && made.isEmpty)

@@ -1,21 +1,24 @@
 import Base
 
-/// Remembers what the process died of.
+/// Records which sources the process died of.
 ///
-/// A source that it died of three times is not decoded for a while, and after each further death for twice as long.
+/// A source that caused three deaths is refused for a while, and twice as long after each further one.
 struct DeathRegister: Sendable {
-    /// So many deaths, and the source is not decoded.
+    /// Deaths after which a source is refused.
     static let limit = 3
-    /// Fewer deaths are forgotten after this; the first pause is as long.
+    /// Time after which fewer deaths are forgotten; also the length of the first refusal.
     static let memory = Duration.seconds(600)
+    /// Longest refusal.
     static let longestPause = Duration.seconds(24 * 3_600)
+    /// Most sources recorded; publishers could otherwise fill memory.
     private static let sourceLimit = 1_000
 
+    /// The deaths of one source.
     private struct Record {
         var count = 0
         var last: MonotonicTime
 
-        /// From the last death on.
+        /// How long the source is refused after its last death; zero below `limit`.
         var pause: Duration {
             guard count >= DeathRegister.limit else { return .zero }
             return min(
@@ -23,12 +26,13 @@ struct DeathRegister: Sendable {
             )
         }
 
-        /// As long again as the pause nothing happened: it begins anew.
+        /// Whether the record has expired: after the refusal, no death for as long again.
         func isForgotten(at now: MonotonicTime) -> Bool { now >= last + max(pause * 2, DeathRegister.memory) }
     }
 
     private var records: [SourceKey: Record] = [:]
 
+    /// Notes one death of the process, of which all these sources are suspected.
     mutating func note(_ sources: some Sequence<SourceKey>, at now: MonotonicTime) {
         records = records.filter { !$0.value.isForgotten(at: now) }
         for source in Set(sources) {
@@ -38,9 +42,11 @@ struct DeathRegister: Sendable {
         }
     }
 
+    /// Whether a source is refused now.
     func refuses(_ source: SourceKey, at now: MonotonicTime) -> Bool {
         records[source].map { now < $0.last + $0.pause } ?? false
     }
 
+    /// Sources that are refused now.
     func refusedCount(at now: MonotonicTime) -> Int { records.values.count { now < $0.last + $0.pause } }
 }

@@ -1,34 +1,37 @@
 import Base
 
-/// What the transcoder may say: more is no work of its own any longer, and costs the server.
+/// The limits on the transcoder's output and input, within which a compromised process cannot burden the server.
 package struct MessageLimits: Sendable {
-    /// A second, without any job.
+    /// Messages per second without any job.
     package var messages = 2_000
-    /// The same in bytes.
+    /// Bytes per second without any job.
     package var bytes = 4 << 20
-    /// A second more for each job.
+    /// Additional messages per second for each job.
     ///
-    /// As much as two inputs may bring, which a recording has, because it says again what comes in.
+    /// As many as two inputs may deliver, because a recording reports everything that it receives.
     package var messagesPerJob = 10_000
-    /// The same in bytes.
+    /// Additional bytes per second for each job.
     package var bytesPerJob = 20 << 20
-    /// What one input may bring in a second: more is dropped before it comes to the process.
+    /// Packets per second of one input; further ones are dropped before they reach the process.
     package var packetsPerInput = 5_000
-    /// The same in bytes.
+    /// Bytes per second of one input.
     package var bytesPerInput = 8 << 20
-    /// Lines a second for the log; further ones are left out.
+    /// Log lines per second; further ones are dropped.
     package var lines = 20
-    /// Bytes a second on standard error, where libraries complain.
+    /// Bytes per second on standard error, to which libraries write messages.
     package var errorBytes = 256 << 10
 
     package init() {}
 }
 
-/// A rate with room for bursts: a bucket that holds what may be spent in some seconds.
+/// A token bucket: a rate that permits bursts of some seconds.
 struct Budget {
+    /// Seconds of the rate that the bucket holds.
     private static let seconds = 3
 
+    /// Tokens per second.
     private var rate: Int
+    /// Tokens left.
     private var rest: Int
     private var filledAt: MonotonicTime
 
@@ -38,19 +41,21 @@ struct Budget {
         filledAt = now
     }
 
-    /// - Parameter rate: from now on.
+    /// Adds the tokens of the time since the last refill.
+    /// - Parameter rate: per second from now on.
     mutating func refill(rate: Int, at now: MonotonicTime) {
-        // Room for what is new is there at once.
+        // A higher rate permits larger bursts immediately.
         if rate > self.rate { rest += (rate - self.rate) * Self.seconds }
         self.rate = rate
-        // In steps that are worth it: what is rounded off is not lost.
+        // Shorter intervals accumulate, because rounding would lose them.
         let milliseconds = now.nanoseconds(since: filledAt) / 1_000_000
         guard milliseconds >= 10 else { return }
         filledAt = now
         rest = min(rest + rate * Int(min(milliseconds, 60_000)) / 1_000, rate * Self.seconds)
     }
 
-    /// - Returns: whether there was enough.
+    /// Takes tokens.
+    /// - Returns: false if too few are left; none are taken then.
     mutating func spend(_ amount: Int) -> Bool {
         guard rest >= amount else { return false }
         rest -= amount
@@ -58,7 +63,7 @@ struct Budget {
     }
 }
 
-/// Holds one life of the process to its limits.
+/// Enforces the limits on one life of the process.
 struct MessageBudget {
     private let limits: MessageLimits
     private var messages: Budget
@@ -74,6 +79,8 @@ struct MessageBudget {
         errorBytes = Budget(rate: limits.errorBytes, at: now)
     }
 
+    /// Refills the buckets.
+    /// - Parameter jobs: jobs in progress.
     mutating func advance(to now: MonotonicTime, jobs: Int) {
         messages.refill(rate: limits.messages + limits.messagesPerJob * jobs, at: now)
         bytes.refill(rate: limits.bytes + limits.bytesPerJob * jobs, at: now)
@@ -81,20 +88,23 @@ struct MessageBudget {
         errorBytes.refill(rate: limits.errorBytes, at: now)
     }
 
-    /// - Returns: whether the process may say so much.
+    /// Each returns false if the limit is exceeded, which ends the process.
     mutating func takeDatagram(_ count: Int) -> Bool { bytes.spend(count) }
     mutating func takeMessage() -> Bool { messages.spend(1) }
     mutating func takeErrors(_ count: Int) -> Bool { errorBytes.spend(count) }
-    /// - Returns: whether the line is to be logged.
+    /// Whether the line is logged; others are dropped without further consequences.
     mutating func takeLine() -> Bool { lines.spend(1) }
 }
 
-/// Puts lines together out of what comes on standard error.
+/// Splits standard error into lines.
 struct ErrorLines {
+    /// Longest line, in bytes.
     private static let longest = 500
+    /// The incomplete line.
     private var rest: [UInt8] = []
 
-    /// - Returns: the lines that are complete, the longest in pieces.
+    /// Appends bytes.
+    /// - Returns: complete lines; those that are too long are split.
     mutating func receive(_ bytes: some Sequence<UInt8>) -> [String] {
         var lines: [String] = []
         for byte in bytes {
@@ -106,7 +116,7 @@ struct ErrorLines {
         return lines
     }
 
-    /// What came since the last line.
+    /// Removes and returns the incomplete line, if any.
     mutating func flush() -> [String] {
         defer { rest.removeAll(keepingCapacity: true) }
         return rest.isEmpty ? [] : [String(decoding: rest, as: UTF8.self)]

@@ -2,34 +2,42 @@ import Base
 import CSandbox
 import Foundation
 
-/// One life of the process, and our end of its socket.
+/// One life of the process, and the server's end of its socket.
 ///
-/// The descriptors are closed when nobody uses them any longer, so that none is written to that was given to somebody
-/// else. The process is waited for by `end`, which must be called once; until then its id means nobody else.
+/// The descriptors are closed with the last reference, so that nothing is written to a descriptor that has been
+/// reused. `end` reaps the process and must be called exactly once; until then its ID cannot be reused.
 final class RunningTranscoder: Sendable {
+    /// The process could not be started.
     struct Failure: Error {
+        /// The kernel's `errno`.
         let code: Int32
 
         var text: String { unsafe String(cString: strerror(code)) }
     }
 
-    /// How it ended.
+    /// How the process ended.
     struct End: Sendable {
+        /// The signal that killed it; 0 without one.
         let signal: Int32
         let status: Int32
         let cpuNanoseconds: Int64
     }
 
+    /// Process ID.
     let id: Int32
+    /// The server's end of the socket.
     let descriptor: Int32
-    /// What the process writes to standard error; -1 where that is the server's own.
+    /// Reads the process's standard error; -1 if the process shares the server's.
     let errors: Int32
     let register: DecodingRegister
 
-    /// What the process may know of the server's environment: no secret is in there.
+    /// Variables of the server's environment that the process inherits; none may contain a secret.
     private static let passedOn = ["LD_LIBRARY_PATH", "ASAN_OPTIONS", "TSAN_OPTIONS", "FONTCONFIG_FILE"]
 
-    /// To be called by a thread that lives as long as the process shall: the kernel ends the one with the other.
+    /// Starts the process.
+    ///
+    /// The calling thread has to live as long as the process: the kernel ends the process with the thread that started
+    /// it.
     init(_ settings: TranscoderSettings) throws(Failure) {
         var ends: [Int32] = [-1, -1]
         let result = unsafe csandbox_channel(&ends, Int32(TranscoderChannel.socketBuffer))
@@ -41,7 +49,7 @@ final class RunningTranscoder: Sendable {
             throw Failure(code: memory < 0 ? -memory : ENOMEM)
         }
         defer { csandbox_close(memory) }
-        // What a sanitizer finds is shown as it is.
+        // Sanitizers write their findings to the server's standard error, unmodified.
         var pipe: [Int32] = [-1, -1]
         if !Sanitizers.areOn {
             let result = unsafe csandbox_pipe(&pipe)
@@ -79,13 +87,14 @@ final class RunningTranscoder: Sendable {
         if errors >= 0 { csandbox_close(errors) }
     }
 
-    /// CPU time of the thread that decodes this, so far; of the whole process where that cannot be known.
+    /// CPU time that an entry's thread has used so far; of the whole process if that is unknown.
     func cpuTime(of entry: DecodingRegister.Entry) -> Duration {
         let nanoseconds = csandbox_thread_cpu_nanoseconds(id, entry.thread)
         return .nanoseconds(nanoseconds >= 0 ? nanoseconds : csandbox_cpu_nanoseconds(id))
     }
 
-    /// - Returns: false where there is no room now, or it is too much for one datagram.
+    /// Sends without blocking.
+    /// - Returns: false if the socket is full, or the bytes exceed one datagram.
     func sendAtOnce(_ bytes: [UInt8]) -> Bool {
         guard bytes.count <= TranscoderChannel.datagramLimit else { return false }
         return unsafe bytes.withUnsafeBytes {
@@ -93,11 +102,12 @@ final class RunningTranscoder: Sendable {
         }
     }
 
+    /// Kills the process; `end` still has to be called.
     func kill() {
         csandbox_kill(id)
     }
 
-    /// Makes sure that the process has ended.
+    /// Kills the process if necessary, and waits for its end.
     func end() -> End {
         csandbox_shutdown(descriptor)
         kill()
@@ -106,6 +116,7 @@ final class RunningTranscoder: Sendable {
         return End(signal: signal, status: status, cpuNanoseconds: nanoseconds)
     }
 
+    /// Passes strings to C as an array of pointers that ends with null.
     private static func withStrings<Result>(
         _ strings: [String], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Result
     ) -> Result {

@@ -2,51 +2,54 @@ import Base
 
 /// How a supervisor runs its transcoder.
 package struct TranscoderSettings: Sendable {
-    /// A program that takes `transcoder` as its first argument; the server itself.
+    /// The program, whose first argument is `transcoder`; the server itself by default.
     package var executable = "/proc/self/exe"
-    /// Bytes that may wait for the process: media beyond this is dropped, whole frames of it.
+    /// Most bytes that wait for the process; beyond it media is dropped in whole frames.
     package var queueLimit = 8 << 20
-    /// Before the process is started again, doubled each time up to `longestPause`.
+    /// Pause before a restart, doubled each time up to `longestPause`.
     package var shortestPause = Duration.milliseconds(100)
-    /// Between two starts.
+    /// Longest pause before a restart.
     package var longestPause = Duration.seconds(10)
-    /// A process that lived for so long has not been started in vain.
+    /// Lifetime of the process after which the pause is reset.
     package var lifeThatCounts = Duration.seconds(20)
-    /// A decoder that takes longer over one frame is stuck; CPU time that it had, not time that it waited for it.
+    /// CPU time for one frame after which a decoder counts as stuck.
+    ///
+    /// Time spent waiting for a CPU does not count.
     package var decodingLimit = Duration.seconds(10)
 
-    /// How far the process stands behind others when there is not enough time for all, one of `nicenesses`.
+    /// How far the process's priority is below that of the server, one of `nicenesses`.
     package var niceness = 10
+    /// Values that the kernel supports for a lower priority.
     package static let nicenesses = 0...19
-    /// Whether a process that the kernel cannot confine is ended rather than used.
+    /// Whether a process that the kernel cannot confine is ended and not used.
     package var mustBeConfined = true
-    /// What it may say in a second.
+    /// Limits on messages per second.
     package var messageLimits = MessageLimits()
 
     package init() {}
 }
 
-/// What is counted of the transcoder.
+/// Counters of the transcoder.
 package struct TranscoderStatistics: Equatable, Sendable {
-    /// Whether there is a process now.
+    /// Whether the process is running now.
     package var isRunning = false
-    /// First ones and those after a death.
+    /// Starts of the process, including restarts.
     package var starts: UInt64 = 0
-    /// Ends that nobody asked for.
+    /// Unexpected ends of the process.
     package var deaths: UInt64 = 0
-    /// CPU time of all its lives.
+    /// CPU time of all lives of the process.
     package var cpuNanoseconds: Int64 = 0
-    /// Of the process that runs; 0 without one.
+    /// Resident memory of the process; 0 while it is not running.
     package var residentBytes: Int64 = 0
-    /// Under way now.
+    /// Jobs in progress.
     package var jobs = 0
-    /// Tracks that are fed now.
+    /// Open inputs.
     package var inputs = 0
-    /// Packets that found no room in the queue, or were more than their input may bring.
+    /// Packets dropped because the queue was full or their input exceeded its rate.
     package var packetsDropped: UInt64 = 0
-    /// Said to the process and not written yet.
+    /// Bytes that wait to be written to the process.
     package var queuedBytes = 0
-    /// Sources that are not decoded any more.
+    /// Sources that are refused now.
     package var refusedSources = 0
 
     package init() {}

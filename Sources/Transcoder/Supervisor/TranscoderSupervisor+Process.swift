@@ -6,11 +6,12 @@ import Foundation
 import Synchronization
 import Wire
 
-/// The lives of the process, as its keeper sees them: the body of a thread.
+/// The thread that starts and watches the process, and the thread that writes to it.
 extension TranscoderSupervisor {
-    /// Starts the process, listens to it until it ends, and starts it again.
+    /// Starts the process, listens to it until it ends, and restarts it; the body of a thread.
     func keep() {
         var pause = settings.shortestPause
+        // The process is not started before the first job.
         called.wait()
         while true {
             if state.withLock({ $0.isStopping }) { return }
@@ -19,6 +20,7 @@ extension TranscoderSupervisor {
                 let process = try RunningTranscoder(settings)
                 let end = live(process)
                 if bury(process, end) == TranscoderProcess.unconfinedStatus {
+                    // A restart will hardly help, so the log is not flooded.
                     pause = settings.longestPause
                     log.error("unconfined", ["remedy": Self.remedy])
                 }
@@ -32,13 +34,14 @@ extension TranscoderSupervisor {
         }
     }
 
+    /// Advice for the log where the kernel does not support confinement.
     private static let remedy =
         "the kernel grants no Landlock (Linux 5.13) or no seccomp; --transcoder-confinement off does without, "
         + "--transcoder off decodes nothing"
 
     var now: MonotonicTime { MonotonicTime(nanoseconds: clinux_monotonic_nanoseconds()) }
 
-    /// Lets time pass, unless the end comes first.
+    /// Sleeps, but returns early when the supervisor stops.
     private func wait(_ pause: Duration) {
         let end = now + pause
         while now < end, !state.withLock({ $0.isStopping }) {
@@ -48,32 +51,34 @@ extension TranscoderSupervisor {
 
     // MARK: One life
 
-    /// Why a life is over, as the server sees it.
+    /// Why a life of the process is over, as seen by the server.
     private enum End {
-        /// By itself, or because the server stops.
+        /// The process ended, or the server is stopping.
         case ended
+        /// A message could not be parsed, or was not permitted.
         case misunderstood
-        /// It said too much.
+        /// The process exceeded its message limits.
         case talkative
-        /// Decoders of these sources do not come to an end.
+        /// Decoders of these sources are stuck.
         case stuck([SourceKey])
     }
 
-    /// What one life has said so far.
+    /// The state of reading from one life of the process.
     private struct Speech {
         var assembler = MessageAssembler()
         var errors = ErrorLines()
         var budget: MessageBudget
         var buffer = [UInt8](repeating: 0, count: TranscoderChannel.datagramLimit)
-        /// Of its standard error; -1 once that is closed.
+        /// Reads its standard error; -1 once that is closed.
         var errorDescriptor: Int32
     }
 
-    /// Listens to the process until it ends or says what it should not.
+    /// Reads from the process until it ends, violates a limit, or hangs.
     private func live(_ process: RunningTranscoder) -> End {
         let greeted = state.withLock { state in
             var greeting: [UInt8] = []
             TranscoderRequest.hello(version: TranscoderChannel.version).append(to: &greeting)
+            // Ahead of the requests that waited for the process.
             state.queue.insert(contentsOf: greeting, at: 0)
             state.generation += 1
             state.process = process
@@ -86,11 +91,12 @@ extension TranscoderSupervisor {
             budget: MessageBudget(settings.messageLimits, at: greeted), errorDescriptor: process.errors)
         var watchdog = Watchdog(limit: settings.decodingLimit)
         while true {
+            // Wakes at least once per second for the watchdog and for `stop`.
             let ready = csandbox_wait_either(process.descriptor, speech.errorDescriptor, 1_000)
             speech.budget.advance(to: now, jobs: state.withLock { $0.handlers.count })
             if ready > 0, ready & 2 != 0, !hearErrors(&speech) { return .talkative }
             if ready > 0, ready & 1 != 0, let end = hear(process, &speech) {
-                // The last words are there by now.
+                // Standard error may contain the reason, and is complete by now.
                 _ = hearErrors(&speech)
                 for line in speech.errors.flush() { log.warning("said", ["text": line]) }
                 return end
@@ -104,11 +110,11 @@ extension TranscoderSupervisor {
         }
     }
 
-    /// Takes a datagram.
-    /// - Returns: why that was the last; nil if it was not.
+    /// Processes a datagram.
+    /// - Returns: why it was the last; nil if more can follow.
     private func hear(_ process: RunningTranscoder, _ speech: inout Speech) -> End? {
         let count = unsafe csandbox_receive(process.descriptor, &speech.buffer, speech.buffer.count)
-        // It ended before it had read everything: Linux says so once, ahead of its last words.
+        // The process ended before it had read everything. Linux reports that once, before the remaining data.
         guard count != -Int64(ECONNRESET) else { return nil }
         guard count > 0 else { return .ended }
         guard speech.budget.takeDatagram(Int(count)) else { return .talkative }
@@ -127,13 +133,13 @@ extension TranscoderSupervisor {
         return end
     }
 
-    /// Takes what came on standard error.
-    /// - Returns: false if that is too much.
+    /// Logs what the process wrote to standard error.
+    /// - Returns: false if it exceeds the limit.
     private func hearErrors(_ speech: inout Speech) -> Bool {
         guard speech.errorDescriptor >= 0 else { return true }
         let count = unsafe csandbox_read(speech.errorDescriptor, &speech.buffer, speech.buffer.count)
         guard count > 0 else {
-            // Closed, and not merely empty.
+            // 0 means closed; negative means that nothing is available.
             if count == 0 { speech.errorDescriptor = -1 }
             return true
         }
@@ -143,7 +149,8 @@ extension TranscoderSupervisor {
         return speech.budget.takeErrors(Int(count))
     }
 
-    /// - Returns: whether that may be said.
+    /// Processes a report; those about unknown jobs and inputs are ignored.
+    /// - Returns: false if the process's version differs.
     private func take(_ report: TranscoderReport) -> Bool {
         switch report {
         case .hello(let version): return version == TranscoderChannel.version
@@ -153,6 +160,7 @@ extension TranscoderSupervisor {
             guard let job = state.withLock({ $0.inputs[input]?.job }) else { return true }
             tell(job, .keyFrameWanted(input))
         case .ended(let job):
+            // The process keeps the job until it receives `end`.
             let handler = post { state -> Handler? in
                 guard let handler = state.handlers.removeValue(forKey: job) else { return nil }
                 state.inputs = state.inputs.filter { $0.value.job != job }
@@ -169,17 +177,19 @@ extension TranscoderSupervisor {
             switch level {
             case .debug: log.debug(event, ["text": text])
             case .info: log.info(event, ["text": text])
+            // An error of the transcoder is a warning of the server.
             case .warning, .error: log.warning(event, ["text": text])
             }
         }
         return true
     }
 
+    /// Passes an event to a job's owner, without holding the lock.
     private func tell(_ job: JobID, _ event: JobEvent) {
         state.withLock { $0.handlers[job] }?(event)
     }
 
-    /// Draws the consequences of a process's end.
+    /// Cleans up after the process: blames sources, informs the owners of jobs, and resets the queue.
     /// - Returns: its exit status.
     private func bury(_ process: RunningTranscoder, _ reason: End) -> Int32 {
         var blamed = process.register.entries.values.map(\.source)
@@ -188,13 +198,13 @@ extension TranscoderSupervisor {
         case .ended: break
         case .misunderstood: wasUnderstood = false
         case .talkative: log.warning("talkative", ["process": process.id])
-        // What others decoded meanwhile is innocent.
+        // Other decoders at work are not to blame for a stuck one.
         case .stuck(let sources): blamed = sources
         }
         let end = process.end()
         let (handlers, isStopping) = state.withLock { state -> ([Handler], Bool) in
             state.process = nil
-            // Partly sent, or meant for a process that knew the jobs.
+            // The queue is partly sent, and refers to jobs that no longer exist.
             state.queue = []
             state.inputs = [:]
             state.pastNanoseconds &+= end.cpuNanoseconds
@@ -220,7 +230,7 @@ extension TranscoderSupervisor {
 
     // MARK: Writing
 
-    /// Empties the queue; the body of a thread.
+    /// Writes the queue to the process; the body of a thread.
     func write() {
         var batch: [UInt8] = []
         while true {
@@ -230,6 +240,7 @@ extension TranscoderSupervisor {
                     state.isWriting = false
                     guard let process = state.process, !state.queue.isEmpty else { return nil }
                     state.isWriting = true
+                    // The buffers are exchanged, so that both keep their capacity.
                     swap(&batch, &state.queue)
                     return process
                 }
@@ -241,6 +252,7 @@ extension TranscoderSupervisor {
         }
     }
 
+    /// Sends bytes in datagrams; blocks while the socket is full.
     private func send(_ bytes: [UInt8], to process: RunningTranscoder) {
         var place = 0
         while place < bytes.count {
@@ -248,7 +260,7 @@ extension TranscoderSupervisor {
             let sent = unsafe bytes.withUnsafeBytes {
                 unsafe csandbox_send(process.descriptor, $0.baseAddress.map { unsafe $0 + place }, count)
             }
-            // It has ended: its keeper knows.
+            // The process has ended, which the reading thread detects.
             guard sent > 0 else { return }
             place += Int(sent)
         }

@@ -4,35 +4,41 @@ import Foundation
 import Synchronization
 import Wire
 
-/// The server's side of the transcoder: starts it, feeds it, and starts it again when it dies.
+/// The server's side of the transcoder: starts it, feeds it, and restarts it when it dies.
 ///
-/// Nothing here waits for the process: what is said to it goes into a bounded queue, which a thread of its own empties.
-/// The process is started when the first job begins. Jobs do not survive it: whoever began one is told that it is
-/// `lost`, and may begin it again.
+/// No method waits for the process: messages go into a bounded queue, which a separate thread writes. The process is
+/// started with the first job. Jobs do not survive the process: their owners receive `lost`, and may begin them again.
 package final class TranscoderSupervisor: Sendable {
-    /// What a job's owner is told, in order, by a thread of the supervisor; it must not be held up.
+    /// Events for the owner of a job, in order.
+    ///
+    /// Delivered on a thread of the supervisor, which must not be blocked.
     package enum JobEvent: Equatable, Sendable {
-        /// In the job's own words.
+        /// A report, in the format of the job's kind.
         case report([UInt8])
+        /// An RTP packet that the job produced.
         case packet(OutputPacket)
+        /// The job needs a key frame of this input.
         case keyFrameWanted(InputID)
-        /// The job is over by itself, or was refused; nothing more is told of it.
+        /// The job ended without a request, or was refused; no event follows.
         case ended
-        /// The process is gone, and this job and its inputs with it.
+        /// The process ended, and with it this job and its inputs; no event follows.
         case lost
     }
 
+    /// Receives the events of one job.
     package typealias Handler = @Sendable (JobEvent) -> Void
 
+    /// An open input, and what remains of its rate.
     struct Input {
         let job: JobID
         let source: SourceKey
         var packets: Budget
         var bytes: Budget
-        /// The frame of which packets were dropped: the rest of it is of no use.
+        /// RTP time stamp of the frame of which packets were dropped; the rest of it is useless.
         var dropped: UInt32?
 
-        /// - Returns: whether a packet of so many bytes is no more than the input may bring.
+        /// Takes a packet out of the rate.
+        /// - Returns: false if the input exceeds its limits.
         mutating func take(_ count: Int, upTo limits: MessageLimits, at now: MonotonicTime) -> Bool {
             packets.refill(rate: limits.packetsPerInput, at: now)
             bytes.refill(rate: limits.bytesPerInput, at: now)
@@ -40,35 +46,40 @@ package final class TranscoderSupervisor: Sendable {
         }
     }
 
+    /// All that the lock protects.
     struct State {
+        /// Serialized messages that wait to be written.
         var queue: [UInt8] = []
-        /// Whether the writer has what was queued before.
+        /// Whether the writer is sending earlier messages, which others must not overtake.
         var isWriting = false
-        /// Counts processes: what was queued for one is not for the next.
+        /// Counts the lives of the process.
         var generation: UInt64 = 0
-        /// Nil while there is no process.
+        /// Nil while the process is not running.
         var process: RunningTranscoder?
+        /// Whether a job has begun, so that the process is to run.
         var isWanted = false
         var isStopping = false
+        /// The owners of jobs in progress.
         var handlers: [JobID: Handler] = [:]
         var inputs: [InputID: Input] = [:]
         var deaths = DeathRegister()
+        /// For jobs and inputs, whose numbers are never reused.
         var nextNumber: UInt64 = 1
         var statistics = TranscoderStatistics()
-        /// CPU time of processes that are gone.
+        /// CPU time of earlier lives of the process.
         var pastNanoseconds: Int64 = 0
     }
 
     let settings: TranscoderSettings
     let log: Log
     let state = Mutex(State())
-    /// Something waits for the writer.
+    /// Signaled when the queue is no longer empty.
     let filled = DispatchSemaphore(value: 0)
-    /// Something changed that the keeper waits for.
+    /// Signaled when the first job begins, and on `stop`.
     let called = DispatchSemaphore(value: 0)
     private let threads = DispatchGroup()
 
-    /// Starts no process yet, only the threads that look after it.
+    /// Starts the two threads; the process starts with the first job.
     package init(_ settings: TranscoderSettings = TranscoderSettings(), log: Log) {
         self.settings = settings
         self.log = log.subsystem("transcoder")
@@ -86,7 +97,7 @@ package final class TranscoderSupervisor: Sendable {
         thread.start()
     }
 
-    /// Ends the process, and both threads.
+    /// Ends the process and both threads, and waits for that.
     package func stop() {
         let isFirst = state.withLock { state in
             defer { state.isStopping = true }
@@ -99,15 +110,15 @@ package final class TranscoderSupervisor: Sendable {
         threads.wait()
     }
 
-    /// Ends the process at once, as if it had crashed.
+    /// Kills the process, as if it had crashed.
     package func kill() {
         state.withLock { $0.process?.kill() }
     }
 
-    /// Of the process; nil while there is none.
+    /// ID of the process; nil while it is not running.
     package var processID: Int32? { state.withLock { $0.process?.id } }
 
-    /// A copy, in which numbers of the process are as of its last report.
+    /// The counters now; CPU time and memory are as of the process's last report.
     package var statistics: TranscoderStatistics {
         state.withLock { state in
             var statistics = state.statistics
@@ -123,8 +134,11 @@ package final class TranscoderSupervisor: Sendable {
     // MARK: Jobs
 
     /// Begins a job.
-    /// - Parameter source: what it decodes right away; nil for what has inputs.
-    /// - Returns: nil if the process is too far behind, or died of this source too often.
+    /// - Parameters:
+    ///   - body: the request of this kind of job.
+    ///   - source: what the job decodes itself; nil for a job with inputs.
+    ///   - handler: called on a thread of the supervisor.
+    /// - Returns: nil if the process is too far behind, or the source is refused.
     package func begin(
         _ kind: JobKind, _ body: [UInt8], decoding source: SourceKey? = nil, _ handler: @escaping Handler
     ) -> JobID? {
@@ -144,7 +158,7 @@ package final class TranscoderSupervisor: Sendable {
         }
     }
 
-    /// Says something to a job, in its own words.
+    /// Sends a command to a job, in the format of its kind; dropped if the process is too far behind.
     package func command(_ job: JobID, _ body: [UInt8]) {
         post { state in
             guard state.handlers[job] != nil, Self.hasRoom(state, for: body.count, of: settings.queueLimit)
@@ -153,7 +167,7 @@ package final class TranscoderSupervisor: Sendable {
         }
     }
 
-    /// Ends a job: nothing more is told of it.
+    /// Ends a job; no event follows.
     package func end(_ job: JobID) {
         post { state in
             guard state.handlers.removeValue(forKey: job) != nil else { return }
@@ -164,8 +178,8 @@ package final class TranscoderSupervisor: Sendable {
 
     // MARK: Inputs
 
-    /// Begins to feed a track to a job.
-    /// - Returns: nil if there is no such job, or the process died of this source too often.
+    /// Opens an input of a job.
+    /// - Returns: nil if there is no such job, the process is too far behind, or the source is refused.
     package func open(for job: JobID, from source: SourceKey, _ codec: InputCodec) -> InputID? {
         post { state in
             guard state.handlers[job] != nil, !state.deaths.refuses(source, at: now),
@@ -182,15 +196,17 @@ package final class TranscoderSupervisor: Sendable {
         }
     }
 
-    /// Feeds one packet; a copy into the queue, or nothing where that is full or the input brings too much.
+    /// Queues a copy of one packet; dropped if the queue is full or the input exceeds its rate.
     /// - Parameters:
-    ///   - packet: without its payload, which lies elsewhere.
-    ///   - atOnce: whether the caller sends it, where that can be done without waiting: it saves the writer's turn, and
-    ///     is for who feeds seldom. Others leave several packets to one turn.
+    ///   - packet: without its payload.
+    ///   - payload: copied directly into the queue.
+    ///   - atOnce: whether to send from the calling thread if that does not block. It saves waking the writer, for
+    ///     callers that feed rarely; others leave several packets to one wake-up.
     package func feed(_ input: InputID, _ packet: InputPacket, payload: Span<UInt8>, atOnce: Bool = false) {
         let isFirst = state.withLock { state in
             guard state.inputs[input] != nil else { return false }
             let size = payload.count + 64
+            // After a dropped packet the rest of its frame is dropped as well.
             let isBroken = state.inputs[input]?.dropped == packet.timestamp
             guard !isBroken, state.queue.count + size <= settings.queueLimit,
                 state.inputs[input]?.take(size, upTo: settings.messageLimits, at: now) == true
@@ -210,7 +226,7 @@ package final class TranscoderSupervisor: Sendable {
         if isFirst { filled.signal() }
     }
 
-    /// Ends an input; packets that still wait are read and dropped.
+    /// Closes an input; packets that still wait are sent, and ignored by the process.
     package func close(_ input: InputID) {
         post { state in
             guard state.inputs.removeValue(forKey: input) != nil else { return }
@@ -218,11 +234,12 @@ package final class TranscoderSupervisor: Sendable {
         }
     }
 
-    /// Whether the process died too often while it decoded this.
+    /// Whether a source is refused because the process died of it too often.
     package func refuses(_ source: SourceKey) -> Bool {
         state.withLock { $0.deaths.refuses(source, at: now) }
     }
 
+    /// Runs `body` with the lock held, and wakes the writer if the queue was empty before and is not now.
     func post<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
         let (result, isFirst) = state.withLock { state in
             let wasEmpty = state.queue.isEmpty
@@ -233,7 +250,8 @@ package final class TranscoderSupervisor: Sendable {
         return result
     }
 
-    /// What is said may take as much room again as media: it cannot be dropped.
+    /// Whether the queue has capacity for a message other than media: twice the limit of media, because messages
+    /// cannot be dropped.
     private static func hasRoom(_ state: State, for bytes: Int, of limit: Int) -> Bool {
         state.queue.count + bytes <= 2 * limit
     }

@@ -1,17 +1,19 @@
 import Base
 
-/// Tells a decoder that is stuck from one that has not had its turn.
+/// Distinguishes a stuck decoder from one that has not had enough CPU time.
 struct Watchdog {
+    /// An entry as first seen: since when, and the CPU time of its thread then.
     private struct Sight {
         let entry: DecodingRegister.Entry
         let since: MonotonicTime
         let used: Duration
     }
 
-    /// One that uses no time at all, and for so many limits, waits for something that does not come.
+    /// Multiple of the limit, in real time, after which even a decoder that uses no CPU time counts as stuck.
     private static let waitingFactor = 6
-    /// Between two looks.
+    /// Shortest time between two checks.
     private static let interval = Duration.milliseconds(100)
+    /// CPU time that decoding one frame may take.
     private let limit: Duration
     private var seen: [Int: Sight] = [:]
     private var nextLook = MonotonicTime.zero
@@ -20,10 +22,11 @@ struct Watchdog {
         self.limit = limit
     }
 
+    /// Checks the entries.
     /// - Parameters:
-    ///   - entries: what is decoded now; looked at every second or more often.
-    ///   - used: CPU time that an entry's thread has taken so far: on a busy machine decoders wait, and what other
-    ///     threads of the process use is not theirs.
+    ///   - entries: what is decoded now; to be checked at least once per second.
+    ///   - used: CPU time that an entry's thread has used so far. Real time would blame decoders that wait on a busy
+    ///     machine, and the process's CPU time includes other threads.
     /// - Returns: the sources whose decoders are stuck.
     mutating func stuck(
         _ entries: [Int: DecodingRegister.Entry], at now: MonotonicTime,
@@ -31,6 +34,7 @@ struct Watchdog {
     ) -> [SourceKey] {
         guard now >= nextLook else { return [] }
         nextLook = now + Self.interval
+        // An entry whose count has changed is another frame.
         seen = seen.filter { entries[$0.key] == $0.value.entry }
         for (index, entry) in entries where seen[index] == nil {
             seen[index] = Sight(entry: entry, since: now, used: used(entry))
