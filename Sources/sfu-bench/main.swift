@@ -7,11 +7,13 @@ func fail(_ message: String, _ code: ExitCode) -> Never {
     exit(code.rawValue)
 }
 
-/// The first signal ends the run, the second the process.
+/// Makes the first SIGINT or SIGTERM end the run, and the second one end the process.
 ///
-/// Handlers run on a queue of Dispatch's own, so they must not belong to the main actor.
+/// The handlers run on a global Dispatch queue, so they must not be isolated to the main actor.
+/// - Returns: the signal sources; the caller cancels them when the run is over.
 nonisolated func interrupting(_ run: any Interruptible) -> [any DispatchSourceSignal] {
     [SIGINT, SIGTERM].map { number in
+        // The default action would end the process before the source's handler runs.
         signal(number, SIG_IGN)
         let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
         source.setEventHandler { @Sendable in
@@ -23,7 +25,7 @@ nonisolated func interrupting(_ run: any Interruptible) -> [any DispatchSourceSi
     }
 }
 
-/// Carries a run out, and writes what it found.
+/// Performs a run that has its own report format, and writes the report.
 nonisolated func finish(_ bench: some ReportingRun, _ options: Options) async throws -> ExitCode {
     let signals = interrupting(bench)
     let report = try await bench.run()
@@ -32,13 +34,13 @@ nonisolated func finish(_ bench: some ReportingRun, _ options: Options) async th
     return report.verdict.exitCode
 }
 
-/// Carries a run with clients out, and writes what it found.
+/// Performs a run with generator threads, and writes its report.
 nonisolated func finish(_ bench: Bench, _ options: Options) async throws -> ExitCode {
     let signals = interrupting(bench)
     defer { for source in signals { source.cancel() } }
     let report: Report
     do {
-        // Also of a run that fails the threads are waited for: the end of the process takes OpenSSL from under them.
+        // Join the threads after a failed run, too: `exit` cleans up OpenSSL while they may still use it.
         defer { bench.stop() }
         report = try await bench.run()
     }
@@ -46,6 +48,8 @@ nonisolated func finish(_ bench: Bench, _ options: Options) async throws -> Exit
     return report.verdict.exitCode
 }
 
+// `sync`, `interact`, `demo` and the protocols other than WebRTC are runs of their own; all other commands share
+// `Bench`.
 do {
     let arguments = Array(CommandLine.arguments.dropFirst())
     let outcome = try CommandLineParser.parse(arguments, environment: ProcessInfo.processInfo.environment)

@@ -1,4 +1,4 @@
-/// Reads the command line.
+/// Parses the command line into options, or into a text of help.
 enum CommandLineParser {
     enum Outcome: Equatable {
         case run(Options)
@@ -9,6 +9,7 @@ enum CommandLineParser {
     /// - Parameters:
     ///   - arguments: without the program's name.
     ///   - environment: `SFU_BENCH_TOKEN` and `SFU_BENCH_SECRET` keep secrets out of the list of processes.
+    /// - Throws: `UsageError` for an unknown command or option, a bad value, or options that do not fit together.
     static func parse(
         _ arguments: [String], environment: [String: String] = [:]
     ) throws(UsageError) -> Outcome {
@@ -22,6 +23,7 @@ enum CommandLineParser {
         options.target.secret = environment["SFU_BENCH_SECRET"]
         var rest = arguments.dropFirst()
         var hasServer = false
+        /// Names of the options that were given, for a check against the protocol once that is known.
         var names: [String] = []
         while let argument = rest.popFirst() {
             if isHelp(argument) { return .help(HelpText.text(for: command)) }
@@ -39,11 +41,12 @@ enum CommandLineParser {
         return .run(options)
     }
 
+    /// As a list for error messages.
     private static let commandNames = Command.listed.map { $0.rawValue }.joined(separator: ", ")
 
     private static func isHelp(_ argument: String) -> Bool { argument == "--help" || argument == "-h" }
 
-    /// Carries out one option, written `--name value` or `--name=value`.
+    /// Applies one option, written as `--name value` or `--name=value`; consumes its value from `rest`.
     private static func apply(
         _ argument: String, _ rest: inout ArraySlice<String>, to options: inout Options
     ) throws(UsageError) {
@@ -65,7 +68,7 @@ enum CommandLineParser {
         try definition.apply(&options, value)
     }
 
-    /// What the user may have meant.
+    /// An option with the same first letters that the command has, as a question; empty if there is none.
     private static func suggestion(for name: String, _ command: Command) -> String {
         let known = OptionDefinition.table.filter { $0.commands.contains(command) }.map { $0.name }
         let stem = name.drop { $0 == "-" }.prefix(4)
@@ -75,6 +78,9 @@ enum CommandLineParser {
         return " (did you mean \(close)?)"
     }
 
+    /// Checks what only all options together show: where the load goes, and whether there is anything to do.
+    ///
+    /// Hosts come first: load on a server that the user does not own must be impossible by accident.
     private static func check(_ options: Options) throws(UsageError) {
         let target = options.target
         var hosts: [String] = []
@@ -111,6 +117,7 @@ enum CommandLineParser {
             throw UsageError("by RTMP and SRT a film is published: --bitrate must not be 0")
         }
         let audience = options.audience
+        // The largest number of viewers at any time of the run.
         let most = max(audience.viewers, audience.ramp == nil ? 0 : audience.rampMaximum) + audience.playing
         let viewers = options.command == .feed ? most : most * target.streams
         guard viewers <= 50_000 else {

@@ -1,4 +1,4 @@
-/// What can be said of those who follow a stream.
+/// The options of `sync`: how many clients follow a stream, and which commands they see.
 extension OptionDefinition {
     static let followingOptions = [
         OptionDefinition(

@@ -1,7 +1,8 @@
-/// What `--help` prints.
+/// The texts that `--help` prints.
 enum HelpText {
-    /// Columns of a terminal.
+    /// Columns of the terminal.
     private static let width = 100
+    /// Where the descriptions of options begin.
     private static let indent = 26
 
     static var overview: String {
@@ -22,6 +23,7 @@ enum HelpText {
             """
     }
 
+    /// The help for one command: its options by group, and examples.
     static func text(for command: Command) -> String {
         var text = """
             usage: sfu-bench \(command.rawValue) [SERVER] [OPTION...]
@@ -40,6 +42,7 @@ enum HelpText {
         return text + "\n" + examples(for: command)
     }
 
+    /// One option; its description starts on the next line if its name is too long.
     private static func entry(_ option: OptionDefinition) -> String {
         let name = "  " + option.name + (option.placeholder.map { " " + $0 } ?? "")
         var lines = wrapped(option.help, columns: width - indent)[...]
@@ -53,6 +56,7 @@ enum HelpText {
         return text
     }
 
+    /// Breaks text into lines at spaces.
     private static func wrapped(_ text: String, columns: Int) -> [String] {
         var lines: [String] = []
         var line = ""
@@ -126,7 +130,7 @@ enum HelpText {
 }
 
 extension String {
-    /// With blanks behind it, up to a width.
+    /// Followed by spaces up to a width, and by at least one.
     func padded(to width: Int) -> String {
         self + String(repeating: " ", count: max(width - count, 1))
     }

@@ -1,4 +1,4 @@
-/// What can be said of an audience that talks.
+/// The options of `interact`: how much an audience writes, taps, gives and votes.
 extension OptionDefinition {
     static let interactingOptions = [
         OptionDefinition(
@@ -25,6 +25,7 @@ extension OptionDefinition {
         },
     ]
 
+    /// An option for a rate, of all viewers together.
     private static func rate(
         _ name: String, _ help: String, _ path: any WritableKeyPath<InteractingOptions, Double> & Sendable
     ) -> OptionDefinition {
@@ -35,7 +36,7 @@ extension OptionDefinition {
 }
 
 extension InteractingOptions {
-    /// What one person may do is limited by the server, and the tool is to measure no refusals.
+    /// Checks that no viewer has to do more than the server allows one person: refusals are not to be measured.
     func check(viewers: Int) throws(UsageError) {
         guard viewers > 0 else { throw UsageError("an audience wants --viewers") }
         guard comments <= Double(viewers) else {

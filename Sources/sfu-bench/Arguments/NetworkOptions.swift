@@ -1,21 +1,22 @@
 import ClientPeer
 
-/// Over which networks a viewer watches, and what it tells the server of what comes.
+/// The networks that a viewer watches over, and how it reports what arrives.
 struct NetworkOptions: Equatable, Sendable {
-    /// How a viewer tells.
+    /// How a viewer reports to the server what arrives.
     enum Feedback: String, CaseIterable, Sendable {
-        /// Of each packet when it came, as browsers do.
+        /// The arrival time of each packet, as browsers do.
         case transportWide = "transport-cc"
-        /// By receiver reports alone, as simple players do.
+        /// Receiver reports alone, as simple players do.
         case reports
 
-        /// What the offer says.
+        /// The feedback in the offer.
         var offered: ClientOffer.Feedback { self == .transportWide ? .transportWide : .receiverEstimate }
     }
 
+    /// In the order in which they are watched over.
     var profiles = NetworkProfile.all.filter { $0.name == "rfc8867-5.1" }
     var feedback = Feedback.transportWide
-    /// Whether the tool publishes the stream itself.
+    /// Whether the tool publishes the stream itself; the layers are known only then.
     var isPublishing = true
 }
 

@@ -1,7 +1,8 @@
 import Wire
 
-/// One option: its name, what it says in `--help`, and what it does.
+/// One option of the command line: its name, its description in `--help`, and its effect.
 struct OptionDefinition: Sendable {
+    /// Sections of `--help`, in this order.
     enum Group: String, CaseIterable, Sendable {
         case target = "Target"
         case media = "What publishers send"
@@ -12,13 +13,15 @@ struct OptionDefinition: Sendable {
         case report = "Report"
     }
 
-    /// With its dashes.
+    /// With its leading dashes.
     let name: String
-    /// What stands for the value in `--help`; nil for a switch.
+    /// What stands for the value in `--help`; nil for a switch, which has no value.
     let placeholder: String?
     let help: String
     let group: Group
+    /// The commands that accept the option.
     let commands: Set<Command>
+    /// Puts the value, which is empty for a switch, into the options; throws if it is not valid.
     let apply: @Sendable (inout Options, String) throws(UsageError) -> Void
 
     init(
@@ -36,15 +39,16 @@ struct OptionDefinition: Sendable {
     static let all = Set(Command.allCases)
     static let publishing = all.filter(\.publishes)
     static let playing = all.filter(\.plays)
-    /// Those that end with a report.
+    /// Commands that end with a report.
     static let measuring = all.subtracting([.demo])
+    /// Commands with media.
     static let media = measuring.subtracting([.sync, .interact])
-    /// With an audience of any size.
+    /// Commands with an audience of any size.
     static let crowds = playing.subtracting([.network])
 }
 
 extension OptionDefinition {
-    /// Every option there is, in the order of `--help`.
+    /// All options, in the order of `--help`.
     static let table =
         targetOptions + protocolOptions + mediaOptions + audienceOptions + networkOptions + swipingOptions
         + followingOptions
@@ -83,6 +87,7 @@ extension OptionDefinition {
             "bearer token for every request (or SFU_BENCH_TOKEN); without one, and without a secret, tokens are "
                 + "asked of a server with --dev"
         ) { options, text in options.target.token = text },
+        // Rostrum with `--dev` has a key of this name.
         OptionDefinition("--key-id", "ID", .target, "make tokens by this key (default dev)") {
             options, text in options.target.keyID = text
         },

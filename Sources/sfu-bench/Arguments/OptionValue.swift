@@ -1,6 +1,6 @@
-/// Reads the values that options take.
+/// Parses the values of options; every function throws a `UsageError` that names the option.
 enum OptionValue {
-    /// A whole number within bounds.
+    /// Parses a whole number within bounds.
     static func count(_ text: String, _ option: String, _ bounds: ClosedRange<Int>) throws(UsageError) -> Int
     {
         guard let value = Int(text) else {
@@ -12,6 +12,7 @@ enum OptionValue {
         return value
     }
 
+    /// Parses a decimal number within bounds.
     static func number(
         _ text: String, _ option: String, _ bounds: ClosedRange<Double>
     ) throws(UsageError) -> Double {
@@ -25,10 +26,11 @@ enum OptionValue {
         return value
     }
 
-    /// Seconds: `10`, `1.5`, `500ms`, `10s`, `5m`, `1h`.
+    /// Parses a time into seconds: `10`, `1.5`, `500ms`, `10s`, `5m`, `1h`.
     static func seconds(
         _ text: String, _ option: String, _ bounds: ClosedRange<Double>
     ) throws(UsageError) -> Double {
+        // `ms` before `s`, with which it also ends.
         let units: [(String, Double)] = [("ms", 0.001), ("s", 1), ("m", 60), ("h", 3_600)]
         let unit = units.first { text.hasSuffix($0.0) }
         let digits = text.dropLast(unit?.0.count ?? 0)
@@ -43,7 +45,7 @@ enum OptionValue {
         return seconds
     }
 
-    /// Bits a second: `1500000`, `1500k`, `1.5M`; 0 for none.
+    /// Parses bits a second: `1500000`, `1500k`, `1.5M`; 0 stands for none and is always allowed.
     static func bitrate(
         _ text: String, _ option: String, _ bounds: ClosedRange<Int>
     ) throws(UsageError) -> Int {
@@ -64,7 +66,10 @@ enum OptionValue {
         return Int(bits)
     }
 
-    /// Names of streams: `a,b,c`.
+    /// Parses names of streams: `a,b,c`.
+    ///
+    /// At least two different ones; ASCII letters, digits, `-` and `_` alone, at most 64 of them, since they go into
+    /// URLs.
     static func names(_ text: String, _ option: String) throws(UsageError) -> [String] {
         let names = text.split(separator: ",").map(String.init)
         let isGood = names.allSatisfy { name in
@@ -81,7 +86,7 @@ enum OptionValue {
         return names
     }
 
-    /// CPU numbers: `1`, `0,2`, `4-7`.
+    /// Parses CPU numbers: `1`, `0,2`, `4-7`.
     static func cpus(_ text: String, _ option: String) throws(UsageError) -> [Int] {
         var cpus: [Int] = []
         for part in text.split(separator: ",", omittingEmptySubsequences: false) {
@@ -94,7 +99,7 @@ enum OptionValue {
         return cpus
     }
 
-    /// A number as a person writes it.
+    /// Without a decimal point where none is needed.
     private static func short(_ value: Double) -> String {
         value == value.rounded() && abs(value) < 1e15 ? String(Int(value)) : String(value)
     }

@@ -1,11 +1,11 @@
 import Foundation
 import Restream
 
-/// How a stream is published or played.
+/// The protocol by which a stream is published or played.
 enum StreamProtocol: String, CaseIterable, Sendable {
     case whip, whep, rtmp, srt, hls
 
-    /// Those of a command, the usual one first.
+    /// The protocols of a command, the default first; empty if it has no choice.
     static func of(_ command: Command) -> [StreamProtocol] {
         switch command {
         case .publish: [.whip, .rtmp, .srt]
@@ -14,7 +14,7 @@ enum StreamProtocol: String, CaseIterable, Sendable {
         }
     }
 
-    /// Options that mean nothing for it, though they do for its command.
+    /// Options of the command that have no meaning with this protocol.
     private var without: [String] {
         let peer = ["--transport", "--srtp", "--html"]
         let film = ["--whip", "--layers", "--burst", "--file", "--audio-file", "--threads"]
@@ -27,7 +27,8 @@ enum StreamProtocol: String, CaseIterable, Sendable {
         }
     }
 
-    /// - Parameter names: of the options that were written.
+    /// Refuses options that would be ignored.
+    /// - Parameter names: of the options on the command line.
     func check(_ names: [String]) throws(UsageError) {
         guard let name = names.first(where: without.contains) else { return }
         throw UsageError("\(name) has no meaning with --protocol \(rawValue)")
@@ -35,7 +36,7 @@ enum StreamProtocol: String, CaseIterable, Sendable {
 }
 
 extension Options {
-    /// Where a viewer by HLS begins: the server's own address where that is a playlist.
+    /// The playlist of a stream; the server's own URL if that is a playlist.
     func playlistURL(of stream: String) throws(UsageError) -> URL {
         guard server.url.path.hasSuffix(".m3u8") else {
             return try server.endpoint(target.hls, stream: stream)
@@ -46,9 +47,10 @@ extension Options {
         return server.url
     }
 
-    /// Hosts that are published to or played from by RTMP, SRT and HLS.
+    /// Hosts that RTMP, SRT or HLS would connect to; empty for WebRTC.
     func protocolHosts() throws(UsageError) -> [String] {
         switch streamProtocol {
+        // The stream's name does not matter for the host.
         case .hls: return [try playlistURL(of: "x").host ?? ""]
         case .rtmp:
             guard let template = target.rtmp else { return [server.url.host ?? ""] }
@@ -69,7 +71,7 @@ extension Options {
     }
 }
 
-/// What can be said of other protocols than those of WebRTC.
+/// The options of protocols other than WebRTC.
 extension OptionDefinition {
     static let protocolOptions = [
         OptionDefinition(

@@ -5,13 +5,14 @@ import Foundation
 struct ServerAddress: Equatable, Sendable {
     let url: URL
 
+    /// Used if the command line names no server.
     static let standard = ServerAddress(fixed: "http://127.0.0.1:8080")
 
     private init(fixed text: String) {
         url = URL(string: text) ?? URL(fileURLWithPath: "/")
     }
 
-    /// Takes `http://host:port`, with or without a path; the scheme may be left out.
+    /// Parses `http://host:port`, with or without a path; the scheme defaults to `http`.
     init(parsing text: String) throws(UsageError) {
         let whole = text.contains("://") ? text : "http://" + text
         guard let url = URL(string: whole), let host = url.host, !host.isEmpty,
@@ -22,16 +23,19 @@ struct ServerAddress: Equatable, Sendable {
         self.url = url
     }
 
-    /// Whether the host names this machine by a loopback address.
+    /// Whether the host is `localhost` or a loopback address.
     var isLoopback: Bool { Self.isLoopback(host: url.host ?? "") }
 
+    /// Whether a host is loopback; an IPv6 address may be in brackets.
+    ///
+    /// Names other than `localhost` are not resolved, and count as remote.
     static func isLoopback(host: String) -> Bool {
         let bare = host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
         if bare.lowercased() == "localhost" { return true }
         return IPAddress(bare)?.isLoopback ?? false
     }
 
-    /// The endpoint for a stream: a path on this server, or a URL of its own.
+    /// The endpoint of a stream: a path on this server, or an absolute URL.
     func endpoint(_ template: String, stream: String) throws(UsageError) -> URL {
         let path = template.replacingOccurrences(of: "{stream}", with: stream)
         guard let endpoint = URL(string: path, relativeTo: url)?.absoluteURL, endpoint.host != nil,
@@ -42,12 +46,14 @@ struct ServerAddress: Equatable, Sendable {
         return endpoint
     }
 
-    /// Where requests to an endpoint go.
+    /// The host that requests to an endpoint go to.
     func host(of template: String) throws(UsageError) -> String {
         try endpoint(template, stream: "x").host ?? ""
     }
 
-    /// Where many sockets connect; names are not looked up, TLS is not spoken.
+    /// The address for clients that open plain TCP sockets themselves.
+    ///
+    /// Names are not resolved, and TLS is not supported.
     func plainAddress(for command: Command) throws(UsageError) -> TransportAddress {
         let host = url.host == "localhost" ? "127.0.0.1" : url.host ?? ""
         guard url.scheme == "http", let ip = IPAddress(host), let port = UInt16(exactly: url.port ?? 80)

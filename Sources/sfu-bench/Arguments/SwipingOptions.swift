@@ -1,4 +1,4 @@
-/// What can be said of viewers who swipe.
+/// The options of `feed`: how viewers swipe.
 extension OptionDefinition {
     static let swipingOptions = [
         OptionDefinition(
@@ -28,7 +28,7 @@ extension OptionDefinition {
         },
     ]
 
-    /// A share in percent.
+    /// An option for a share, in percent on the command line and from 0 to 1 in the options.
     private static func share(
         _ name: String, _ help: String, _ path: any WritableKeyPath<SwipingOptions, Double> & Sendable
     ) -> OptionDefinition {

@@ -1,4 +1,4 @@
-/// Why a command line cannot be followed; the text tells the user what to write instead.
+/// Why a command line is wrong; the text tells the user what to write instead.
 struct UsageError: Error, Equatable, CustomStringConvertible {
     let description: String
 
@@ -7,13 +7,13 @@ struct UsageError: Error, Equatable, CustomStringConvertible {
     }
 }
 
-/// How the process ends.
+/// The exit status of the process.
 enum ExitCode: Int32 {
     case success = 0
-    /// Could not connect, nothing arrived, or a limit was passed.
+    /// A client could not connect, nothing arrived, or a limit was exceeded.
     case failure = 1
     /// The command line is wrong.
     case usage = 2
-    /// The tool itself was the bottleneck: the numbers say nothing of the server.
+    /// The tool itself was the bottleneck, so the numbers do not describe the server.
     case void = 3
 }

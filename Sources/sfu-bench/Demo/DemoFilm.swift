@@ -1,15 +1,16 @@
 import Codecs
 
-/// A show's picture and sound, encoded once, to be sent in a loop.
+/// The picture and sound of a show, encoded once and sent in a loop.
 struct DemoFilm: Sendable {
     let video: RecordedVideo
     let audio: RecordedAudio
 
-    /// Of the loop.
+    /// Length of the loop.
     static let seconds = 6
     static let framesPerSecond = 20
-    /// Key frames are as far apart, so that who comes in waits for none.
+    /// In frames: a key frame every two seconds, so that a joining viewer need not wait for one.
     private static let keyFrameDistance = 2 * framesPerSecond
+    /// In bits a second.
     private static let videoBitrate = 700_000
     private static let audioBitrate = 48_000
 
@@ -22,6 +23,7 @@ struct DemoFilm: Sendable {
         var settings = VP8Encoder.Settings(
             width: DemoScene.width, height: DemoScene.height, framesPerSecond: framesPerSecond,
             bitrate: videoBitrate)
+        // Slower and better than the default of 8: the films are encoded only once.
         settings.speed = 6
         let encoder = try VP8Encoder(settings)
         let count = seconds * framesPerSecond

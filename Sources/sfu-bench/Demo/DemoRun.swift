@@ -5,7 +5,7 @@ import Peer
 import RostrumClient
 import Synchronization
 
-/// A run of `sfu-bench demo`: hosts, viewers and what they say, until it is interrupted.
+/// A run of `sfu-bench demo`: hosts, viewers and their activity on a server with `--dev`, until it is interrupted.
 final class DemoRun: Interruptible {
     private let options: Options
     private let client: SignallingClient
@@ -19,9 +19,11 @@ final class DemoRun: Interruptible {
 
     private static let tick = Duration.milliseconds(100)
     private static let shows = DemoShow.all
-    /// Of what people do in the first show; the others follow.
+    /// For the first show; the seeds of the others follow.
     private static let seed: UInt64 = 2_024
 
+    /// Checks the server, and encodes the films.
+    /// - Throws: `RunFailure` if the server does not run with `--dev` on this machine.
     init(_ options: Options) async throws {
         var options = options
         options.target.liveStreams = Self.shows.map(\.stream)
@@ -50,8 +52,9 @@ final class DemoRun: Interruptible {
 
     var isInterrupted: Bool { interrupted.load(ordering: .relaxed) }
 
-    /// Begins the streams, lets people watch and talk, and ends the streams when it is over.
+    /// Starts the streams, plays the shows until the end or an interrupt, and ends the streams.
     func run() async throws {
+        // The ticker stands in for that of `Bench`: without it no milestone would reach the log.
         let ticker = Task {
             while !Task.isCancelled {
                 log.take(generator.shared.takeNotices())
@@ -76,10 +79,10 @@ final class DemoRun: Interruptible {
 
     // MARK: One show
 
-    /// Who takes part in a show.
+    /// The participants of a show.
     private struct Cast: Sendable {
         let show: DemoShow
-        /// The show as its host has it, the shop that sells gifts, and the people who watch, in their order.
+        /// API clients: of the host, of the shop that sells gifts, and of the viewers in their order.
         let host: StreamClient
         let shop: StreamClient
         let people: [StreamClient]
@@ -87,13 +90,15 @@ final class DemoRun: Interruptible {
         let viewers: [Participant]
     }
 
+    /// Publishes a show, names it, opens its shop, and lets its viewers join.
+    /// - Throws: `RunFailure` if the publisher cannot connect.
     private func begin(_ show: DemoShow) async throws -> Cast {
         let ticket = try await ticket(show.host, .host, of: show)
         guard let publisher = await entrance.publish(ticket), let token = ticket.token else {
             throw RunFailure(description: "\(show.stream) did not begin: \(log.reason ?? "no answer")")
         }
         try await connect(publisher, show)
-        // Made by its first publisher, it may be made again by the next demo; a title it gets afterwards.
+        // Its first publisher creates the stream, so that each demo can create it again; the title is set afterwards.
         let host = server.stream(show.stream, as: token)
         try await host.call("PATCH", "", ["title": show.title])
         try await host.sell(Self.catalogue)
@@ -109,7 +114,7 @@ final class DemoRun: Interruptible {
             publisher: publisher, viewers: viewers)
     }
 
-    /// Of each show people of its own: one identity watches two streams at most.
+    /// A ticket for a person of this show alone, because an identity may watch two streams at most.
     private func ticket(
         _ name: String, _ role: TokenSource.Role, of show: DemoShow
     ) async throws -> Entrance.Ticket {
@@ -117,6 +122,7 @@ final class DemoRun: Interruptible {
             role, stream: show.stream, identity: Self.identity(name, show), name: name)
     }
 
+    /// Waits until a participant is connected.
     private func connect(_ participant: Participant, _ show: DemoShow) async throws {
         let end = MonotonicClock.now().advanced(byNanoseconds: Int64(options.timing.connect * 1e9))
         while log[participant.id]?.outcome == .joining, MonotonicClock.now() < end, !isInterrupted {
@@ -128,13 +134,14 @@ final class DemoRun: Interruptible {
     }
 
     private func finish(_ cast: Cast) async {
-        // A server that is gone already needs no goodbye.
+        // If the server is gone, there is nothing to end.
         try? await cast.host.end()
         for participant in [cast.publisher] + cast.viewers { await entrance.leave(participant) }
     }
 
     // MARK: What people do
 
+    /// Performs acts of the audience until the show ends.
     private func play(_ cast: Cast, seed: UInt64, until end: MonotonicTime) async {
         var crowd = DemoCrowd(
             people: cast.people.count, remarks: cast.show.remarks, answers: cast.show.answers.count,
@@ -144,17 +151,17 @@ final class DemoRun: Interruptible {
         while true {
             let (pause, act) = crowd.next()
             guard await isOn(after: pause, until: end) else { return }
-            // Its host may have been ended by an operator, or with the server.
+            // An operator may have ended the host's session, or the server may have stopped.
             guard log[cast.publisher.id]?.outcome == .joined else {
                 return progress.step("\(cast.show.stream) was ended")
             }
-            // What the server refuses, a person would shrug at: the next one may do better.
+            // A refused act does not matter: the next one may succeed.
             poll = (try? await perform(act, in: cast, poll: poll)) ?? poll
         }
     }
 
-    /// Waits.
-    /// - Returns: false if it is over.
+    /// Waits for a number of seconds.
+    /// - Returns: false if the run is over.
     private func isOn(after pause: Double, until end: MonotonicTime) async -> Bool {
         let due = MonotonicClock.now().advanced(byNanoseconds: Int64(pause * 1e9))
         while MonotonicClock.now() < due {
@@ -164,7 +171,8 @@ final class DemoRun: Interruptible {
         return !isInterrupted
     }
 
-    /// - Returns: the number of the poll that is open, if this opened it.
+    /// Performs an act through the API.
+    /// - Returns: the number of the poll if this act opened one.
     private func perform(_ act: DemoCrowd.Act, in cast: Cast, poll: Int?) async throws -> Int? {
         let show = cast.show
         func viewer(_ person: Int) -> StreamClient? {
@@ -186,7 +194,7 @@ final class DemoRun: Interruptible {
         return nil
     }
 
-    /// As a shop does that has been paid.
+    /// Reports a gift to the server, as a shop does after a payment.
     private func give(_ number: Int, _ count: Int, _ person: Int, in cast: Cast) async throws {
         guard DemoShow.gifts.indices.contains(number), DemoShow.people.indices.contains(person) else {
             return
@@ -195,6 +203,7 @@ final class DemoRun: Interruptible {
         let sold = SoldGift(
             giver: Self.identity(name, cast.show), name: name, gift: gift.id, count: count,
             price: SoldGift.Price(amount: gift.price, currency: DemoShow.currency))
+        // A new key for each purchase, by which the server recognizes repetitions.
         try await cast.shop.call("PUT", "/gifts/\(UUID().uuidString)", sold)
     }
 

@@ -1,16 +1,18 @@
 import Codecs
 import Foundation
 
-/// A moving picture that is drawn, for a demo that needs no camera; it can be shown in a loop without a seam.
+/// A drawn, moving picture, so that the demo needs no camera; it loops without a seam.
 enum DemoScene: Sendable {
     case aurora, harbour, city
 
-    /// Upright, as phones hold them; in pixels.
+    /// In pixels; portrait, as phones are held.
     static let width = 432
     static let height = 768
 
-    /// - Parameter phase: how much of the loop has passed, 0 to 1.
+    /// Draws the scene at a moment of the loop.
+    /// - Parameter phase: from 0 to 1.
     func picture(at phase: Double) throws(CodecError) -> Picture {
+        // The background is soft, so it is computed with a sixteenth of the pixels and scaled up.
         var soft = try Picture(width: Self.width / 2, height: Self.height / 2)
         for y in stride(from: 0, to: soft.height, by: 2) {
             for x in stride(from: 0, to: soft.width, by: 2) {
@@ -27,10 +29,11 @@ enum DemoScene: Sendable {
 
     // MARK: What is soft
 
+    /// The color of a point of the background.
     /// - Parameters:
-    ///   - x: 0 to 1, from the left.
-    ///   - y: 0 to 1, from the top.
-    ///   - turn: 0 to 2 π in a loop.
+    ///   - x: from 0 at the left to 1.
+    ///   - y: from 0 at the top to 1.
+    ///   - turn: from 0 to 2 π in a loop; only whole multiples of it may be used, or the loop would have a seam.
     private func background(_ x: Double, _ y: Double, _ turn: Double) -> DemoLight {
         switch self {
         case .aurora: Self.aurora(x, y, turn)
@@ -46,7 +49,7 @@ enum DemoScene: Sendable {
             let edge =
                 0.34 + 0.11 * number + 0.07 * sin(5 * x + turn + 2 * number)
                 + 0.03 * sin(11 * x - 2 * turn + number)
-            // A sharp lower edge, and light that fades upwards.
+            // The lower edge is sharp, and the light fades upwards.
             let above = edge - y
             let glow = above < 0 ? exp(above * 30) : exp(-above * 6)
             let rays = 0.65 + 0.35 * sin(38 * x + 3 * sin(6 * x + turn) + turn * (number + 1))
@@ -67,7 +70,7 @@ enum DemoScene: Sendable {
             return light.mixed(with: DemoLight(1, 0.93, 0.72), 0.9 * disc(distance, radius: 0.075))
         }
         guard y > horizon else { return sky(y) }
-        // The sea is the sky upside down, shaken by waves that are longer where they are nearer.
+        // The sea mirrors the sky, distorted by waves that are longer where they are closer.
         let depth = (y - horizon) / (1 - horizon)
         let wave = sin(70 * depth + turn * 3 + 4 * sin(9 * x + turn)) * (0.01 + 0.05 * depth)
         let mirrored = sky(horizon - (y - horizon) * 0.9 + wave)
@@ -86,7 +89,7 @@ enum DemoScene: Sendable {
         return light.adding(DemoLight(0.16, 0.13, 0.24), clouds * 0.5)
     }
 
-    /// How much of a disc is seen at this distance from its middle, 0 to 1: its edge is a little soft.
+    /// How much of a disc is visible at a distance from its center, 0 to 1, with a slightly soft edge.
     private static func disc(_ distance: Double, radius: Double) -> Double {
         min(max((radius - distance) / 0.006, 0), 1)
     }
@@ -106,6 +109,7 @@ enum DemoScene: Sendable {
     }
 
     private static func drawStars(on picture: inout Picture, below limit: Int, phase: Double) {
+        // The same seed for each picture: stars must not move.
         var dice = SplitMix64(seed: 7)
         for star in 0..<70 {
             let x = Int.random(in: 0..<width, using: &dice)
@@ -139,7 +143,7 @@ enum DemoScene: Sendable {
                 x: left + 64, y: keel - 114 + row, width: row / 2, height: 2,
                 with: DrawingColor(rgb: 0xE9D9C4))
         }
-        // A lantern on the quay, and the quay.
+        // A quay with a lantern.
         picture.fill(x: 0, y: 690, width: width, height: 78, with: DrawingColor(rgb: 0x0D0B14))
         picture.fill(x: 350, y: 560, width: 6, height: 132, with: DrawingColor(rgb: 0x0D0B14))
         let glow = 0.85 + 0.15 * sin(2 * .pi * 6 * phase)
@@ -149,6 +153,7 @@ enum DemoScene: Sendable {
     }
 
     private static func drawTowers(on picture: inout Picture, phase: Double) {
+        // The same seed for each picture: towers and windows must not move.
         var dice = SplitMix64(seed: 30)
         var x = -12
         while x < width {
@@ -160,6 +165,7 @@ enum DemoScene: Sendable {
                     let isLit = Int.random(in: 0..<10, using: &dice) < 4
                     let wakes = Double.random(in: 0..<1, using: &dice)
                     let isRestless = Int.random(in: 0..<12, using: &dice) == 0
+                    // Some windows are lit for half of the loop.
                     let isOn = isRestless ? cos(2 * .pi * (phase - wakes)) > 0 : isLit
                     picture.fill(
                         x: column, y: row, width: 6, height: 8,
@@ -169,7 +175,7 @@ enum DemoScene: Sendable {
             x += towerWidth + 6
         }
         picture.fill(x: 0, y: 700, width: width, height: 68, with: DrawingColor(rgb: 0x07070D))
-        // Cars, which pass the picture a whole number of times in a loop.
+        // Cars cross the picture a whole number of times in a loop.
         for car in 0..<8 {
             let isLeftward = car.isMultiple(of: 2)
             let place = (phase * Double(1 + car % 2) + Double(car) / 8).truncatingRemainder(dividingBy: 1)
@@ -181,7 +187,7 @@ enum DemoScene: Sendable {
     }
 }
 
-/// Red, green and blue light, of which 0 to 1 can be shown.
+/// Red, green and blue light; values from 0 to 1 can be displayed.
 struct DemoLight: Equatable {
     var red: Double
     var green: Double
@@ -191,6 +197,7 @@ struct DemoLight: Equatable {
         (self.red, self.green, self.blue) = (red, green, blue)
     }
 
+    /// A mixture with `share` of the other light, 0 to 1.
     func mixed(with other: DemoLight, _ share: Double) -> DemoLight {
         faded(1 - share).adding(other, share)
     }
@@ -201,7 +208,7 @@ struct DemoLight: Equatable {
 
     func faded(_ share: Double) -> DemoLight { DemoLight(red * share, green * share, blue * share) }
 
-    /// 0xRRGGBB; what is too bright is as bright as can be.
+    /// As 0xRRGGBB; values that are too bright are clipped.
     var rgb: UInt32 {
         func byte(_ value: Double) -> UInt32 { UInt32(min(max(value, 0), 1) * 255) }
         return byte(red) << 16 | byte(green) << 8 | byte(blue)

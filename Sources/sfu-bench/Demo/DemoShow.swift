@@ -1,18 +1,18 @@
-/// One stream of the demo: what it is called, what is seen and heard, and what its audience says.
+/// A stream of the demo: its title, its picture and sound, and what its audience writes.
 struct DemoShow: Sendable {
-    /// The stream's name.
+    /// Name of the stream in the API.
     let stream: String
     let title: String
     let host: String
     let scene: DemoScene
     let sound: DemoSound
-    /// What people write, in any order.
+    /// Comments of the audience, in any order.
     let remarks: [String]
-    /// What the host asks them.
+    /// Question of the host's poll; `answers` are its options.
     let question: String
     let answers: [String]
 
-    /// In the order in which they are begun.
+    /// In the order in which they are started.
     static let all = [
         DemoShow(
             stream: "aurora", title: "Northern lights, live from the fjord", host: "Ida", scene: .aurora,
@@ -43,7 +43,7 @@ struct DemoShow: Sendable {
             question: "Tea or coffee for the rest of the night?", answers: ["Tea", "Coffee", "Both"]),
     ]
 
-    /// What can be given, in every stream of the demo.
+    /// The gifts of all shows, from cheap to expensive.
     static let gifts = [
         DemoGift(id: "rose", name: "Rose", picture: "🌹", price: 100),
         DemoGift(id: "cake", name: "Cake", picture: "🎂", price: 500),
@@ -51,11 +51,11 @@ struct DemoShow: Sendable {
     ]
     static let currency = "EUR"
 
-    /// Who watches, in every stream of the demo.
+    /// The viewers of every show.
     static let people = ["Mia", "Jonas", "Aiko", "Tariq", "Lena", "Sam"]
 }
 
-/// A gift of the demo's shop, which sells for nothing.
+/// A gift in the demo's shop; no payment is involved.
 struct DemoGift: Sendable {
     let id: String
     let name: String

@@ -3,35 +3,41 @@ import ClientPeer
 import Peer
 import Wire
 
-/// One receiving m-line of a feed session: half of a slot.
+/// One receiving m-line of a feed session, which is half of a slot: its audio or its video.
 struct FeedLine {
     let ssrc: UInt32
+    /// The slot's number; 0 or 1.
     let slot: Int
     let mid: String
     let isVideo: Bool
+    /// By payload type.
     let codecs: [UInt8: MediaCodec]
     var reception: ReceiveStream
-    /// Whose packets came last, by number, and when.
+    /// The stream whose packets arrived last, as an index of the run's streams; nil before the first packet.
     private(set) var stream: Int?
+    /// When its latest packet arrived.
     private(set) var lastPacket = MonotonicTime.zero
+    /// When its first packet arrived.
     private(set) var start = MonotonicTime.zero
-    /// The server said that the line carries something else now.
+    /// The server has reported that the line has another stream now, or none.
     var isReleased = false
-    /// Nil once a first frame of the stream is complete.
+    /// Nil once the stream's first frame is complete, or if it is not awaited.
     private var firstFrame: FirstFrame?
-    /// What the server says the line carries.
+    /// The stream that the line has according to the server; nil for none.
     var told: Int?
-    /// Nanoseconds from publisher to here, of the last packet that was measured.
+    /// Nanoseconds from the publisher to this viewer, of the latest packet that was measured.
     var lastLatency: Int64?
+    /// When to request a key frame if there is no picture until then.
     var nextRequest = MonotonicTime.zero
+    /// The latest sender report: when it arrived, and its pair of times.
     private(set) var report: (time: MonotonicTime, ntp: UInt64, timestamp: UInt32)?
 
-    /// Who sent nothing for longer does not play.
+    /// In nanoseconds; a stream that sends nothing for longer does not count as playing.
     private static let pause: Int64 = 250_000_000
-    /// Older reports are of the stream before.
+    /// In nanoseconds; an older report belongs to the previous stream on the line.
     private static let freshReport: Int64 = 20_000_000
 
-    /// - Returns: nil for an m-line that the server sends nothing on.
+    /// - Returns: nil for an m-line on which the server sends nothing.
     init?(_ line: ClientPlan.Line, slot: Int) {
         guard let source = line.remote else { return nil }
         ssrc = source.ssrc
@@ -44,24 +50,27 @@ struct FeedLine {
             ssrc: source.ssrc, clockRate: line.kind == .video ? 90_000 : 48_000, repair: .none)
     }
 
-    /// Whether the stream's picture can be decoded.
+    /// Whether the picture of the current stream can be decoded.
     var isDecoding: Bool { stream != nil && firstFrame == nil && !isReleased }
 
-    /// Whether a stream has begun here whose picture cannot be decoded yet.
+    /// Whether a stream has begun whose picture cannot be decoded yet.
     var lacksPicture: Bool { isVideo && stream != nil && !isDecoding && !isReleased }
 
-    /// Whether a stream plays here.
+    /// Whether this stream plays here now.
     func plays(_ number: Int, at now: MonotonicTime) -> Bool {
         stream == number && !isReleased && now.nanoseconds(since: lastPacket) < Self.pause
     }
 
-    /// Takes a packet in.
-    /// - Parameter isCertain: the packet itself names the stream; else its first frame has passed before that was told.
-    /// - Returns: whether a stream begins with it.
+    /// Notes a packet.
+    /// - Parameters:
+    ///   - number: of the stream that it belongs to.
+    ///   - isCertain: whether the packet itself names the stream. If only the server's message does, the first frame
+    ///     may have passed before it, and is not awaited unless this packet starts it.
+    /// - Returns: whether a stream begins with this packet.
     mutating func receive(
         _ number: Int, startsKeyFrame: Bool, isCertain: Bool, at now: MonotonicTime
     ) -> Bool {
-        // The same stream comes anew only after the server let it go: a pause may be the machine's.
+        // The same stream begins again only after the server released it: a mere pause may be due to this machine.
         let isOver = isReleased && (startsKeyFrame || !isVideo)
         lastPacket = now
         guard number != stream || isOver else { return false }
@@ -74,7 +83,7 @@ struct FeedLine {
         return true
     }
 
-    /// - Returns: whether the first frame is complete with this packet.
+    /// - Returns: whether this packet completes the stream's first frame.
     mutating func completesFirstFrame(
         index: Int64, timestamp: UInt32, marker: Bool, startsKeyFrame: Bool
     ) -> Bool {
@@ -86,15 +95,20 @@ struct FeedLine {
         return true
     }
 
+    /// Keeps a sender report of this line; those of other lines are ignored.
     mutating func receive(_ sender: SenderReport, at now: MonotonicTime) {
         guard sender.ssrc == ssrc else { return }
         _ = reception.receive(sender, at: now)
         report = (now, sender.ntpTime, sender.rtpTimestamp)
     }
 
-    /// When a packet was captured by the server's reports, in nanoseconds of the server's wall clock.
+    /// When a packet was captured according to the server's sender report, in nanoseconds of the server's wall clock.
+    ///
+    /// Nil without a report of the current stream.
+    /// - Source: RFC 3550 §6.4.1.
     func captureTime(_ timestamp: UInt32) -> Int64? {
         guard let report else { return nil }
+        // NTP time: 32 bits of seconds, and 32 bits of their fraction.
         let seconds = Int64(report.ntp >> 32) &* 1_000_000_000
         let fraction = Int64((report.ntp & 0xFFFF_FFFF) &* 1_000_000_000 >> 32)
         let ticks = Int64(Int32(bitPattern: timestamp &- report.timestamp))

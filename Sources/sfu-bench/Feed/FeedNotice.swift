@@ -1,28 +1,35 @@
 import Foundation
 
-/// What the server says on the control channel of a feed session.
+/// A message of the server on the control channel of a feed session.
 enum FeedNotice: Equatable {
+    /// What one m-line has.
     struct Line: Equatable, Decodable {
         var mid: String
+        /// Nil while it has no stream.
         var stream: String?
         /// `full` or `preview`.
         var quality: String?
     }
 
+    /// The m-lines of the session, after a change.
     case slots([Line])
+    /// The server has put another stream into focus.
     case moved(to: String)
+    /// The server refused a message of the viewer.
     case refused
+    /// Another session of the same viewer has replaced this one.
     case replaced
-    /// Nothing that matters here.
+    /// A message that does not matter here.
     case other
 
+    /// The members of all messages that are read.
     private struct Form: Decodable {
         var type: String
         var slots: [Line]?
         var to: String?
     }
 
-    /// - Returns: nil for what is no JSON object with a type.
+    /// - Returns: nil for bytes that are not a JSON object with a type.
     init?(parsing bytes: [UInt8]) {
         guard let form = try? JSONDecoder().decode(Form.self, from: Data(bytes)) else { return nil }
         switch (form.type, form.slots, form.to) {

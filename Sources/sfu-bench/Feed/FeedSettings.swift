@@ -2,31 +2,33 @@
 struct FeedSettings: Sendable {
     /// The streams, in the order in which they are swiped through.
     var streams: [String]
-    /// Nanoseconds from one swipe to the next, on average.
+    /// Mean time between two swipes, in nanoseconds; 0 for no swipes.
     var interval: Int64
-    /// Of all swipes, those that go anywhere, 0 to 1.
+    /// Share of all swipes that jump to any stream, 0 to 1.
     var jumps: Double
-    /// Of the others, those that turn back the way they came.
+    /// Share of the other swipes that reverse the direction.
     var turns: Double
-    /// Of the others, those that are called off before the next story is reached.
+    /// Share of the swipes without a jump that are called off before they reach the next stream.
     var callsOff: Double
-    /// Of the moves.
+    /// Decides the moves, and nothing else.
     var seed: UInt64
-    /// Looks into every packet; the others are told by their headers.
+    /// Whether every packet is decrypted and inspected; else headers are counted once the first frame is complete.
     var isMeasured: Bool
 }
 
-/// The next move of a viewer.
+/// A viewer's next move; streams are indices into `FeedSettings.streams`.
 enum SwipeMove: Equatable, Sendable {
     /// To a neighbour, after a drag; the direction is +1 or -1.
     case swipe(Int, direction: Int)
-    /// A drag towards a neighbour that is let go.
+    /// A drag towards a neighbour that ends without reaching it.
     case callOff(Int, direction: Int)
+    /// To any stream, without a drag.
     case jump(Int)
 }
 
 /// Decides how a viewer moves through a feed; the same seed gives the same moves.
 struct SwipePattern {
+    /// Of the last swipe, +1 or -1.
     private(set) var direction = 1
     private let settings: FeedSettings
 
@@ -34,12 +36,12 @@ struct SwipePattern {
         self.settings = settings
     }
 
-    /// - Returns: nil where there is nowhere to go.
+    /// - Returns: nil if there is no other stream.
     mutating func next(from focus: Int, using random: inout some RandomNumberGenerator) -> SwipeMove? {
         let count = settings.streams.count
         guard count > 1 else { return nil }
         if count > 2, Double.random(in: 0..<1, using: &random) < settings.jumps {
-            // Neither here nor to a neighbour, if there are others.
+            // To neither this stream nor a neighbour, if there are others.
             let far = count > 3 ? Int.random(in: 2...(count - 2), using: &random) : 1
             return .jump((focus + far) % count)
         }

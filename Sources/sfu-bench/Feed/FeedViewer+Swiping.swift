@@ -3,18 +3,20 @@ import ClientPeer
 import Peer
 import Wire
 
-// How a viewer moves, and what it hears of the server.
+// How a viewer moves through the feed, and what it measures meanwhile.
 
 extension FeedViewer {
-    /// A drag takes so long, in nanoseconds, if the next swipe leaves the time.
+    /// Duration of a drag in nanoseconds, unless the next swipe comes sooner.
     private static let drags: ClosedRange<Int64> = 80_000_000...200_000_000
 
-    /// What was under way when a stream was released may still come for so long.
+    /// How long packets that were under way when a stream was released may still arrive, in nanoseconds.
     private static let farewell: Int64 = 200_000_000
 
     // MARK: Moving
 
-    /// Plans the next swipe, once there is a picture and a stream in focus.
+    /// Plans the first swipe, once there is a picture, a control channel, and a stream in focus.
+    ///
+    /// At a random moment, so that viewers do not swipe in step.
     func begin(at now: MonotonicTime) {
         guard nextSwipe == .distantFuture, hasFirstFrame, hasChannel, focus != nil, settings.interval > 0
         else {
@@ -23,6 +25,7 @@ extension FeedViewer {
         nextSwipe = now.advanced(byNanoseconds: Int64.random(in: 0...settings.interval, using: &moves))
     }
 
+    /// Ends the current drag, or begins the next move.
     func move(at now: MonotonicTime) {
         if let drag {
             self.drag = nil
@@ -34,8 +37,9 @@ extension FeedViewer {
             }
             return
         }
-        // Of evenly spread lengths, so that viewers do not move in step.
+        // Of evenly distributed lengths, so that viewers do not swipe in step.
         let length = Int64.random(in: settings.interval / 2...settings.interval * 3 / 2, using: &moves)
+        // A thread that was delayed must not make up for swipes.
         nextSwipe = max(nextSwipe.advanced(byNanoseconds: length), now)
         guard let focus, let next = pattern.next(from: focus, using: &moves) else { return }
         switch next {
@@ -47,6 +51,7 @@ extension FeedViewer {
         }
     }
 
+    /// Begins a drag towards a neighbour; its end was decided in advance.
     private func peek(_ target: Int, _ direction: Int, isCalledOff: Bool, at now: MonotonicTime) {
         let longest = min(Self.drags.upperBound, settings.interval / 2)
         let length = Int64.random(in: min(Self.drags.lowerBound, longest)...longest, using: &moves)
@@ -57,7 +62,9 @@ extension FeedViewer {
             awaitsFrame: !isDecoding(target, at: now))
     }
 
+    /// Puts a stream into focus, and begins to measure what that brings.
     private func turn(to target: Int, at now: MonotonicTime) {
+        // The previous swipe has to end here: what it still lacks can no longer be attributed to it.
         if let swipe, !swipe.isFinished, settings.isMeasured { box.tally.swiping.unfinished &+= 1 }
         swipe = Swipe(target: target, sent: now, isPreloaded: isDecoding(target, at: now))
         focus = target
@@ -65,22 +72,25 @@ extension FeedViewer {
         box.tally.swiping.swipes &+= 1
     }
 
+    /// Whether the picture of a stream is decoded in any slot.
     private func isDecoding(_ stream: Int, at now: MonotonicTime) -> Bool {
         lines.contains { $0.isVideo && $0.plays(stream, at: now) && $0.isDecoding }
     }
 
+    /// Sends a message of the feed on the control channel, whose number is 0.
     private func say(
         _ type: String, _ stream: Int, direction: Int? = nil, ahead: Int? = nil, at now: MonotonicTime
     ) {
         var text = #"{"type":"\#(type)","stream":"\#(settings.streams[stream])""#
         if let direction { text += #","direction":"\#(direction > 0 ? "forward" : "backward")""# }
         if let ahead { text += #","ahead":"\#(settings.streams[ahead])""# }
-        // One that cannot be sent shows as a swipe that brought nothing.
+        // A message that cannot be sent shows as a swipe without any effect.
         try? connection.send(DataChannelMessage(text + "}"), on: 0, at: now, into: &sink)
     }
 
     // MARK: What the server says
 
+    /// Processes a message on the control channel; one that cannot be parsed counts as unreadable.
     func take(_ bytes: [UInt8], at now: MonotonicTime) {
         guard let notice = FeedNotice(parsing: bytes) else {
             box.tally.unreadable &+= 1
@@ -91,6 +101,7 @@ extension FeedViewer {
         case .moved(let stream):
             box.tally.swiping.moved &+= 1
             focus = numbers[stream] ?? focus
+            // The server took the viewer elsewhere: the current move is void.
             drag = nil
             swipe = nil
         case .refused: box.tally.swiping.refused &+= 1
@@ -99,6 +110,7 @@ extension FeedViewer {
         begin(at: now)
     }
 
+    /// Compares the slots with those before: notes releases, and judges packets that came ahead of this message.
     private func take(_ states: [FeedNotice.Line], at now: MonotonicTime) {
         let streams = Set(states.compactMap { $0.stream.flatMap { numbers[$0] } })
         for stream in held.subtracting(streams) {
@@ -118,18 +130,25 @@ extension FeedViewer {
             let stream = state.stream.flatMap { numbers[$0] }
             if let current = lines[index].stream, current != stream { lines[index].isReleased = true }
             lines[index].told = stream
+            // The first message decides the focus; later ones follow what the viewer requested.
             if focus == nil, state.quality == "full" { focus = stream }
         }
     }
 
     // MARK: What comes
 
+    /// Evaluates a decrypted packet.
+    ///
+    /// - Parameters:
+    ///   - index: of the line on which it arrived.
+    ///   - number: its sequence number, unwrapped.
     func inspect(
         _ payload: Span<UInt8>, _ header: RTPHeader, _ index: Int, _ number: Int64, at now: MonotonicTime
     ) {
         let codec = lines[index].codecs[header.payloadType]
         let stamp = Self.stamp(of: payload, codec)
-        // Media of other publishers does not say what it is: the server's word is taken for it.
+        // Only this tool's publishers name the stream in their media; for others, the server's message has to do.
+        // The tag of a layer leads to its stream.
         let named = stamp?.tag.flatMap { tags[$0.ofStream] }
         guard let stream = named ?? lines[index].told else { return }
         let info = codec?.video.flatMap {
@@ -154,7 +173,7 @@ extension FeedViewer {
             begin(at: now)
         }
         guard settings.isMeasured else { return }
-        // Of sound, which is never replayed: the age of a replayed picture says nothing of its way.
+        // Audio only, which is never replayed: the age of a replayed picture is not the latency of the path.
         if let time = stamp?.time, !lines[index].isVideo {
             addLatency(time, index, at: now)
         }
@@ -169,11 +188,12 @@ extension FeedViewer {
         if let captured = stamp?.captured { measureSkew(stream, index, header.timestamp, captured) }
     }
 
+    /// Checks a packet against what the server may send: two streams, and none that was released a while ago.
     private func observe(_ stream: Int, at now: MonotonicTime) {
         if watch.receive(stream, at: now) > 2 { box.tally.swiping.overTwo &+= 1 }
         box.tally.swiping.mostAttached = max(box.tally.swiping.mostAttached, watch.most)
         guard let time = released[stream], now.nanoseconds(since: time) > Self.farewell else { return }
-        // A message that puts the stream back may be on its way; if none comes, they were not meant for us.
+        // The message that attaches the stream again may be on its way; without one the packets were strays.
         let early = untold[stream] ?? (now, 0)
         untold[stream] = (early.since, early.packets + 1)
         guard now.nanoseconds(since: early.since) > Self.farewell else { return }
@@ -181,6 +201,7 @@ extension FeedViewer {
         untold[stream] = (early.since, 0)
     }
 
+    /// Adds a packet's latency, and the jitter since the previous one, unless it was sent before the stream began here.
     private func addLatency(_ sent: MonotonicTime, _ index: Int, at now: MonotonicTime) {
         let latency = now.nanoseconds(since: sent)
         guard latency >= 0, sent >= lines[index].start else { return }
@@ -189,19 +210,21 @@ extension FeedViewer {
         lines[index].lastLatency = latency
     }
 
-    /// What a packet means to a swipe.
+    /// The properties of a packet that matter to a swipe.
     private struct Arrival {
         let endsFrame: Bool
         let completesFirstFrame: Bool
-        /// Of the best layer.
+        /// Whether it belongs to the best simulcast layer.
         let isFull: Bool
-        /// When it left its publisher, if it says so.
+        /// When it left its publisher; nil if it has no stamp.
         let left: MonotonicTime?
     }
 
+    /// Measures the delays of the current swipe, each of them once.
     private func measure(_ stream: Int, _ index: Int, _ packet: Arrival, at now: MonotonicTime) {
         guard var swipe, swipe.target == stream, !swipe.isFinished else { return }
         defer { self.swipe = swipe }
+        /// Preloaded and cold swipes are separate distributions.
         func add(_ kind: WritableKeyPath<SwipeTally.Delays, LogHistogram>, since start: MonotonicTime) {
             let delays: WritableKeyPath<SwipeTally, SwipeTally.Delays> =
                 swipe.isPreloaded ? \.preloaded : \.cold
@@ -212,24 +235,27 @@ extension FeedViewer {
             swipe.hasAudio = true
             return
         }
-        // The neighbour's least layer comes already; what it is promoted to counts. A jump begins with what there is.
+        // The neighbour's smallest layer is being received already: after a swipe to it, full quality counts. After a
+        // jump, any layer does.
         guard packet.isFull || !swipe.isPreloaded else { return }
         if !swipe.hasPacket {
             add(\.packet, since: swipe.sent)
             if let left = packet.left { add(\.way, since: max(left, swipe.sent)) }
         }
         swipe.hasPacket = true
-        // What is decoded already needs no key frame: its next frame counts.
+        // A picture that is being decoded needs no key frame: the end of its next frame counts.
         guard !swipe.hasFrame, packet.completesFirstFrame || lines[index].isDecoding && packet.endsFrame
         else { return }
         add(\.frame, since: swipe.sent)
         swipe.hasFrame = true
     }
 
-    /// Compares where the server's reports put picture and sound with when they were captured.
+    /// Measures by how much the server's sender reports shift picture and sound against each other.
+    ///
+    /// The publisher's stamp is the true time of capture of both.
     private func measureSkew(_ stream: Int, _ index: Int, _ timestamp: UInt32, _ captured: MonotonicTime) {
-        // What is replayed from the past is shown as fast as it can be, without sound; earlier reports are of another
-        // stream.
+        // Replayed pictures are shown as fast as possible, without sound, and earlier reports are of another stream:
+        // both are left out.
         guard let swipe, swipe.target == stream, !swipe.isSkewKnown, captured >= swipe.sent,
             let report = lines[index].report, report.time >= swipe.sent,
             let capture = lines[index].captureTime(timestamp)
@@ -241,6 +267,7 @@ extension FeedViewer {
         box.tally.swiping.skew.add(abs(video &- audio))
     }
 
+    /// Reads what this tool's publishers write into VP8 and Opus; nil for other media.
     private static func stamp(
         of payload: Span<UInt8>, _ codec: MediaCodec?
     ) -> (time: MonotonicTime, tag: StreamTag?, captured: MonotonicTime?)? {

@@ -5,53 +5,63 @@ import Net
 import Peer
 import Wire
 
-/// A viewer of the story feed: one session with two slots, who swipes and looks at what comes in them.
+/// A viewer of the story feed: one session with two slots, which swipes and checks what arrives in them.
 final class FeedViewer: Client {
-    /// How often a browser asks again for a key frame that it misses.
+    /// Between two requests for a missing key frame, in nanoseconds; browsers wait as long.
     static let keyFramePatience: Int64 = 300_000_000
 
     let settings: FeedSettings
+    /// The receiving m-lines: two slots of audio and video each.
     var lines: [FeedLine] = []
+    /// Counts how many streams arrive at the same time.
     var watch = AttachmentWatch()
     var pattern: SwipePattern
-    /// For moves alone, which the seed of the run decides.
+    /// For the moves alone; seeded by the run's seed, so that it does not depend on anything else that is random.
     var moves: SplitMix64
-    /// Numbers of the streams by name.
+    /// Indices of the streams by name.
     let numbers: [String: Int]
+    /// Indices of the streams by the tag in their media.
     let tags: [StreamTag: Int]
+    /// Whether the control channel is open.
     var hasChannel = false
-    /// The stream in focus, as last asked for or told.
+    /// The stream in focus, as last requested or as reported by the server; nil at first.
     var focus: Int?
-    /// When streams were released, and those that are held.
+    /// When each stream was released; without those that have been attached again.
     var released: [Int: MonotonicTime] = [:]
-    /// Packets of streams that are not held: media may overtake the message that tells of it.
+    /// Packets of streams that should not arrive, counted until a message explains them: media may overtake it.
     var untold: [Int: (since: MonotonicTime, packets: UInt64)] = [:]
+    /// The streams that the server has attached, by its latest message.
     var held: Set<Int> = []
+    /// Nil while no finger is down.
     var drag: Drag?
+    /// The latest swipe; nil before the first, and after the server moved the focus.
     var swipe: Swipe?
+    /// When the next move begins; never until there is a picture.
     var nextSwipe = MonotonicTime.distantFuture
     var hasFirstFrame = false
 
-    /// A swipe that the finger has not finished.
+    /// A swipe that has begun, and that the finger has not finished.
     struct Drag {
         let target: Int
         let began: MonotonicTime
         let ends: MonotonicTime
+        /// Whether it will end without a change of the focus.
         let isCalledOff: Bool
-        /// The target's first frame is told of once, if it was not there before.
+        /// Whether the target's first complete frame is still to be measured; false if its picture was there already.
         var awaitsFrame: Bool
     }
 
-    /// A `focus` that was sent, and what it has brought.
+    /// A `focus` message, and which of its effects have arrived.
     struct Swipe {
         let target: Int
         let sent: MonotonicTime
+        /// Whether the target's picture was being decoded when the message was sent.
         let isPreloaded: Bool
         var hasPacket = false
         var hasFrame = false
         var hasAudio = false
         var isSkewKnown = false
-        /// Capture by the server's reports minus capture by the publisher's stamp.
+        /// Capture time by the server's reports minus capture time by the publisher's stamp, in nanoseconds.
         var videoOffset: Int64?
         var audioOffset: Int64?
 
@@ -71,6 +81,7 @@ final class FeedViewer: Client {
             settings.streams.enumerated().map { (StreamTag(stream: $1), $0) },
             uniquingKeysWith: { first, _ in first })
         var counts: [MediaKind: Int] = [:]
+        // The first audio and the first video line make up slot 0, the second ones slot 1.
         for line in setup.plan.lines where line.direction.receives {
             let slot = counts[line.kind, default: 0]
             counts[line.kind] = slot + 1
@@ -100,7 +111,7 @@ final class FeedViewer: Client {
             box.tally.unreadable &+= 1
             return
         }
-        // Retransmissions and padding come under other SSRCs, and nobody asks for them here.
+        // Retransmissions and padding have other SSRCs; this viewer requests none.
         guard let index = lines.firstIndex(where: { $0.ssrc == packet.ssrc }) else { return }
         noteMedia(at: now)
         let before = lines[index].reception.highest
@@ -110,6 +121,7 @@ final class FeedViewer: Client {
         box.tally.count(
             arrival, expected: lines[index].reception.expected &- expected, newestBefore: before,
             isVideo: lines[index].isVideo)
+        // Viewers that are not measured decrypt until they have a picture, without which they do not swipe.
         guard case .new(let number) = arrival, settings.isMeasured || !hasFirstFrame else { return }
         guard let (header, _) = unprotect(&datagram) else { return }
         box.tally.decrypted &+= 1
@@ -133,7 +145,7 @@ final class FeedViewer: Client {
         ([], lines.indices.compactMap { lines[$0].reception.reportBlock(at: now) })
     }
 
-    /// Where a stream has begun and there is no picture.
+    /// Requests a key frame for each line with a stream but no picture.
     private func askForKeyFrames(at now: MonotonicTime) {
         for index in lines.indices where lines[index].lacksPicture && lines[index].nextRequest <= now {
             lines[index].nextRequest = now.advanced(byNanoseconds: Self.keyFramePatience)

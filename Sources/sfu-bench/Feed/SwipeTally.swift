@@ -1,12 +1,12 @@
-/// What viewers of a feed have seen and done, and what it cost the publishers.
+/// Counters of feed viewers, and of the key-frame requests that they caused at publishers.
 ///
-/// Counts only grow, as those of `Tally` do.
+/// Like those of `Tally`, no number ever decreases.
 struct SwipeTally: Equatable, Sendable {
-    /// From a `focus` to what it brought, in nanoseconds.
+    /// Times from a `focus` message to its effects, in nanoseconds.
     struct Delays: Equatable, Sendable {
         /// The first packet of the stream's video at full quality.
         var packet = LogHistogram()
-        /// The same, less the time in which its publisher had not sent it yet.
+        /// The same, without the time before its publisher sent that packet.
         var way = LogHistogram()
         /// The first complete frame that can be decoded.
         var frame = LogHistogram()
@@ -20,36 +20,38 @@ struct SwipeTally: Equatable, Sendable {
 
     /// Messages that put another stream into focus.
     var swipes: UInt64 = 0
-    /// Of these, those to a stream that was not the next one.
+    /// Swipes to a stream that was not the next one.
     var jumps: UInt64 = 0
     var peeks: UInt64 = 0
     /// Swipes that began and were called off.
     var calledOff: UInt64 = 0
-    /// The next one came before picture and sound were there.
+    /// Swipes that were followed by the next one before picture and sound had arrived.
     var unfinished: UInt64 = 0
+    /// Messages that the server refused.
     var refused: UInt64 = 0
-    /// The server put another stream into focus by itself.
+    /// How often the server itself put another stream into focus.
     var moved: UInt64 = 0
-    /// Packets of a stream that came later than 200 ms after it was released.
+    /// Packets that arrived more than 200 ms after their stream was released.
     var strays: UInt64 = 0
-    /// Moments at which more than two streams came at once.
+    /// Packets with which more than two streams arrived at the same time.
     var overTwo: UInt64 = 0
-    /// Streams that began in a slot with something else than a key frame.
+    /// Streams that began in a slot without a key frame.
     var brokenStarts: UInt64 = 0
-    /// Packets that did not say which stream they are of.
+    /// Packets that do not name their stream.
     var unnamed: UInt64 = 0
-    /// Streams that one viewer got at once, at the most.
+    /// The most streams that one viewer received at the same time.
     var mostAttached = 0
-    /// Key-frame requests that reached each publisher, by its number.
+    /// Key-frame requests that each publisher received, by its index.
     private(set) var requests: [UInt64] = []
-    /// To a stream whose picture was there already.
+    /// Of swipes to a stream whose picture was being decoded; `cold` has all others.
     var preloaded = Delays()
     var cold = Delays()
-    /// From a `peek` to the first complete frame.
+    /// From a `peek` to the first complete frame, in nanoseconds.
     var preload = LogHistogram()
-    /// Between picture and sound after a swipe, by the server's sender reports.
+    /// Difference between picture and sound after a swipe, by the server's sender reports, in nanoseconds.
     var skew = LogHistogram()
 
+    /// Counts a key-frame request to the publisher with this index.
     mutating func requested(of stream: Int) {
         while requests.count <= stream { requests.append(0) }
         requests[stream] &+= 1
@@ -71,6 +73,7 @@ struct SwipeTally: Equatable, Sendable {
             sum.preloaded[keyPath: delay].add(right.preloaded[keyPath: delay])
             sum.cold[keyPath: delay].add(right.cold[keyPath: delay])
         }
+        // A maximum does not add up.
         sum.mostAttached = max(left.mostAttached, right.mostAttached)
         for (stream, count) in right.requests.enumerated() {
             while sum.requests.count <= stream { sum.requests.append(0) }
@@ -79,7 +82,9 @@ struct SwipeTally: Equatable, Sendable {
         return sum
     }
 
-    /// What happened since `earlier`, a copy of the same tally; the most that was attached stays.
+    /// What was counted since `earlier`, an older copy of the same tally.
+    ///
+    /// `mostAttached` remains that of the whole time.
     func since(_ earlier: SwipeTally) -> SwipeTally {
         var difference = self
         for counter in Self.counters {

@@ -6,40 +6,46 @@ import Peer
 import TURN
 import Wire
 
-/// What a generator thread gives to each of its clients.
+/// What a generator thread shares with each of its clients.
 struct ClientSurroundings {
+    /// Holds the certificate, which is the same for all clients of a run.
     let dtls: DTLSContext
     let sink: DirectSink
+    /// The tally that the client counts into.
     let box: TallyBox
     let clock: WallClock
 }
 
-/// One client of a run: its connection, its milestones, and the reports that every client sends.
+/// A WebRTC client of a run: its connection, its milestones and its RTCP reports.
 ///
-/// Subclasses make the media or look at it.
+/// Subclasses send or receive the media. An instance belongs to one generator thread and is used only there.
 class Client {
     final let id: Int
     final let connection: ClientConnection
     final let box: TallyBox
     final let packer: ControlPacker
-    /// As which it reports.
+    /// The sender of its RTCP reports and feedback.
     final let ssrc: UInt32
     final var sink: ClientSink
     final var random: SplitMix64
     final var reports: ReportScheduler
     private static let authenticator = RelayAuthenticator()
-    /// From where media come through a relay.
+    /// The address that datagrams from a relay are attributed to: the server's first candidate.
     private final let server: TransportAddress
-    /// When media last came; nil for who gets none.
+    /// When the latest media packet arrived; nil before the first one, and always for a publisher.
     final private(set) var lastPacket: MonotonicTime?
-    /// When the datagram that is being received reached the socket, however late this thread read it.
+    /// When the current datagram reached the socket, however late this thread read it.
     final private(set) var arrival = MonotonicTime.zero
     private final var milestones: [Notice] = []
+    /// The relay's failure is counted once only.
     private final var hasLostRelay = false
-    /// Holds back what comes; nil for nearly all.
+    /// Emulates a slow network for incoming datagrams; nil for clients that are not behind such a link.
     final var link: ImpairedLink?
 
-    /// - Parameter ssrc: nil for one of its own.
+    /// - Parameters:
+    ///   - role: the first part of the RTCP canonical name.
+    ///   - ssrc: nil for a random one.
+    ///   - seeded: continues the sequence of random numbers that the subclass began.
     init(
         _ setup: ClientSetup, as role: String, ssrc: UInt32? = nil, random seeded: SplitMix64,
         _ surroundings: ClientSurroundings, at now: MonotonicTime
@@ -67,19 +73,24 @@ class Client {
 
     // MARK: For subclasses
 
+    /// Processes an encrypted RTP packet.
     func receiveMedia(_ datagram: inout MutableSpan<UInt8>, at now: MonotonicTime) {}
+    /// Processes one packet of a decrypted RTCP compound.
     func receive(_ packet: RTCPPacket, at now: MonotonicTime) {}
     func receive(_ event: DataChannelEvent, at now: MonotonicTime) {}
-    /// The handshake is done.
+    /// Called once, when the DTLS handshake is complete.
     func connected(at now: MonotonicTime) {}
-    /// When a connected client has something to do, but for its connection and its reports.
+    /// The deadline of `work`, apart from those of the connection and the reports.
     var nextWork: MonotonicTime { .distantFuture }
+    /// Does what is due; called only while connected, possibly before `nextWork`.
     func work(at now: MonotonicTime) {}
-    /// What it tells of the streams that it sends and receives.
+    /// The contents of the next RTCP report: on the streams it sends, and on those it receives.
     func report(at now: MonotonicTime) -> (sent: [SenderReport], received: [ReportBlock]) { ([], []) }
-    /// A link let something through, and it was read so many nanoseconds later.
+    /// Called when the link releases a datagram: `late` nanoseconds after it was due.
     func delivered(late: Int64) {}
-    /// Whether media that came may bring something to do.
+    /// Whether incoming RTP or RTCP may move the deadline forward.
+    ///
+    /// False for most viewers: their deadline then need not be computed again for every packet.
     var hurriesAfterMedia: Bool { false }
 
     // MARK: Milestones
@@ -96,6 +107,7 @@ class Client {
         milestones.append(Notice(id: id, milestone: milestone, time: now))
     }
 
+    /// Records that media arrived; the first call is the `firstPacket` milestone.
     final func noteMedia(at now: MonotonicTime) {
         if lastPacket == nil { note(.firstPacket, at: now) }
         lastPacket = now
@@ -103,7 +115,10 @@ class Client {
 
     // MARK: Datagrams
 
-    /// - Returns: whether the deadline may have moved.
+    /// Processes a datagram, or queues it in the emulated link.
+    /// - Parameters:
+    ///   - arrival: when it reached the socket; not later than `now`.
+    /// - Returns: whether the deadline may have changed.
     final func receive(
         _ datagram: inout MutableSpan<UInt8>, from source: TransportAddress, arrival: MonotonicTime,
         at now: MonotonicTime
@@ -115,6 +130,7 @@ class Client {
         return take(&datagram, from: source, arrival: arrival, at: now)
     }
 
+    /// Processes a datagram that has passed the link; unwraps it first if it came through a relay.
     private final func take(
         _ datagram: inout MutableSpan<UInt8>, from source: TransportAddress, arrival: MonotonicTime,
         at now: MonotonicTime
@@ -131,6 +147,7 @@ class Client {
         return takePlain(&span, from: server, at: now)
     }
 
+    /// Sends the relay client's pending messages, and fails the client once if its relay is lost.
     private final func sayToRelay(at now: MonotonicTime) {
         sink.sayToRelay()
         guard case .failed = sink.relay?.state, !hasLostRelay else { return }
@@ -139,6 +156,8 @@ class Client {
         note(.failed, at: now)
     }
 
+    /// Dispatches a datagram as the server sent it by its first byte.
+    /// - Returns: whether the deadline may have changed.
     private final func takePlain(
         _ datagram: inout MutableSpan<UInt8>, from source: TransportAddress, at now: MonotonicTime
     ) -> Bool {
@@ -177,6 +196,7 @@ class Client {
         }
     }
 
+    /// Decrypts and parses an RTCP compound; counts one that is unreadable and returns nothing for it.
     private final func control(_ datagram: inout MutableSpan<UInt8>) -> [RTCPPacket] {
         guard let length = try? connection.unprotectControl(&datagram),
             let packets = try? RTCPPacket.parseCompound(datagram.span.extracting(first: length))
@@ -187,7 +207,8 @@ class Client {
         return packets
     }
 
-    /// Decrypts a packet of media in place; counts what is none.
+    /// Decrypts an RTP packet in place.
+    /// - Returns: nil if it does not decrypt or is not RTP, which is counted as unreadable.
     final func unprotect(_ datagram: inout MutableSpan<UInt8>) -> (header: RTPHeader, length: Int)? {
         guard let length = try? connection.unprotect(&datagram),
             let header = try? RTPHeader(parsing: datagram.span.extracting(first: length))
@@ -200,7 +221,7 @@ class Client {
 
     // MARK: Time
 
-    /// When `advance` wants to be called.
+    /// When `advance` must be called next; never for a closed connection.
     final var deadline: MonotonicTime {
         guard !connection.isClosed else { return .distantFuture }
         let earliest = min(
@@ -210,6 +231,7 @@ class Client {
         return min(earliest, reports.deadline, nextWork)
     }
 
+    /// Delivers what the link has released, then runs every timer that has expired.
     final func advance(to now: MonotonicTime) {
         while let delivery = link?.take(at: now) {
             delivered(late: now.nanoseconds(since: delivery.time))
@@ -234,15 +256,20 @@ class Client {
 
     // MARK: Sending
 
+    /// Encrypts and sends RTCP compounds.
     final func send(_ control: [[UInt8]]) {
         for bytes in control { connection.sendControl(bytes, into: &sink) }
     }
 
+    /// Sends a PLI.
     final func requestKeyFrame(of media: UInt32) {
         box.tally.keyFrameRequestsSent &+= 1
         send(packer.feedback([.pictureLossIndication(.init(senderSSRC: ssrc, mediaSSRC: media))]))
     }
 
+    /// Closes the connection and releases the allocation at the relay.
+    ///
+    /// In this order, because the closing messages themselves go through the relay.
     final func leave() {
         connection.close(into: &sink)
         sink.relay?.giveBack(by: Self.authenticator, using: &random)

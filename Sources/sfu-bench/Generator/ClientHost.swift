@@ -4,8 +4,9 @@ import Net
 import Peer
 import Synchronization
 
-/// What generator threads share with whoever runs them.
+/// What the generator threads share with the tasks that control the run.
 final class GeneratorShared: Sendable {
+    /// One per thread, replaced as a whole.
     private let snapshots: Mutex<[Snapshot]>
     private let notices = Mutex<[Notice]>([])
 
@@ -17,7 +18,7 @@ final class GeneratorShared: Sendable {
         snapshots.withLock { $0[thread] = snapshot }
     }
 
-    /// One of each thread, at most `ClientHost.snapshotInterval` old.
+    /// The latest snapshot of each thread, at most `ClientHost.snapshotInterval` old.
     var all: [Snapshot] { snapshots.withLock { $0 } }
 
     func append(_ new: [Notice]) {
@@ -34,21 +35,26 @@ final class GeneratorShared: Sendable {
 }
 
 /// The clients of one generator thread.
+///
+/// Owned by its thread. Other tasks reach it by commands, and read `GeneratorShared`.
 struct ClientHost: ClientHandler {
     typealias Command = GeneratorCommand
 
     private struct Entry {
         let client: Client
-        /// Whether its timers must be finer than those of a sweep.
+        /// Whether its timers must be more precise than the sweep.
         let isPrecise: Bool
-        /// When its `advance` wants to be called.
+        /// When `advance` must be called on the client.
         var deadline: MonotonicTime
     }
 
-    /// Timers of viewers are no finer than this; those of publishers, and of viewers behind a link, are.
+    /// Between two passes over all clients, in nanoseconds: the resolution of most viewers' timers.
+    ///
+    /// Publishers, and viewers behind an emulated link, have exact timers.
     private static let sweepInterval: Int64 = 5_000_000
+    /// Between two snapshots, in nanoseconds.
     static let snapshotInterval: Int64 = 100_000_000
-    /// A viewer without packets for longer is stalled.
+    /// A viewer without media for longer than this is stalled, in nanoseconds.
     private static let stall: Int64 = 1_000_000_000
 
     private let thread: Int
@@ -58,19 +64,23 @@ struct ClientHost: ClientHandler {
     private let dtls: DTLSContext
     private let clock: WallClock
     private let box = TallyBox()
-    /// Of viewers who play before a storm.
+    /// The tally of viewers that were playing before a storm of joins.
     private let earlierBox = TallyBox()
     private var random: SplitMix64
     private var entries: [Int: Entry] = [:]
+    /// Ids of the publishers, which a snapshot counts.
     private var publishers: Set<Int> = []
+    /// Ids of the clients with exact timers.
     private var precise: Set<Int> = []
     private var line = HandshakeLine<ClientSetup>()
-    /// When deadlines are looked at again.
+    /// When the deadlines of all clients are checked next.
     private var nextSweep: MonotonicTime
     private var nextSnapshot: MonotonicTime
+    /// The earliest deadline of the clients with exact timers, or earlier.
     private var nextPrecise = MonotonicTime.distantFuture
-    /// Datagrams lost at sockets that are closed by now.
+    /// Datagrams that the kernel dropped at sockets that are closed now.
     private var lostBefore: UInt64 = 0
+    /// Milestones that have not been published yet.
     private var notices: [Notice] = []
 
     init(
@@ -93,6 +103,7 @@ struct ClientHost: ClientHandler {
     mutating func perform(_ command: GeneratorCommand, at now: MonotonicTime) {
         switch command {
         case .add(let setup):
+            // A client that only connects waits for its turn.
             if case .connect = setup.purpose { line.append(setup) } else { add(setup, at: now) }
         case .remove(let id, let done):
             remove(id)
@@ -100,6 +111,7 @@ struct ClientHost: ClientHandler {
         }
     }
 
+    /// Creates a client and registers its socket; a socket that cannot be registered fails the client.
     private mutating func add(_ setup: ClientSetup, at now: MonotonicTime) {
         guard entries[setup.id] == nil, sockets.add(setup.socket, token: setup.id),
             let sink = sockets.sink(of: setup.id, buffer: buffer)
@@ -115,6 +127,7 @@ struct ClientHost: ClientHandler {
         switch setup.purpose {
         case .view(let settings): client = Viewer(setup, settings, surroundings, seed: seed, at: now)
         case .connect:
+            // A plain viewer: it is removed as soon as its handshake ends, before media matters.
             let settings = ViewerSettings(decryptEvery: 1, asksForRepair: false)
             client = Viewer(setup, settings, surroundings, seed: seed, at: now)
         case .swipe(let settings): client = FeedViewer(setup, settings, surroundings, seed: seed, at: now)
@@ -132,6 +145,7 @@ struct ClientHost: ClientHandler {
         advance(setup.id, entry, to: now)
     }
 
+    /// Says goodbye to the server and closes the socket; its count of dropped datagrams is kept.
     private mutating func remove(_ id: Int) {
         guard let entry = entries.removeValue(forKey: id) else { return }
         publishers.remove(id)
@@ -153,6 +167,7 @@ struct ClientHost: ClientHandler {
         if entry.client.hasMilestones { notices += entry.client.takeMilestones() }
     }
 
+    /// Reads a client's deadline again after something may have changed it.
     private mutating func setDeadline(_ id: Int, _ entry: Entry) {
         let deadline = entry.client.deadline
         entries[id]?.deadline = deadline
@@ -165,12 +180,14 @@ struct ClientHost: ClientHandler {
 
     mutating func advance(to now: MonotonicTime) {
         if nextPrecise <= now {
+            // Computed again below, by each of the precise clients.
             nextPrecise = .distantFuture
             for id in precise { advanceIfDue(id, to: now) }
         }
         if nextSweep <= now {
             nextSweep = now.advanced(byNanoseconds: Self.sweepInterval)
             for (id, entry) in entries where entry.deadline <= now { advance(id, entry, to: now) }
+            // The line reads the notices, so it moves before they are handed over.
             moveLine(at: now)
             tellNotices()
         }
@@ -195,7 +212,7 @@ struct ClientHost: ClientHandler {
         if entry.client.hasMilestones { notices += entry.client.takeMilestones() }
     }
 
-    /// Lets those go who have connected, and others come.
+    /// Removes clients whose handshake has ended, and starts the next ones in the line.
     private mutating func moveLine(at now: MonotonicTime) {
         for id in line.take(notices) { remove(id) }
         while let setup = line.start() { add(setup, at: now) }
@@ -207,6 +224,7 @@ struct ClientHost: ClientHandler {
         notices.removeAll(keepingCapacity: true)
     }
 
+    /// Publishes the counters; reads the CPU time of the calling thread, so it must run on the generator thread.
     private mutating func publishSnapshot(at now: MonotonicTime) {
         var snapshot = Snapshot()
         box.tally.droppedByKernel = lostBefore &+ sockets.droppedByKernel
@@ -225,6 +243,7 @@ struct ClientHost: ClientHandler {
         shared.publish(snapshot, thread: thread)
     }
 
+    /// Disconnects all clients, then publishes the final milestones and counters.
     mutating func stop(at now: MonotonicTime) {
         for id in Array(entries.keys) { remove(id) }
         tellNotices()

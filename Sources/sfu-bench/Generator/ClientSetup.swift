@@ -4,64 +4,75 @@ import Net
 import TURN
 import Wire
 
-/// A client that signalling has prepared: what a generator thread needs to connect it.
+/// A client that signalling has prepared, with all that a generator thread needs to connect it.
 struct ClientSetup: Identifiable, Sendable {
+    /// What the client does once it is on its thread.
     enum Purpose: Sendable {
+        /// Watches one stream.
         case view(ViewerSettings)
         case publish(PublisherSettings)
+        /// Swipes through the feed.
         case swipe(FeedSettings)
+        /// Watches one stream over an emulated network.
         case watch(NetworkSettings)
-        /// To leave at once, when it is its turn.
+        /// Connects when its turn comes, then leaves immediately.
         case connect
     }
 
-    /// Names it for ever.
+    /// Unique in the run; it also selects the thread, and names the socket there.
     let id: Int
     let credentials: ICECredentials
     let plan: ClientPlan
     let socket: ClientSocket
     let purpose: Purpose
-    /// Counts among those who play before a storm.
+    /// Whether it counts among the viewers that play before a storm of joins.
     var isEarlier = false
-    /// Through which it goes to the first of the server's candidates; nil for straight there.
+    /// The relay through which it reaches the server's first candidate; nil for a direct path.
     var relay: TURNClientAgent.Relay?
 }
 
+/// How a plain viewer treats what it receives.
 struct ViewerSettings: Sendable {
+    /// Decrypts one media packet in this many, at least 1; more clients fit on a thread with larger values.
     var decryptEvery: Int
+    /// Sends NACKs and PLIs for lost packets.
     var asksForRepair: Bool
+    /// Sends transport-wide feedback, if the server numbers its packets.
     var tellsOfPackets = false
 }
 
+/// What a publisher sends.
 struct PublisherSettings: Sendable {
     var media: MediaOptions
-    /// Of a file, made once for all publishers.
+    /// The video of a file, parsed once for all publishers; nil for synthetic video.
     var recordedVideo: RecordedVideo?
+    /// The audio likewise; nil for synthetic audio.
     var recordedAudio: RecordedAudio?
-    /// Written into synthetic media, so that viewers can tell streams apart.
+    /// The stream's name, of which a tag is written into synthetic media so that viewers can tell streams apart.
     var stream = ""
-    /// Among the streams of the run.
+    /// Index of its stream among those of the run.
     var number = 0
 }
 
-/// What generator threads are told.
+/// Commands to a generator thread.
 enum GeneratorCommand: Sendable {
     case add(ClientSetup)
-    /// Says goodbye to the server and forgets the client.
+    /// Disconnects the client from the server and removes it; the continuation resumes afterwards.
     case remove(id: Int, CheckedContinuation<Void, Never>)
 }
 
-/// How far a client has come.
+/// A step in the life of a client.
 enum Milestone: Equatable, Sendable {
     case iceConnected, dtlsConnected, firstPacket, firstFrame
-    /// The server reported of what a publisher sent.
+    /// The server's RTCP confirmed that it received the publisher's media.
     case taken
-    /// The connection broke, or was never made.
+    /// The connection was lost, or could not be established.
     case failed
+    /// The server closed the DTLS connection.
     case closedByServer
 }
 
-/// One step of one client, as its thread saw it.
+/// A milestone of one client, with the time at which its thread saw it.
 struct Notice: Equatable, Sendable {
     let id: Int
     let milestone: Milestone

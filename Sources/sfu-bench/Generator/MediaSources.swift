@@ -5,18 +5,19 @@ import Wire
 /// One RTP payload of video.
 struct MediaPacket: Sendable {
     var payload: [UInt8]
-    /// 90 kHz.
+    /// In ticks of 90 kHz.
     let timestamp: UInt32
     let marker: Bool
     let isKeyFrame: Bool
-    /// Where the packet takes the time it leaves; nil in a recording, which stays as it is.
+    /// Where in the payload the time of departure is written; nil in recorded media, which is sent unchanged.
     let stampOffset: Int?
+    /// When the frame was due.
     var captured = MonotonicTime.zero
-    /// Of simulcast; the best one is 0.
+    /// The simulcast layer; 0 is the best one.
     var layer = 0
 }
 
-/// Where a publisher's video comes from.
+/// The source of a publisher's video: synthetic frames, or a file that repeats.
 struct VideoSource {
     private enum Origin {
         case synthetic(SyntheticVideo)
@@ -24,13 +25,13 @@ struct VideoSource {
     }
 
     private var origin: Origin
-    /// In bits a second; of a recording, its mean.
+    /// In bits a second; the mean of a recording.
     let bitrate: Int
     /// In nanoseconds.
     let frameInterval: Int64
 
-    /// - Parameter layer: each is half as wide and high as the one before, with a third of its bits.
-    /// - Returns: nil if no video is wanted.
+    /// - Parameter layer: each layer has half the width and height of the one before, and a third of its bitrate.
+    /// - Returns: nil if the settings ask for no video.
     init?(_ settings: PublisherSettings, layer: Int, using random: inout some RandomNumberGenerator) {
         if let recording = settings.recordedVideo {
             origin = .recorded(recording.player(using: &random))
@@ -51,6 +52,7 @@ struct VideoSource {
         frameInterval = video.frameInterval.wholeNanoseconds
     }
 
+    /// Makes the next frame a key frame; a recording jumps to one.
     mutating func requestKeyFrame() {
         switch origin {
         case .synthetic(var video):
@@ -62,6 +64,7 @@ struct VideoSource {
         }
     }
 
+    /// The packets of the next frame, in order; the caller determines the time.
     mutating func nextFrame() -> [MediaPacket] {
         switch origin {
         case .synthetic(var video):
@@ -79,9 +82,9 @@ struct VideoSource {
     }
 }
 
-/// Where a publisher's audio comes from.
+/// The source of a publisher's audio: synthetic packets, or a file that repeats.
 struct AudioSource {
-    /// What synthetic packets name as their stream.
+    /// Names the stream in synthetic packets.
     private let tag: StreamTag
 
     private enum Origin {
@@ -90,11 +93,12 @@ struct AudioSource {
     }
 
     private var origin: Origin
+    /// Of the next packet, in ticks of 48 kHz; random at first (RFC 3550 §5.1).
     private var timestamp: UInt32
     /// In nanoseconds.
     let packetInterval: Int64
 
-    /// - Returns: nil if no audio is wanted.
+    /// - Returns: nil if the settings ask for no audio.
     init?(_ settings: PublisherSettings, using random: inout some RandomNumberGenerator) {
         timestamp = UInt32.random(in: 0...UInt32.max, using: &random)
         tag = StreamTag(stream: settings.stream)
@@ -108,9 +112,14 @@ struct AudioSource {
         packetInterval = Int64(SyntheticAudio.packetMilliseconds) * 1_000_000
     }
 
+    /// The payload of the next Opus packet.
+    ///
+    /// Synthetic payloads contain the time of departure, the stream's tag and the time of capture, in this order.
+    /// - Parameter captured: when the packet was due.
     mutating func nextPacket(captured: MonotonicTime, at now: MonotonicTime) -> (
         payload: [UInt8], timestamp: UInt32
     ) {
+        // Nanoseconds to ticks of 48 kHz.
         defer { timestamp &+= UInt32(packetInterval * 48 / 1_000_000) }
         switch origin {
         case .synthetic(let audio):

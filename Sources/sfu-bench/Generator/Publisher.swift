@@ -5,30 +5,33 @@ import Net
 import Peer
 import Wire
 
-/// A publisher: makes video and audio, paces it as a browser does, answers NACKs and key-frame requests.
+/// A publisher: generates video and audio, paces them as a browser does, and answers NACKs and key-frame requests.
 final class Publisher: Client {
-    /// A thread that was away for longer than this does not make up for the frames it missed.
+    /// A thread that was delayed by more nanoseconds than this skips the frames it missed.
     private static let longestDebt: Int64 = 1_000_000_000
 
-    /// One layer of the video; without simulcast there is one.
+    /// One simulcast layer of the video; the only one without simulcast.
     private struct Layer {
         var source: VideoSource
         var track: SendingTrack
         let tag: StreamTag
     }
 
-    /// The best one first.
+    /// From the best layer to the smallest.
     private var layers: [Layer] = []
     private var audio: (source: AudioSource, track: SendingTrack)?
     private var pacer: BurstPacer<MediaPacket>
     private let clock: WallClock
-    /// The connection's transport-wide sequence number.
+    /// The connection's next transport-wide sequence number.
     private var transportSequence: UInt16 = 1
     private var nextFrame = MonotonicTime.distantFuture
     private var nextAudio = MonotonicTime.distantFuture
     private var nextKeyFrame = MonotonicTime.distantFuture
+    /// In nanoseconds; 0 makes key frames only on request.
     private let keyFrameInterval: Int64
+    /// Index of its stream, under which key-frame requests are counted.
     private let number: Int
+    /// Whether the server has confirmed that media arrived.
     private var isTaken = false
 
     init(
@@ -40,6 +43,7 @@ final class Publisher: Client {
         let media = settings.media
         number = settings.number
         keyFrameInterval = Int64(media.keyFrameInterval * 1e9)
+        // An m-line of the plan becomes one track, or one for each simulcast layer.
         for line in setup.plan.lines where line.direction.sends {
             for (index, encoding) in line.encodings.enumerated() {
                 guard let track = SendingTrack(line: line, encoding: encoding, using: &random) else {
@@ -56,6 +60,7 @@ final class Publisher: Client {
                 }
             }
         }
+        // All layers share one pacer, as they share one path. The floor is for a publisher without video.
         let bitrate = max(layers.reduce(0) { $0 + $1.source.bitrate }, 100_000)
         pacer = BurstPacer(bitrate: bitrate, interval: .milliseconds(media.burstMilliseconds))
         super.init(
@@ -63,7 +68,7 @@ final class Publisher: Client {
             surroundings, at: now)
     }
 
-    /// Publishers that connect together do not send together.
+    /// Starts each medium at a random moment, so that publishers that connect together do not send in lockstep.
     override func connected(at now: MonotonicTime) {
         if let interval = layers.first?.source.frameInterval {
             nextFrame = now.advanced(byNanoseconds: Int64.random(in: 0...interval, using: &random))
@@ -87,6 +92,7 @@ final class Publisher: Client {
         makeAudio(at: now)
     }
 
+    /// Queues every frame that is due in the pacer; all layers of a frame together.
     private func makeVideo(at now: MonotonicTime) {
         guard nextFrame <= now, let interval = layers.first?.source.frameInterval else { return }
         if now.nanoseconds(since: nextFrame) > Self.longestDebt { nextFrame = now }
@@ -108,6 +114,7 @@ final class Publisher: Client {
         }
     }
 
+    /// Stamps a packet as it leaves, not as it is queued: latency is measured from here.
     private func send(_ packet: MediaPacket, at now: MonotonicTime) {
         var payload = packet.payload
         if let offset = packet.stampOffset {
@@ -123,6 +130,9 @@ final class Publisher: Client {
         box.tally.bytesSent &+= UInt64(payload.count)
     }
 
+    /// Sends the audio that is due.
+    ///
+    /// It bypasses the pacer, so that it never waits behind a frame.
     private func makeAudio(at now: MonotonicTime) {
         guard nextAudio <= now, let interval = audio?.source.packetInterval else { return }
         if now.nanoseconds(since: nextAudio) > Self.longestDebt { nextAudio = now }
@@ -156,13 +166,16 @@ final class Publisher: Client {
         }
     }
 
-    /// The server has got something of it, by its own words.
+    /// Notes once that the server confirmed media, by feedback or a receiver report.
     private func noteTaken(at now: MonotonicTime) {
         guard !isTaken else { return }
         isTaken = true
         note(.taken, at: now)
     }
 
+    /// Requests a key frame of the layers with these SSRCs.
+    ///
+    /// Each request counts, even one for an SSRC that is not of this publisher.
     private func makeKeyFrame(of wanted: [UInt32]) {
         box.tally.keyFrameRequests &+= 1
         box.tally.swiping.requested(of: number)
@@ -171,6 +184,7 @@ final class Publisher: Client {
         }
     }
 
+    /// Resends the packets that a NACK lists, from the history of its track.
     private func answer(_ nack: NegativeAcknowledgement) {
         box.tally.nacksReceived &+= 1
         box.tally.packetsResent &+= UInt64(nack.lost.count)

@@ -1,30 +1,31 @@
 import Base
 
-/// What the clients of one thread have seen and done since its start.
+/// Counters of all clients of one thread, since its start.
 ///
-/// Every number only grows, so that the difference of two copies tells of the time between.
+/// No number ever decreases, so the difference of two copies describes the time between them.
 struct Tally: Equatable, Sendable {
     // Viewers.
-    /// RTP packets of media, each counted once however often it came.
+    /// RTP media packets; duplicates are not counted.
     var packets: UInt64 = 0
     var videoPackets: UInt64 = 0
-    /// Of UDP payload, everything that came.
+    /// UDP payload of all media packets received, including repairs and duplicates.
     var bytes: UInt64 = 0
-    /// Media packets between the first and the newest that each viewer got.
+    /// Media packets from the first to the newest that each viewer received, gaps included.
     var expected: UInt64 = 0
-    /// Came after one that was sent later, unless asked for.
+    /// Arrived after a packet with a higher number; retransmissions are not counted.
     var reordered: UInt64 = 0
     var duplicates: UInt64 = 0
-    /// Came by retransmission.
+    /// Lost at first, then received by retransmission.
     var repaired: UInt64 = 0
+    /// Packets listed in the NACKs that viewers sent.
     var repairsAskedFor: UInt64 = 0
     var decrypted: UInt64 = 0
-    /// Failed to decrypt, or are no RTP.
+    /// Packets that could not be decrypted or parsed.
     var unreadable: UInt64 = 0
     var keyFrameRequestsSent: UInt64 = 0
-    /// From the publisher to the viewer's socket, in nanoseconds, of packets that carry a stamp.
+    /// Nanoseconds from the publisher to the viewer's socket, of decrypted packets with a stamp.
     var latency = LogHistogram()
-    /// Difference of the latencies of one after another such packet of a viewer, in nanoseconds.
+    /// Absolute difference between the latencies of consecutive such packets of a stream, in nanoseconds.
     var jitter = LogHistogram()
 
     // Publishers.
@@ -32,25 +33,29 @@ struct Tally: Equatable, Sendable {
     var bytesSent: UInt64 = 0
     var framesSent: UInt64 = 0
     var keyFramesSent: UInt64 = 0
+    /// PLIs and FIRs received from the server.
     var keyFrameRequests: UInt64 = 0
     var nacksReceived: UInt64 = 0
     var packetsResent: UInt64 = 0
-    /// How late bursts left, in nanoseconds.
+    /// How long after its due time each packet left the pacer, in nanoseconds.
+    ///
+    /// Large values mean that this tool is overloaded.
     var lateness = LogHistogram()
 
-    // Viewers of a feed, and the publishers they watch.
+    // Viewers of a feed, and the publishers whose streams they watch.
     var swiping = SwipeTally()
 
     // The thread.
     var closedByServer: UInt64 = 0
     var failures: UInt64 = 0
-    /// Datagrams that came while a socket's buffer was full.
+    /// Datagrams that the kernel dropped because a socket's buffer was full.
     var droppedByKernel: UInt64 = 0
-    /// Datagrams that the kernel did not take.
+    /// Datagrams that the kernel refused to send.
     var unsent: UInt64 = 0
-    /// CPU time, in nanoseconds.
+    /// CPU time of the thread, in nanoseconds.
     var processorTime: Int64 = 0
 
+    /// Lists that `+` and `since` go through; a new counter has to be added here, too.
     private static let counters: [any WritableKeyPath<Tally, UInt64> & Sendable] = [
         \.packets, \.videoPackets, \.bytes, \.expected, \.reordered, \.duplicates, \.repaired,
         \.repairsAskedFor,
@@ -71,7 +76,7 @@ struct Tally: Equatable, Sendable {
         return sum
     }
 
-    /// What happened since `earlier`, a copy of the same tally.
+    /// What was counted since `earlier`, an older copy of the same tally.
     func since(_ earlier: Tally) -> Tally {
         var difference = self
         for counter in Self.counters {
@@ -87,19 +92,21 @@ struct Tally: Equatable, Sendable {
     }
 
     var lost: UInt64 { expected > packets ? expected - packets : 0 }
-    /// Of the packets expected, those that never came.
+    /// The share of expected packets that never arrived, from 0 to 1.
     var loss: Double { expected == 0 ? 0 : Double(lost) / Double(expected) }
 }
 
-/// A thread's tally at one moment, and what can only be said of that moment.
+/// A thread's tally at one moment, with the state that applies only to that moment.
+///
+/// `Generator.snapshot` adds up those of all threads.
 struct Snapshot: Sendable {
     /// Of all clients.
     var tally = Tally()
-    /// Of those among them who play before a storm.
+    /// Of those clients, the ones that were playing before a storm of joins.
     var earlier = Tally()
     var time = MonotonicTime.zero
     var viewers = 0
-    /// Viewers that got nothing for a second.
+    /// Viewers that have received media before, but none for a second.
     var stalled = 0
     var publishers = 0
 }

@@ -1,4 +1,4 @@
-/// The tally that all clients of one thread count into.
+/// Makes one tally of a thread writable by all of its clients.
 final class TallyBox {
     var tally = Tally()
 }

@@ -5,26 +5,30 @@ import Net
 import Peer
 import Wire
 
-/// A viewer: counts what comes by its headers, and decrypts one packet in so many.
+/// A plain viewer: counts packets by their headers, and decrypts one in `decryptEvery`.
 ///
-/// Until its first complete frame it decrypts everything, as a browser does.
+/// Until its first key frame is complete it decrypts every packet, as a browser does.
 final class Viewer: Client {
-    /// Streams of one session; more are ignored.
+    /// RTP streams in one session, which bounds memory; packets of further ones count as unreadable.
     private static let maximumStreams = 16
-    /// How often a browser asks again for its first key frame.
+    /// Between two requests for the first key frame, in nanoseconds; browsers wait as long.
     static let keyFramePatience: Int64 = 200_000_000
-    /// Latencies beyond this are clocks that have nothing to do with each other.
+    /// A larger difference, in nanoseconds, means that the stamp came from an unrelated clock.
     private static let longestLatency: Int64 = 60_000_000_000
 
     let settings: ViewerSettings
     var streams: [ViewerStream] = []
-    /// Nil once the first frame is complete, or if there is no video to wait for.
+    /// Nil once the first key frame is complete, or if the plan has no video.
     var firstFrame: FirstFrame?
+    /// When to send the next PLI for the first key frame; nil if none is awaited.
     var nextKeyFrameRequest: MonotonicTime?
+    /// When the first media packet arrived; older stamps do not count as latency.
     private var firstPacket: MonotonicTime?
+    /// What each payload type that the server may send means.
     private let incoming: [UInt8: ClientPlan.Incoming]
-    /// What the server is told of packets' arrivals; nil if nothing, or if it does not number them.
+    /// Records arrivals for transport-wide feedback; nil if none is sent, or if the server does not number packets.
     private var arrivals: (id: UInt8, recorder: TransportFeedbackRecorder)?
+    /// Media packets until the next one that is decrypted.
     private var countdown: Int
 
     init(
@@ -35,6 +39,7 @@ final class Viewer: Client {
         self.settings = settings
         incoming = setup.plan.incoming
         firstFrame = setup.plan.hasVideo ? FirstFrame() : nil
+        // At a random point of the cycle, so that viewers do not all decrypt the same packet.
         countdown = Int.random(in: 1...settings.decryptEvery, using: &random)
         super.init(setup, as: "viewer", random: random, surroundings, at: now)
         let ids = setup.plan.lines.lazy.compactMap(\.extensions.transportSequenceNumber)
@@ -52,9 +57,10 @@ final class Viewer: Client {
 
     // MARK: Datagrams
 
-    /// The hot path: about 200 ns of our own for a packet that is not decrypted.
+    /// The hot path: about 200 ns of our own code for a packet that is not decrypted.
     override func receiveMedia(_ datagram: inout MutableSpan<UInt8>, at now: MonotonicTime) {
         box.tally.bytes &+= UInt64(datagram.count)
+        // Without SRTP keys a packet cannot be read.
         guard connection.isConnected else { return }
         guard let packet = PublicHeader(datagram.span),
             let index = stream(of: packet.ssrc, packet.payloadType)
@@ -75,11 +81,13 @@ final class Viewer: Client {
             sequenceNumber: packet.sequenceNumber, timestamp: packet.timestamp, size: datagram.count, at: now)
         count(arrival, index, newestBefore: before, expectedBefore: expected)
         countdown -= 1
+        // A duplicate adds nothing. Until the first key frame is complete, all others are needed.
         guard case .new(let number) = arrival, countdown <= 0 || firstFrame != nil else { return }
         countdown = settings.decryptEvery
         inspect(&datagram, index, number, timestamp: packet.timestamp, marker: packet.marker, at: now)
     }
 
+    /// Counts an arrival, and the packets that the stream now expects in addition.
     private func count(
         _ arrival: ReceiveStream.Arrival, _ index: Int, newestBefore: Int64?, expectedBefore: Int64
     ) {
@@ -88,7 +96,7 @@ final class Viewer: Client {
             arrival, expected: expected, newestBefore: newestBefore, isVideo: streams[index].isVideo)
     }
 
-    /// Finds the stream of a packet, or begins it.
+    /// Index of the stream with this SSRC; a new stream is added if its payload type is known.
     private func stream(of ssrc: UInt32, _ payloadType: UInt8) -> Int? {
         for index in streams.indices where streams[index].ssrc == ssrc { return index }
         guard streams.count < Self.maximumStreams, let entry = incoming[payloadType] else { return nil }
@@ -102,7 +110,7 @@ final class Viewer: Client {
         return streams.count - 1
     }
 
-    /// Decrypts a packet of media, and reads what it can tell.
+    /// Decrypts a media packet, then reads its stamp and checks whether it completes the first key frame.
     private func inspect(
         _ datagram: inout MutableSpan<UInt8>, _ index: Int, _ number: Int64, timestamp: UInt32, marker: Bool,
         at now: MonotonicTime
@@ -124,6 +132,9 @@ final class Viewer: Client {
         }
     }
 
+    /// Measures latency and jitter from the stamp of a synthetic packet.
+    ///
+    /// Publisher and viewer must be on one machine: the stamp is of its monotonic clock.
     private func takeStamp(of payload: Span<UInt8>, _ index: Int) {
         let stamp: MediaStamp?
         switch streams[index].codec {
@@ -134,7 +145,7 @@ final class Viewer: Client {
         case .vp9, .h264, .av1: stamp = nil
         }
         guard let stamp else { return }
-        // A server may begin with pictures of the past; their age says nothing of the way they came.
+        // A server may start with cached pictures; their age is not the latency of the path.
         guard let firstPacket, stamp.time >= firstPacket else { return }
         let latency = arrival.nanoseconds(since: stamp.time)
         guard latency >= 0, latency < Self.longestLatency else { return }
@@ -143,6 +154,8 @@ final class Viewer: Client {
         streams[index].lastLatency = latency
     }
 
+    /// Unwraps a retransmission, and counts it for the stream that it repairs.
+    /// - Source: RFC 4588 §4.
     private func receiveRepair(_ datagram: inout MutableSpan<UInt8>, _ index: Int, at now: MonotonicTime) {
         guard let (header, length) = unprotect(&datagram) else { return }
         let codec = streams[index].codec
@@ -194,6 +207,7 @@ final class Viewer: Client {
             }
             nextKeyFrameRequest = now.advanced(byNanoseconds: Self.keyFramePatience)
         }
+        // Empty unless feedback is due.
         let told = arrivals?.recorder.feedbackDue(at: now) ?? []
         if !told.isEmpty { send(packer.feedback(told.map { .transportFeedback($0) })) }
         if settings.asksForRepair { askForRepair(at: now) }
@@ -207,6 +221,7 @@ final class Viewer: Client {
         return ([], blocks)
     }
 
+    /// Sends one compound with the NACKs and PLIs of all streams.
     private func askForRepair(at now: MonotonicTime) {
         var packets: [RTCPPacket] = []
         for index in streams.indices where streams[index].repairs == nil {
@@ -227,8 +242,10 @@ final class Viewer: Client {
     }
 }
 
-/// What can be read of a packet that is still encrypted.
-/// - Source: RFC 3550 §5.1; padding, which `RTPHeader` wants to see, lies inside the ciphertext.
+/// The header fields that can be read while the packet is still encrypted.
+///
+/// `RTPHeader` cannot be used here: it checks the padding, which lies inside the ciphertext.
+/// - Source: RFC 3550 §5.1.
 struct PublicHeader {
     let marker: Bool
     let payloadType: UInt8
@@ -248,17 +265,22 @@ struct PublicHeader {
         self.ssrc = ssrc
     }
 
-    /// The transport-wide sequence number of a packet; header extensions are not encrypted.
-    /// - Source: RFC 8285 §4.2, §4.3.
+    /// The transport-wide sequence number of a packet, whose header extensions are not encrypted.
+    /// - Parameter id: of the extension, as it was negotiated.
+    /// - Returns: nil if the packet does not contain it.
+    /// - Source: RFC 8285 §4.2 (one-byte header), §4.3 (two-byte header).
     static func transportNumber(in packet: Span<UInt8>, id: UInt8) -> UInt16? {
         guard let first = try? packet.uint8(at: 0), first & 0x10 != 0 else { return nil }
+        // The extension follows the CSRC list.
         var offset = RTPHeader.fixedLength + Int(first & 0x0F) * 4
         guard let profile = try? packet.uint16(at: offset), let words = try? packet.uint16(at: offset + 2)
         else { return nil }
+        // Any other profile is read as the two-byte form.
         let isOneByte = profile == 0xBEDE
         offset += 4
         let end = min(offset + Int(words) * 4, packet.count)
         while offset < end, let head = try? packet.uint8(at: offset) {
+            // A zero byte is padding between elements.
             guard head != 0 else {
                 offset += 1
                 continue
@@ -274,6 +296,10 @@ struct PublicHeader {
 }
 
 extension Tally {
+    /// Counts one packet of media.
+    /// - Parameters:
+    ///   - expected: how many more packets the stream expects since this one.
+    ///   - newestBefore: the highest number before it; nil for the first packet.
     mutating func count(
         _ arrival: ReceiveStream.Arrival, expected: Int64, newestBefore: Int64?, isVideo: Bool
     ) {

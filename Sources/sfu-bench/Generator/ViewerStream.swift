@@ -7,24 +7,26 @@ import Wire
 struct ViewerStream {
     let ssrc: UInt32
     let codec: MediaCodec
-    /// A retransmission stream names the payload type it stands for.
+    /// The payload type that this RTX stream repairs; nil for a media stream.
     let repairs: UInt8?
     var reception: ReceiveStream
-    /// Nanoseconds from publisher to here, of the last packet that had a stamp.
+    /// Nanoseconds from the publisher to this viewer, of the latest packet with a stamp.
     var lastLatency: Int64?
 
     var isVideo: Bool { codec.isVideo }
 }
 
 extension ClientPlan {
-    /// What a payload type that arrives stands for.
+    /// What an incoming payload type means.
     struct Incoming: Sendable {
         var codec: MediaCodec
-        /// The payload type that it repairs, if it is RTX.
+        /// The payload type that it repairs; nil if it is not RTX.
         var repairs: UInt8?
     }
 
-    /// Every payload type the server may send; those that mean different things on different m-lines keep the first.
+    /// All payload types that the server may send.
+    ///
+    /// A type with different meanings on different m-lines keeps the first one.
     var incoming: [UInt8: Incoming] {
         var table: [UInt8: Incoming] = [:]
         for line in lines where line.direction.receives {

@@ -1,22 +1,25 @@
 import Wire
 
-/// Takes the pictures of H.264 out of fragmented MP4, as HLS has it.
+/// Extracts the H.264 pictures from fragmented MP4, as HLS delivers it.
 /// - Source: ISO/IEC 14496-12 §8.8 (fragments); ISO/IEC 14496-15 §5.4.2 (avc1).
 struct FragmentReader {
+    /// A coded picture.
     struct Frame: Equatable {
-        /// With start codes; those that decoders can begin with have parameter sets.
+        /// With start codes; frames that a decoder can start with also have parameter sets.
         var bytes: [UInt8]
-        /// When it is shown, from the beginning of the media it came in, in nanoseconds.
+        /// When it is shown, in nanoseconds from the first fragment of its part or segment.
         var time: Int64
     }
 
-    /// Why media cannot be read.
+    /// Why media cannot be parsed.
     enum Failure: Error, Equatable {
-        /// No track of H.264, or not what it says.
+        /// There is no H.264 track.
         case noPictures
+        /// A box contradicts its own sizes, or is missing.
         case malformed
     }
 
+    /// The H.264 track.
     private struct Track {
         let id: UInt64
         /// Ticks a second.
@@ -26,23 +29,24 @@ struct FragmentReader {
     }
 
     private let track: Track
-    /// Bytes of an `avc1` before its boxes.
+    /// Bytes of an `avc1` sample entry before its boxes.
     private static let sampleEntryLength = 78
     private static let startCode: [UInt8] = [0, 0, 0, 1]
 
-    /// - Parameter bytes: an initialization segment.
+    /// Parses an initialization segment, and selects its first H.264 track.
     init(initialization bytes: [UInt8]) throws(Failure) {
         guard let movie = MP4BoxBody(bytes)["moov"] else { throw .malformed }
         for trak in movie.children("trak") {
             guard let header = trak["tkhd"], let media = trak["mdia"], let mediaHeader = media["mdhd"],
                 let description = media["minf"]?["stbl"]?["stsd"],
-                // Flags and a count stand before the entries.
+                // `stsd` has version, flags and a count before its entries.
                 let entry = MP4BoxBody(Array(description.bytes.dropFirst(8)))["avc1"],
                 let record = MP4BoxBody(Array(entry.bytes.dropFirst(Self.sampleEntryLength)))["avcC"]
             else { continue }
             guard let configuration = try? AVCConfiguration(parsing: record.bytes.span) else {
                 throw .malformed
             }
+            // Version 1 has times of 64 bits.
             let isLong = header.version == 1
             let id = header.number(at: isLong ? 20 : 12, count: 4)
             let timescale = mediaHeader.number(at: mediaHeader.version == 1 ? 20 : 12, count: 4)
@@ -56,10 +60,11 @@ struct FragmentReader {
         throw .noPictures
     }
 
-    /// The pictures of a part or a segment, in the order in which they are decoded.
+    /// The pictures of a part or a segment, in decoding order.
     func frames(of media: [UInt8]) throws(Failure) -> [Frame] {
         let source = ByteSource(media)
         var frames: [Frame] = []
+        /// Decoding time of the first fragment, from which all times count.
         var zero: UInt64?
         for box in MP4Boxes(in: source, from: 0, to: source.size) where box.type == "moof" {
             for fragment in MP4BoxBody(of: box, source).children("traf") {
@@ -70,6 +75,7 @@ struct FragmentReader {
                 let first = zero ?? start
                 zero = first
                 let defaults = MP4SampleDefaults(tfhd: header, of: track.defaults)
+                // Without a `trun` offset, samples begin at the `moof`.
                 var place = Place(offset: box.start, ticks: Int64(clamping: start &- first))
                 for run in fragment.children("trun") {
                     try read(
@@ -81,13 +87,15 @@ struct FragmentReader {
         return frames
     }
 
+    /// The place of the next sample.
     private struct Place {
-        /// In bytes.
+        /// In bytes, from the beginning of the media.
         var offset: Int64
-        /// From the first fragment on.
+        /// Decoding time, in ticks from the first fragment on.
         var ticks: Int64
     }
 
+    /// Appends the samples of one track run.
     private func read(
         _ run: MP4TrackRun, of media: [UInt8], from moof: Int64, _ place: inout Place,
         into frames: inout [Frame]
@@ -96,6 +104,7 @@ struct FragmentReader {
         var failure: Failure?
         run.forEach { sample in
             guard failure == nil else { return }
+            // The composition offset is signed in version 1, and small enough to be read as signed in version 0.
             let shown = place.ticks + Int64(Int32(truncatingIfNeeded: sample.compositionTimeOffset))
             let end = place.offset + Int64(clamping: sample.size)
             guard place.offset >= 0, end <= Int64(media.count),
@@ -112,6 +121,7 @@ struct FragmentReader {
         if let failure { throw failure }
     }
 
+    /// Replaces the length of each NAL unit by a start code, as decoders expect it; nil if the lengths do not add up.
     private func annexB(_ media: [UInt8], _ sample: Range<Int>, hasParameters: Bool) -> [UInt8]? {
         let bytes = media.span.extracting(sample)
         guard let units = try? track.configuration.units(in: bytes) else { return nil }

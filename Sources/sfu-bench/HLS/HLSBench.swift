@@ -4,7 +4,7 @@ import Net
 import Peer
 import Synchronization
 
-/// A run of `sfu-bench play --protocol hls`: viewers who load what low-latency players would, and some who also look.
+/// A run of `sfu-bench play --protocol hls`: viewers that load what low-latency players load; some decode it as well.
 final class HLSBench: ReportingRun {
     private let options: Options
     private let client: SignallingClient
@@ -13,9 +13,11 @@ final class HLSBench: ReportingRun {
     private let progress: Progress
     private let interrupted = Atomic(false)
 
+    /// Between two looks at a condition.
     private static let tick = Duration.milliseconds(50)
 
     init(_ options: Options) async throws {
+        // Every viewer has up to two connections.
         ProcessResources.raiseOpenFileLimit()
         self.options = options
         client = SignallingClient(timeout: max(options.timing.connect, 10))
@@ -28,6 +30,8 @@ final class HLSBench: ReportingRun {
 
     var isInterrupted: Bool { interrupted.load(ordering: .relaxed) }
 
+    /// Starts all viewers, measures once they play, and stops them.
+    /// - Throws: `RunFailure` if no viewer received any media.
     func run() async throws -> HLSReport {
         let tickets = try await makeTickets()
         let shared = HLSShared(threads: options.machine.threads + 1)
@@ -35,6 +39,7 @@ final class HLSBench: ReportingRun {
         let baseline = await probe.usage()
         let threads = try startThreads(tickets, shared)
         defer { for thread in threads { thread.stop() } }
+        // The last viewer begins after its delay, and then has the connect timeout.
         let longest = Double(tickets.last?.delay ?? 0) / 1e9 + options.timing.connect
         await wait(longest) { shared.sums.withLock { $0.whole.started } >= tickets.count }
         guard shared.sums.withLock({ $0.whole.started }) > 0 || isInterrupted else {
@@ -45,6 +50,7 @@ final class HLSBench: ReportingRun {
         let before = await probe.usage()
         let own = OwnLoad.now()
         let began = MonotonicClock.now()
+        // Threads add up what they see for the run as a whole, and during this time for the measurement, too.
         shared.isMeasuring.store(true, ordering: .releasing)
         await wait(options.timing.duration) { false }
         shared.isMeasuring.store(false, ordering: .releasing)
@@ -57,14 +63,16 @@ final class HLSBench: ReportingRun {
         return report
     }
 
-    /// What was said most often.
+    /// The most frequent reason for which requests failed.
     private static func reason(_ shared: HLSShared) -> String {
+        // Equal counts are decided by the text, so that the message does not vary.
         let refusals = shared.sums.withLock { $0.whole.refusals }
         return refusals.max { ($0.value, $1.key) < ($1.value, $0.key) }?.key ?? "nobody answered in time"
     }
 
     // MARK: Beginning
 
+    /// Prepares the viewers: in turn for all streams, and with delays according to the join rate.
     private func makeTickets() async throws -> [HLSCrowd.Ticket] {
         var tickets: [HLSCrowd.Ticket] = []
         for index in 0..<options.audience.viewers {
@@ -78,7 +86,9 @@ final class HLSBench: ReportingRun {
         return tickets
     }
 
-    /// A server with `--dev` lets anybody watch.
+    /// A viewer's token; nil where none is needed.
+    ///
+    /// A server with `--dev` lets every viewer watch.
     private func credentials(for stream: String, _ index: Int) async throws -> String? {
         switch tokens {
         case .development, .none: nil
@@ -86,9 +96,12 @@ final class HLSBench: ReportingRun {
         }
     }
 
-    /// Who looks has a thread apart, so that decoding delays nobody else.
+    /// Starts the threads.
+    ///
+    /// Viewers that decode have one of their own, so that decoding does not delay the others.
     private func startThreads(_ tickets: [HLSCrowd.Ticket], _ shared: HLSShared) throws -> [HLSThread] {
         let count = options.machine.threads
+        // The first viewers decode; the rest is dealt out to the threads.
         let looking = min(options.audience.decoders, tickets.count)
         let rest = tickets.dropFirst(looking)
         let clock = WallClock(
@@ -112,6 +125,7 @@ final class HLSBench: ReportingRun {
         return threads
     }
 
+    /// Waits until a condition is true, or for a number of seconds, or until the run is interrupted.
     private func wait(_ limit: Double, until condition: () -> Bool) async {
         let end = MonotonicClock.now().advanced(byNanoseconds: Int64(limit * 1e9))
         while !condition(), MonotonicClock.now() < end, !isInterrupted {

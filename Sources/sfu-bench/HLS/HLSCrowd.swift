@@ -3,24 +3,28 @@ import Foundation
 import Net
 import Peer
 
-/// Viewers by HLS of one thread: their players, and the connections that they share.
+/// The HLS viewers of one thread: their players, and the connections that they share.
+///
+/// Belongs to its thread; results are handed over through `HLSShared`.
 final class HLSCrowd {
-    /// Who watches what.
+    /// A viewer: what it watches, and when it begins.
     struct Ticket: Sendable {
-        /// Of a playlist.
+        /// Of a playlist, absolute.
         var url: String
-        /// A line of each request, such as a bearer's; nil for none.
+        /// A header line for each request, such as the one with the token; nil for none.
         var header: String?
-        /// When it begins, in nanoseconds from the start of the run.
+        /// When the viewer begins, in nanoseconds from the start of the run.
         var delay: Int64
     }
 
+    /// What a thread is to do.
     struct Setup: Sendable {
+        /// Index in `HLSShared.Sums.standing`.
         var thread: Int
         var tickets: [Ticket]
-        /// Whether the media is decoded, for the marks in its pictures.
+        /// Whether media is decoded to read the marks in its pictures.
         var isDecoding: Bool
-        /// As players do that know no low latency.
+        /// Whether viewers load whole segments, as players without low latency do.
         var loadsWholeSegments: Bool
         var began: MonotonicTime
         var clock: WallClock
@@ -29,19 +33,21 @@ final class HLSCrowd {
     private struct Viewer {
         let ticket: Ticket
         var player: HLSPlayer
+        /// Nil for a viewer that only loads.
         let watcher: MarkWatcher?
     }
 
-    /// Playlists that many viewers are given are read once.
+    /// Remembers parsed playlists, since many viewers receive the same one.
     private struct Memory {
         let loadsWholeSegments: Bool
         private var documents: [String: PlaylistDocument] = [:]
+        /// Playlists that are remembered; when there are more, all are forgotten.
         private static let limit = 64
 
         init(loadsWholeSegments: Bool) { self.loadsWholeSegments = loadsWholeSegments }
 
         mutating func read(_ bytes: [UInt8], _ url: String) throws(PlaylistFailure) -> PlaylistDocument {
-            // Streams of one name have playlists of one text, but other addresses.
+            // Playlists of different streams may have the same text; their relative addresses lead elsewhere.
             let key = url + "\n" + String(decoding: bytes, as: UTF8.self)
             if let known = documents[key] { return known }
             guard let base = URL(string: url) else { throw .malformed("address") }
@@ -55,21 +61,25 @@ final class HLSCrowd {
         }
     }
 
-    /// What one viewer has open: a reload that waits, and a part.
+    /// Connections of one viewer: a blocking reload, and a part or segment.
     private static let connectionsEach = 2
+    /// In bytes.
     private static let playlistLimit = 4 << 20
+    /// In bytes.
     private static let mediaLimit = 64 << 20
-    /// Milliseconds between two looks at all of them.
+    /// Milliseconds between two passes over all viewers.
     private static let tick = 50
-    /// Who has nothing to show for so long gets nothing any more.
+    /// A viewer without anything to show for longer than this has stopped receiving.
     private static let patience = Duration.seconds(5)
 
     private let setup: Setup
     private let shared: HLSShared
     private let fetcher: HTTPFetcher
     private var viewers: [Viewer]
+    /// Viewers before this index have begun; they are in the order of their delays.
     private var begun = 0
     private var memory: Memory
+    /// What happened since the last time that results were handed over.
     private var news = HLSTally()
     private var lookAt = MonotonicTime.zero
 
@@ -85,7 +95,7 @@ final class HLSCrowd {
         }
     }
 
-    /// Waits for what comes, and does what is due.
+    /// Waits for responses, processes them, starts viewers that are due, and now and then passes over all viewers.
     func turn() {
         fetcher.wait(milliseconds: Self.tick) { number, answer in
             receive(answer, to: number)
@@ -102,12 +112,14 @@ final class HLSCrowd {
         look(at: now.elapsed)
     }
 
+    /// Both clocks at the same moment: the wall clock is compared with dates in playlists.
     private var moment: Moment {
         let now = MonotonicClock.now()
         return Moment(
             elapsed: now, wall: WallTime(milliseconds: setup.clock.unixNanoseconds(at: now) / 1_000_000))
     }
 
+    /// Passes over all viewers: sends requests that have become due, and hands the results over.
     private func look(at now: MonotonicTime) {
         var standing = 0
         for index in 0..<begun {
@@ -127,14 +139,18 @@ final class HLSCrowd {
 
     // MARK: Requests
 
-    /// Sends what a viewer wants now; a request's number has the viewer's in its upper half.
+    /// Sends the requests that a viewer wants now.
+    ///
+    /// The token of a request has the viewer's index in its upper 32 bits and the player's number in the lower ones.
     private func ask(_ index: Int, at now: MonotonicTime) {
         for request in viewers[index].player.requests(at: now) {
             let isMedia = request.kind != .playlist
             let isSent = fetcher.get(
                 request.url, number: UInt64(index) << 32 | UInt64(request.number),
                 header: viewers[index].ticket.header, limit: isMedia ? Self.mediaLimit : Self.playlistLimit,
+                // Media that is not decoded is only counted.
                 keepsBytes: !isMedia || setup.isDecoding)
+            // The player must get an answer to each request, else it would wait for ever.
             guard !isSent else { continue }
             take(
                 viewers[index].player.receive(
@@ -144,6 +160,7 @@ final class HLSCrowd {
         }
     }
 
+    /// Passes a response to its viewer, which may then want more.
     private func receive(_ answer: FetchedAnswer, to number: UInt64) {
         let index = Int(number >> 32)
         guard viewers.indices.contains(index) else { return }
@@ -155,6 +172,7 @@ final class HLSCrowd {
         ask(index, at: now.elapsed)
     }
 
+    /// Counts events of a player, and passes media to its decoder.
     private func take(_ events: [HLSPlayer.Event], of index: Int) {
         for event in events {
             switch event {

@@ -1,78 +1,92 @@
 import Base
 import Foundation
 
-/// A player of low-latency HLS without its sockets: says what to fetch, takes what came, and knows what would be seen.
+/// A low-latency HLS player without sockets: decides what to fetch, processes responses, and models the playback.
 ///
-/// Reloads the playlist by requests that wait, asks for the part that comes next before it is there, and loads one
-/// thing at a time. Where a server has no parts, or answers at once, it asks as often as HLS wants it.
+/// It reloads the playlist by blocking requests, requests the next part before that exists, and loads one resource at a
+/// time. If a server has no parts, or does not block, it polls as often as HLS prescribes.
 /// - Source: RFC 8216bis §6.3 (clients), §6.2.5.2 (blocking reloads), §B.1 (low latency).
 struct HLSPlayer {
+    /// What a request is for.
     enum Kind: Equatable, Sendable {
         case playlist, initialization, media
     }
 
     struct Request: Equatable, Sendable {
-        /// Unlike those of this player's other requests.
+        /// Unique among this player's requests.
         let number: UInt32
         let url: String
         let kind: Kind
     }
 
+    /// What a response meant.
     enum Event: Equatable, Sendable {
-        /// The first media is there, so many nanoseconds after the first request.
+        /// The first media has arrived; the value is in nanoseconds since the first request.
         case started(Int64)
         case loaded(Kind, bytes: Int)
-        /// A decoder needs this before the media that follows.
+        /// An initialization segment, which a decoder needs before the media that follows.
         case initialization([UInt8])
-        /// What was loaded, and where on the buffer's time line it begins.
+        /// Loaded media, and the position on the buffer's time line at which it starts.
         case media([UInt8], at: Int64)
-        /// How old the first picture of a part was when the part came, by the playlist's date; in milliseconds.
+        /// The age of a part's first picture when the part arrived, by the playlist's date, in milliseconds.
         case arrived(age: Int64)
-        /// An answer that is none, in words.
+        /// A failed request, with the reason.
         case refused(String)
-        /// What came next is not to be had, so that it began anew near the end.
+        /// What came next is no longer available, so playback continues near the live edge.
         case rejoined
+        /// The stream is over, and all of it was loaded.
         case ended
     }
 
-    /// Turns the bytes of a playlist into what they say.
+    /// Parses the bytes of a playlist from an address.
     typealias Reading = ([UInt8], String) throws(PlaylistFailure) -> PlaylistDocument
 
-    /// After a refusal that does not say when to come again.
+    /// The pause after a failure.
     private static let retryDelay = Duration.seconds(1)
-    /// In seconds, whatever a server says.
+    /// The longest pause in seconds, even if the server wants a longer one.
     private static let longestRetry = 10.0
 
-    /// What a hint led to, whose duration no playlist has told yet.
+    /// Media that was loaded by a hint; its duration is unknown until a playlist lists it.
     private struct Unpriced {
         let item: MediaPlaylist.Position
         let url: String
+        /// When it arrived.
         let at: Moment
     }
 
+    /// The request for media or an initialization segment that is under way.
     private struct Loading {
         let request: Request
         /// Nil for an initialization segment.
         let position: MediaPlaylist.Position?
+        /// Whether the playlist only announced it.
         let isHinted: Bool
     }
 
+    /// Of the playlist; replaced by that of a variant once a multivariant playlist was read.
     private var url: String
     private let isDecoding: Bool
+    /// When the first request was made.
     private var began: MonotonicTime?
     private var playlist: MediaPlaylist?
+    /// What to load next; nil before the first playlist, and after losing the place.
     private var next: MediaPlaylist.Position?
+    /// The initialization segment that the next media needs.
     private var initialization: String?
+    /// The one that the decoder has.
     private var loadedInitialization: String?
     private var unpriced: Unpriced?
-    /// A hint that led to nothing, and is not followed again.
+    /// The address of a hint that was not fulfilled; it is not requested again.
     private var deadHint: String?
+    /// The playlist request that is under way.
     private var reloading: Request?
+    /// Whether the next reload must not block, because the last one failed.
     private var asksPlainly = false
     private var loading: Loading?
     private var number: UInt32 = 0
+    /// No requests before this time, after a failure.
     private var retryAt = MonotonicTime.zero
-    /// Not before, where the server does not make a reload wait.
+    /// No reload before this time, if the server does not block.
     private var reloadAt = MonotonicTime.zero
     private(set) var buffer = PlaybackBuffer()
     private(set) var hasStarted = false
@@ -86,12 +100,12 @@ struct HLSPlayer {
         self.isDecoding = isDecoding
     }
 
-    /// How often and for how long it stood still, since this was asked.
+    /// Stalls of the playback since the last call.
     mutating func takeStalls() -> PlaybackBuffer.Stalls { buffer.takeStalls() }
 
     // MARK: Asking
 
-    /// What is to be fetched now.
+    /// The requests to send now: at most a reload and one for media.
     mutating func requests(at now: MonotonicTime) -> [Request] {
         buffer.advance(to: now)
         guard !hasEnded, now >= retryAt else { return [] }
@@ -104,22 +118,24 @@ struct HLSPlayer {
         return Request(number: number, url: url, kind: kind)
     }
 
+    /// A reload of the playlist, unless one is under way, it is too early, or the playlist is final.
     private mutating func reload(at now: MonotonicTime) -> Request? {
         guard reloading == nil, now >= reloadAt, playlist?.hasEnded != true else { return nil }
         var address = url
-        // A server blocks until what is not listed yet is there.
+        // A blocking server answers as soon as the first item that is not listed yet exists.
         if let playlist, next != nil, playlist.canBlock, !asksPlainly {
             let end = playlist.end
             address += url.contains("?") ? "&" : "?"
             address += "_HLS_msn=\(end.number)"
             if playlist.partTarget != nil { address += "&_HLS_part=\(end.part)" }
-            // Only who is near the end knows all that is left out.
+            // A delta update leaves out old segments, so only a player near the end can apply it.
             if playlist.canSkip, let next, next.number >= end.number - 1 { address += "&_HLS_skip=YES" }
         }
         reloading = make(address, .playlist)
         return reloading
     }
 
+    /// A request for the next media, or for the initialization segment that it needs first.
     private mutating func load() -> Request? {
         guard loading == nil, unpriced == nil, let playlist, let next else { return nil }
         switch playlist.item(at: next) {
@@ -129,6 +145,7 @@ struct HLSPlayer {
             }
             return request
         case .hinted(let url):
+            // Without blocking, a request for a hinted part could fail because the part does not exist yet.
             guard playlist.canBlock, url != deadHint else { return nil }
             guard let request = loadInitialization(playlist.segments.last?.initialization) else {
                 return load(url, at: next, isHinted: true)
@@ -138,7 +155,8 @@ struct HLSPlayer {
         }
     }
 
-    /// - Returns: nil where it is there.
+    /// A request for an initialization segment.
+    /// - Returns: nil if the decoder has it already, or none is needed.
     private mutating func loadInitialization(_ wanted: String?) -> Request? {
         initialization = wanted ?? initialization
         guard let initialization, initialization != loadedInitialization else { return nil }
@@ -156,7 +174,7 @@ struct HLSPlayer {
 
     // MARK: Answers
 
-    /// Takes in what came of a request.
+    /// Processes the response to a request; one to an unknown request is ignored.
     mutating func receive(
         _ answer: FetchedAnswer, to number: UInt32, at now: Moment, by read: Reading
     ) -> [Event] {
@@ -164,6 +182,7 @@ struct HLSPlayer {
         return takeIn(answer, to: number, at: now, by: read) + conclude(at: now.elapsed)
     }
 
+    /// Assigns the response to the reload or to the media request that is under way.
     private mutating func takeIn(
         _ answer: FetchedAnswer, to number: UInt32, at now: Moment, by read: Reading
     ) -> [Event] {
@@ -176,11 +195,11 @@ struct HLSPlayer {
         guard answer.status == 200 else {
             let isMissing = answer.status == 404 || answer.status == 410
             if isMissing, load.isHinted {
-                // Servers may announce what never comes (§4.4.5.3): the playlist will say what does.
+                // Servers may announce parts that never come (§4.4.5.3). The next playlist lists what does.
                 deadHint = load.request.url
                 return []
             }
-            // What is not there any more is not asked for again.
+            // A resource that no longer exists is not requested again.
             if isMissing { leave() }
             return refuse(answer, at: now.elapsed)
         }
@@ -192,6 +211,7 @@ struct HLSPlayer {
         return [loaded] + receiveMedia(answer, of: load, at: position, now)
     }
 
+    /// Processes media, whose duration is known immediately if the playlist lists it.
     private mutating func receiveMedia(
         _ answer: FetchedAnswer, of load: Loading, at position: MediaPlaylist.Position, _ now: Moment
     ) -> [Event] {
@@ -210,14 +230,14 @@ struct HLSPlayer {
         return events
     }
 
-    /// What was loaded is listed, too, so that its duration is known.
+    /// Puts loaded media into the buffer, now that a playlist has its duration.
     private mutating func take(
         _ listed: MediaPlaylist.Listed, from url: String, at now: Moment
     ) -> [Event] {
         let arrived = unpriced?.at
         unpriced = nil
         guard listed.url == url else {
-            // Something else came than the hint said: that is what counts.
+            // The hint named another resource than the one that is listed now: load that one.
             next = listed.position
             return []
         }
@@ -227,11 +247,12 @@ struct HLSPlayer {
         return [.arrived(age: arrived.wall.milliseconds - date)]
     }
 
+    /// Processes a response to a reload.
     private mutating func receivePlaylist(
         _ answer: FetchedAnswer, at now: Moment, by read: Reading
     ) -> [Event] {
         guard answer.status == 200 else {
-            // The next reload waits for nothing: it may be what was waited for that the server does not know.
+            // Perhaps the server does not know what the request waited for: the next one does not block.
             asksPlainly = true
             return refuse(answer, at: now.elapsed)
         }
@@ -243,7 +264,7 @@ struct HLSPlayer {
                     throw .unsupported("a multivariant playlist in it")
                 }
                 url = best.url
-                // Whoever is led round in a circle is led slowly.
+                // Playlists that refer to each other in a circle are followed slowly.
                 reloadAt = number > 4 ? now.elapsed + Self.retryDelay : now.elapsed
                 return [loaded]
             case .media(let new): return [loaded] + take(new, at: now)
@@ -254,12 +275,13 @@ struct HLSPlayer {
         }
     }
 
+    /// Uses a new media playlist: decides when to reload, where to begin, and whether the place is still there.
     private mutating func take(_ new: MediaPlaylist, at now: Moment) -> [Event] {
         let isSame = playlist?.end == new.end && playlist?.hasEnded == new.hasEnded
         playlist = new
         asksPlainly = false
         if isSame || !new.canBlock {
-            // Blocking or not, a server that has nothing new is not asked without end (§6.3.4).
+            // A server with nothing new is not polled without a pause, whether it blocks or not (§6.3.4).
             let pause = new.canBlock ? new.partTarget ?? new.targetDuration : new.targetDuration
             reloadAt = now.elapsed.advanced(byNanoseconds: isSame ? pause / 2 : pause)
         }
@@ -273,7 +295,7 @@ struct HLSPlayer {
         return events
     }
 
-    /// Finds out whether all was loaded that there will ever be.
+    /// Ends the playback once everything was loaded that will ever exist.
     private mutating func conclude(at now: MonotonicTime) -> [Event] {
         guard !hasEnded, let playlist, playlist.hasEnded, loading == nil, unpriced == nil, let next,
             playlist.item(at: next) == .gone
@@ -283,7 +305,7 @@ struct HLSPlayer {
         return [.ended]
     }
 
-    /// Finds out how long what a hint led to is.
+    /// Looks up the duration of media that was loaded by a hint.
     private mutating func price(
         _ waiting: Unpriced, by playlist: MediaPlaylist, at now: Moment
     ) -> [Event] {
@@ -296,24 +318,27 @@ struct HLSPlayer {
         }
     }
 
+    /// Selects where to start; the buffer's time line begins there only for the first media.
     private mutating func begin(_ playlist: MediaPlaylist) {
         guard let start = playlist.start else { return }
         next = start.position
         if !hasStarted { buffer.begin(at: start.offset) }
     }
 
+    /// Loses the place because it is no longer listed.
     private mutating func rejoin() -> [Event] {
         leave()
         return [.rejoined]
     }
 
-    /// Forgets where it was, so that the next playlist says where to begin.
+    /// Forgets the place, so that the next playlist decides where to begin, and reloads without a pause.
     private mutating func leave() {
         next = nil
         unpriced = nil
         reloadAt = .zero
     }
 
+    /// Pauses after a failed request, for as long as the server wants within limits.
     private mutating func refuse(_ answer: FetchedAnswer, at now: MonotonicTime) -> [Event] {
         let delay = min(answer.retryAfter ?? 1, Self.longestRetry)
         retryAt = now.advanced(byNanoseconds: Int64(max(delay, 0.1) * 1e9))

@@ -1,19 +1,21 @@
 import Foundation
 
-/// All that a run of `sfu-bench play --protocol hls` found out, which `--json` writes.
+/// The results of a run of `sfu-bench play --protocol hls`, in the form that `--json` writes.
 ///
-/// Times are in milliseconds unless their names say otherwise.
+/// Times are in milliseconds unless a name says otherwise.
 struct HLSReport: Codable, Equatable, Sendable, WritableReport {
+    /// Interruptions of playback because the buffer was empty.
     struct Stalls: Codable, Equatable, Sendable {
         var count = 0
-        /// Of all viewers together.
+        /// The sum over all viewers.
         var seconds = 0.0
-        /// Of the time that all viewers watched.
+        /// Share of the time that all viewers watched, 0 to 1.
         var share = 0.0
-        /// Viewers who had nothing to show in the end, for five seconds and more.
+        /// Viewers that had nothing to show for at least five seconds when the run ended.
         var standing = 0
     }
 
+    /// Successful requests, by what was loaded.
     struct Requests: Codable, Equatable, Sendable {
         var playlists = 0
         var media = 0
@@ -22,13 +24,13 @@ struct HLSReport: Codable, Equatable, Sendable, WritableReport {
         var perSecondAndViewer = 0.0
     }
 
-    /// What was read in decoded pictures.
+    /// Pictures that were decoded, by what their mark showed.
     struct Pictures: Codable, Equatable, Sendable {
         var marked = 0
         var unmarked = 0
-        /// Marks of a clock that does not agree with this machine's.
+        /// Marks of a clock that disagrees with that of this machine.
         var foreign = 0
-        /// What could not be decoded, or not be read.
+        /// Frames that could not be decoded, and media that could not be parsed.
         var broken = 0
     }
 
@@ -38,28 +40,31 @@ struct HLSReport: Codable, Equatable, Sendable, WritableReport {
     var streamProtocol = "hls"
     var server: String
     var viewers: Int
+    /// Viewers that received media.
     var started = 0
-    /// For whom the stream ended meanwhile.
+    /// Viewers whose stream ended during the run.
     var ended = 0
+    /// Length of the measurement.
     var seconds = 0.0
     /// From a viewer's first request to its first media.
     var start: Quantiles?
-    /// From making a picture to showing it, glass to glass, by the marks in pictures of those who decode.
+    /// From the creation of a picture to its display, by the marks in decoded pictures.
     var latency: Quantiles?
-    /// How old the first picture of a part is when a viewer has the part, by the playlist's dates, of all viewers.
+    /// Age of a part's first picture when the part arrives, by the playlist's dates, for all viewers.
     var arrival: Quantiles?
     var pictures = Pictures()
     var stalls = Stalls()
     var requests = Requests()
     var megabitsPerSecond = 0.0
-    /// Viewers who had to begin anew near the end, because what they wanted next was gone.
+    /// How often a viewer had to continue near the live edge because what it wanted next was gone.
     var rejoined = 0
-    /// Answers that were none, from the first request on, by status or reason.
+    /// Failed requests since the start, by status or reason.
     var refusals: [String: Int] = [:]
     var serverUse: Report.ServerUse?
     var generator: Report.GeneratorUse?
     var verdict = Report.Verdict()
 
+    // `protocol` is a keyword of Swift, so the property has another name.
     private enum CodingKeys: String, CodingKey {
         case tool, version, command, server, viewers, started, ended, seconds, start, latency, arrival
         case pictures, stalls, requests, megabitsPerSecond, rejoined, refusals, serverUse, generator, verdict
@@ -73,6 +78,7 @@ struct HLSReport: Codable, Equatable, Sendable, WritableReport {
 
     // MARK: Filling
 
+    /// Notes the server's use during the measurement; memory per viewer is measured from before the joins.
     mutating func noteServer(
         _ source: String, _ baseline: ProcessFiles.Usage?, _ before: ProcessFiles.Usage?,
         _ after: ProcessFiles.Usage?
@@ -85,7 +91,9 @@ struct HLSReport: Codable, Equatable, Sendable, WritableReport {
             residentBytesPerViewer: grown.map { $0 / max(viewers, 1) })
     }
 
-    /// Takes in what the threads saw, and judges.
+    /// Evaluates what the threads saw, and judges the run.
+    ///
+    /// What concerns joining is counted over the whole run, all else over the measured time.
     mutating func conclude(_ sums: HLSShared.Sums) {
         let (whole, measured) = (sums.whole, sums.measured)
         (started, ended, refusals) = (whole.started, whole.ended, whole.refusals)

@@ -1,26 +1,26 @@
 import Base
 import Synchronization
 
-/// What viewers by HLS saw, of one thread or of all.
+/// Counters of the HLS viewers of one thread, or of all threads.
 struct HLSTally: Equatable, Sendable {
     var started = 0
-    /// The stream was over for so many.
+    /// Viewers whose stream has ended.
     var ended = 0
-    /// From a viewer's first request to its first media.
+    /// From a viewer's first request to its first media, in nanoseconds.
     var start = LogHistogram()
     var playlists = 0
     var media = 0
     var initializations = 0
     var bytes: UInt64 = 0
-    /// How old parts were when they came, by the playlist's dates.
+    /// Age of parts when they arrived, by the playlist's dates, in nanoseconds.
     var arrival = LogHistogram()
     var marks = MarkTally()
     var stalls = PlaybackBuffer.Stalls()
     var rejoined = 0
-    /// Answers that were none, by what was said.
+    /// Failed requests, by reason.
     var refusals: [String: Int] = [:]
 
-    /// Different reasons that are told apart.
+    /// The most reasons that are counted separately; the rest are `others`.
     private static let reasonLimit = 20
 
     var requests: Int { playlists + media + initializations }
@@ -47,13 +47,14 @@ struct HLSTally: Equatable, Sendable {
     }
 }
 
-/// What the threads of a run and its owner share.
+/// State that the threads of a run share with the task that controls it.
 final class HLSShared: Sendable {
     struct Sums: Sendable {
+        /// Since the start of the run.
         var whole = HLSTally()
-        /// While it is measured.
+        /// While `isMeasuring` was true.
         var measured = HLSTally()
-        /// Viewers that had nothing to show for a while, of each thread.
+        /// Viewers without anything to show, by thread, as of its latest report.
         var standing: [Int]
     }
 
@@ -65,7 +66,7 @@ final class HLSShared: Sendable {
         sums = Mutex(Sums(standing: [Int](repeating: 0, count: threads)))
     }
 
-    /// Takes what a thread saw since it told last.
+    /// Adds what a thread saw since its previous report.
     func add(_ tally: HLSTally, standing: Int, of thread: Int) {
         let isMeasuring = isMeasuring.load(ordering: .acquiring)
         sums.withLock { sums in

@@ -1,7 +1,7 @@
 import Net
 import Synchronization
 
-/// A thread, and the viewers by HLS that it serves.
+/// A thread with its HLS viewers.
 final class HLSThread: Sendable {
     private let shared: HLSShared
     private let thread: NativeThread
@@ -13,6 +13,7 @@ final class HLSThread: Sendable {
             do {
                 crowd = try HLSCrowd(setup, shared: shared)
             } catch {
+                // Without libcurl no viewer of this thread can begin: all of them count as refused.
                 var tally = HLSTally()
                 tally.refuse("\(error)", count: setup.tickets.count)
                 return shared.add(tally, standing: 0, of: setup.thread)
@@ -21,7 +22,7 @@ final class HLSThread: Sendable {
         }
     }
 
-    /// Ends the thread, and with it its connections.
+    /// Stops the viewers of all threads, and waits for this thread, which closes its connections.
     func stop() {
         shared.isStopped.store(true, ordering: .releasing)
         thread.join()

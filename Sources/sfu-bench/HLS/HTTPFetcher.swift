@@ -1,27 +1,27 @@
 import CCurl
 
-/// What came of a GET.
+/// The outcome of a GET request.
 struct FetchedAnswer: Equatable, Sendable {
-    /// 0 where there was no answer; `error` says why.
+    /// The HTTP status; 0 if there was no response, and `error` has the reason.
     var status = 0
-    /// Empty where they were only counted.
+    /// The body; empty if it was only counted.
     var bytes: [UInt8] = []
-    /// How many bytes came.
+    /// Length of the body in bytes.
     var count = 0
-    /// In seconds; nil where the server did not say.
+    /// The server's `Retry-After` in seconds; nil if there was none.
     var retryAfter: Double?
     var error = ""
 }
 
-/// Sends GET requests of many clients at once, over connections that are kept, with libcurl.
+/// Sends the GET requests of many clients concurrently, with libcurl over persistent connections.
 ///
-/// By HTTP/1.1 each request under way has a connection; by HTTP/2 many share one. Belongs to one thread.
+/// With HTTP/1.1 each request under way occupies a connection; with HTTP/2 many share one. Belongs to one thread.
 final class HTTPFetcher {
     private let handle: OpaquePointer
-    /// Milliseconds for one request: longer than any server blocks.
+    /// For one request, in milliseconds: longer than any server blocks.
     private static let timeout = 20_000
 
-    /// - Parameter connections: so many are open at a time; requests beyond wait for one of them.
+    /// - Parameter connections: the most that are open at a time; further requests wait for one of them.
     init(connections: Int) throws {
         guard let handle = ccurl_fetcher_open(connections) else {
             throw RunFailure(description: "libcurl cannot begin: no memory, or no more open files")
@@ -33,24 +33,26 @@ final class HTTPFetcher {
         ccurl_fetcher_close(handle)
     }
 
-    /// Begins a request.
+    /// Starts a request.
     /// - Parameters:
-    ///   - header: a line `Name: value`.
-    ///   - limit: of bytes; a longer answer is an error.
-    ///   - keepsBytes: whether the answer has them.
-    /// - Returns: false where it cannot be made.
+    ///   - number: identifies the request in `wait`.
+    ///   - header: a line `Name: value`; nil for none.
+    ///   - limit: of the body, in bytes; a longer one is an error.
+    ///   - keepsBytes: whether the answer contains the body, or only its length.
+    /// - Returns: false if the request cannot be made.
     func get(_ url: String, number: UInt64, header: String?, limit: Int, keepsBytes: Bool) -> Bool {
         ccurl_fetcher_get(handle, number, url, header, Self.timeout, limit, keepsBytes ? 1 : 0) == 0
     }
 
-    /// Sends and reads what there is, after waiting for it.
-    /// - Parameter take: called with the number of each request that has ended.
+    /// Waits for network activity, then sends and reads what is possible.
+    /// - Parameter take: called for each request that has ended, with its number.
     func wait(milliseconds: Int, _ take: (UInt64, FetchedAnswer) -> Void) {
         ccurl_fetcher_wait(handle, CInt(clamping: milliseconds))
         var fetched = ccurl_fetched()
         while ccurl_fetcher_next(handle, &fetched) == 1 {
             var answer = FetchedAnswer(status: fetched.status, count: fetched.count)
             if let body = fetched.body {
+                // The bytes belong to libcurl's side until the next call, so they are copied.
                 answer.bytes = Array(UnsafeBufferPointer(start: body, count: fetched.count))
             }
             if fetched.retry_after > 0 { answer.retryAfter = Double(fetched.retry_after) }

@@ -2,11 +2,11 @@ import Base
 import Codecs
 import Wire
 
-/// Decodes what one viewer loads, and tells how old the pictures are when they are shown, by the marks in them.
+/// Decodes what one viewer loads, and measures how old pictures are when they are shown, by the marks in them.
 final class MarkWatcher {
-    /// A picture that was loaded and is not shown yet.
+    /// A picture that was decoded but not shown yet.
     private struct Pending {
-        /// On the buffer's time line, in nanoseconds.
+        /// When to show it, on the buffer's time line, in nanoseconds.
         let time: Int64
         let mark: PictureMark
     }
@@ -14,16 +14,17 @@ final class MarkWatcher {
     private var reader: FragmentReader?
     private var decoder: VideoDecoder?
     private var pending: [Pending] = []
+    /// Of the previous picture, to recognize one that is repeated.
     private var lastMark: PictureMark?
-    /// Since they were taken away.
+    /// Counts since the last `takeTally`.
     private(set) var tally = MarkTally()
 
-    /// Pictures that wait to be shown: a minute of them.
+    /// The most pictures that wait to be shown: a minute of them at 60 a second.
     private static let pendingLimit = 3_600
-    /// Older ones are those of another clock.
+    /// In nanoseconds; a larger age comes from a clock that disagrees with ours.
     private static let oldest: Int64 = 600_000_000_000
 
-    /// What follows needs this.
+    /// Prepares for media of a new initialization segment.
     func begin(_ initialization: [UInt8]) {
         reader = nil
         decoder = nil
@@ -35,7 +36,8 @@ final class MarkWatcher {
         }
     }
 
-    /// - Parameter start: where it begins on the buffer's time line, in nanoseconds.
+    /// Decodes a part or a segment.
+    /// - Parameter start: where it starts on the buffer's time line, in nanoseconds.
     func take(_ media: [UInt8], at start: Int64) {
         guard let reader, let decoder else { return }
         guard let frames = try? reader.frames(of: media) else {
@@ -51,15 +53,17 @@ final class MarkWatcher {
                 tally.unmarked += 1
                 continue
             }
-            // A picture that stands in for a later one is no new one.
+            // A repeated picture, which stands in for a later one, does not count.
             guard mark != lastMark, pending.count < Self.pendingLimit else { continue }
             lastMark = mark
             pending.append(Pending(time: start + frame.time, mark: mark))
         }
     }
 
-    /// Tells of the pictures that were shown by now.
-    /// - Parameter wall: nanoseconds since 1970.
+    /// Measures the pictures that have been shown by now.
+    ///
+    /// Their age counts at the moment at which each was due, not at the one of this call.
+    /// - Parameter wall: now, in nanoseconds since 1970.
     func show(_ buffer: PlaybackBuffer, at wall: Int64) {
         let shown = pending.prefix { $0.time <= buffer.position }
         for picture in shown {
@@ -79,17 +83,17 @@ final class MarkWatcher {
     }
 }
 
-/// What was seen in decoded pictures.
+/// Counters of decoded pictures.
 struct MarkTally: Equatable, Sendable {
-    /// From making a picture to showing it, in nanoseconds.
+    /// From the creation of a picture to its display, in nanoseconds.
     var latency = LogHistogram()
     /// Pictures without a mark.
     var unmarked = 0
-    /// Pictures whose mark is of no clock that agrees with ours.
+    /// Pictures whose mark comes from a clock that disagrees with ours.
     var foreign = 0
-    /// Frames that showed nothing.
+    /// Frames that the decoder refused.
     var undecoded = 0
-    /// Segments, parts and their beginnings that were not understood.
+    /// Initialization segments, segments and parts that could not be parsed.
     var unreadable = 0
 
     mutating func add(_ other: MarkTally) {

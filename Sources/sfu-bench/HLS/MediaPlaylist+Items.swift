@@ -1,34 +1,37 @@
-/// What a player finds at a place of a playlist.
+/// Positions in a playlist, and what a player finds there.
 extension MediaPlaylist {
-    /// A part of a segment; where a segment is only to be had as a whole, part 0 stands for it.
+    /// A part of a segment; part 0 stands for the whole segment if it has no parts.
     struct Position: Equatable, Sendable {
+        /// `number` is the media sequence number; parts count from 0.
         var number: Int
         var part: Int
     }
 
+    /// A part or a segment that can be loaded.
     struct Listed: Equatable, Sendable {
         let position: Position
         let url: String
         /// In nanoseconds.
         let duration: Int64
+        /// The initialization segment that it needs; nil if the playlist names none.
         let initialization: String?
-        /// When its first picture was made, in milliseconds since 1970.
+        /// When its first picture was captured, in milliseconds since 1970; nil if the playlist has no date.
         let date: Int64?
-        /// What follows it.
+        /// The position behind it.
         let next: Position
     }
 
     enum Item: Equatable, Sendable {
         case listed(Listed)
-        /// It comes next, and a request for it waits until it is there.
+        /// It is the next part at this address; a request for it waits until it exists.
         case hinted(String)
-        /// It comes some time.
+        /// It does not exist yet.
         case awaited
-        /// It is not to be had any more, or never was.
+        /// It is no longer available, or never was.
         case gone
     }
 
-    /// What players see in it that know no low latency: whole segments, and a server that answers at once.
+    /// The playlist as players without low latency see it: whole segments, and a server that does not block.
     var ofWholeSegments: MediaPlaylist {
         var result = self
         result.segments.removeAll { $0.url == nil }
@@ -38,7 +41,7 @@ extension MediaPlaylist {
         return result
     }
 
-    /// The first place that is not listed, of which a reload is to wait for.
+    /// The first position that is not listed, for which a blocking reload waits.
     var end: Position {
         guard let last = segments.last else { return Position(number: firstNumber, part: 0) }
         return last.url == nil
@@ -46,6 +49,7 @@ extension MediaPlaylist {
             : Position(number: last.number + 1, part: 0)
     }
 
+    /// What a player finds at a position.
     func item(at position: Position) -> Item {
         let first = segments.first?.number ?? firstNumber
         guard position.number >= first, position.part >= 0 else { return .gone }
@@ -68,7 +72,7 @@ extension MediaPlaylist {
             return position.part == segment.parts.count ? unlisted : .gone
         }
         guard segment.parts.isEmpty else {
-            // A part behind a segment's last one is the next segment's first (§6.2.5.2).
+            // The part behind a segment's last one is the first of the next segment (§6.2.5.2).
             return item(at: Position(number: position.number + 1, part: 0))
         }
         guard position.part == 0 else { return .gone }
@@ -79,15 +83,16 @@ extension MediaPlaylist {
                 next: Position(number: position.number + 1, part: 0)))
     }
 
+    /// What the position at `end` is: hinted, awaited, or gone if the stream is over.
     private var unlisted: Item {
         guard !hasEnded else { return .gone }
         return hint.map { .hinted($0) } ?? .awaited
     }
 
-    /// Where a player begins: what it loads first, and how far behind that it begins to show, in nanoseconds.
+    /// Where a player starts: the first item to load, and how far into that it begins to show, in nanoseconds.
     ///
-    /// As far from the end as the server wants it, or the standard has it, and from there back to where a decoder can
-    /// begin.
+    /// It starts as far from the end as the server wants, or else the standard, and then goes back to where a decoder
+    /// can begin.
     /// - Source: RFC 8216bis §4.4.3.8 (PART-HOLD-BACK, HOLD-BACK), §6.3.3.
     var start: (position: Position, offset: Int64)? {
         let distance =
@@ -105,11 +110,12 @@ extension MediaPlaylist {
                 time += part.duration
             }
         }
+        // A short playlist may have nothing that is old enough: then it starts with the first item.
         let wanted = max(time - distance, 0)
         guard let begin = begins.last(where: { $0.time <= wanted }) ?? begins.first else { return nil }
         return (begin.position, max(wanted - begin.time, 0))
     }
 
-    /// Whether its end comes in parts.
+    /// Whether the end of the playlist has parts.
     private var hasParts: Bool { partTarget != nil && segments.last?.parts.isEmpty == false }
 }

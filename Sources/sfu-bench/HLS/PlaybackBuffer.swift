@@ -1,36 +1,43 @@
 import Base
 
-/// What a player has loaded and not shown yet, and when that ran out; in nanoseconds.
+/// Models what a player has loaded but not shown, and when that ran out; times are in nanoseconds.
 ///
-/// Shows in real time: where nothing is left it stands still until more comes, and stays as much later from then on.
-/// Its time line begins with the first thing that is loaded, and has no gaps.
+/// It plays in real time. When the buffer is empty, playback stalls until more arrives, and stays later by that time.
+/// The time line starts with the first media that was loaded, and has no gaps.
 struct PlaybackBuffer: Equatable, Sendable {
+    /// What the player does.
     private enum State: Equatable {
+        /// Nothing can be shown yet.
         case loading
         case playing
+        /// The buffer is empty, and more is to come.
         case standing
-        /// All of it was shown, and nothing more comes.
+        /// Everything was shown, and nothing more comes.
         case over
     }
 
-    /// How often and for how long it stood still.
+    /// Number and total duration of stalls.
     struct Stalls: Equatable, Sendable {
         var count = 0
         var nanoseconds: Int64 = 0
     }
 
     private var state = State.loading
-    /// How much was loaded.
+    /// Duration of all media loaded so far.
     private(set) var end: Int64 = 0
-    /// What is shown, as of the last `advance`.
+    /// What is being shown, as of the last `advance`.
     private(set) var position: Int64 = 0
+    /// The time of the last `advance`.
     private var now = MonotonicTime.zero
+    /// Whether no more media will come.
     private var isComplete = false
+    /// Since the last `takeStalls`.
     private var untold = Stalls()
-    /// Since when it stands still; nil while it does not.
+    /// When the current stall began; nil if playback is not stalled.
     private(set) var standsSince: MonotonicTime?
 
-    /// - Parameter position: where on the time line it begins to show.
+    /// Sets where playback starts, if it has not started yet.
+    /// - Parameter position: on the time line.
     mutating func begin(at position: Int64) {
         guard state == .loading else { return }
         self.position = position
@@ -39,7 +46,7 @@ struct PlaybackBuffer: Equatable, Sendable {
     var isPlaying: Bool { state == .playing }
     var isOver: Bool { state == .over }
 
-    /// More was loaded.
+    /// Adds loaded media, which starts playback or ends a stall.
     mutating func append(_ duration: Int64, at now: MonotonicTime) {
         advance(to: now)
         end += max(duration, 0)
@@ -53,15 +60,16 @@ struct PlaybackBuffer: Equatable, Sendable {
         }
     }
 
-    /// Nothing more comes.
+    /// Notes that no more media will come.
     mutating func finish(at now: MonotonicTime) {
         advance(to: now)
         isComplete = true
-        // What stood still because nothing came was at its end.
+        // A player that stalled because nothing came had reached the end.
         if state == .standing || state == .loading { state = .over }
         standsSince = nil
     }
 
+    /// Plays up to a moment; a time before the last one is ignored.
     mutating func advance(to now: MonotonicTime) {
         let passed = max(now.nanoseconds(since: self.now), 0)
         self.now = max(now, self.now)
@@ -76,16 +84,17 @@ struct PlaybackBuffer: Equatable, Sendable {
                 state = .over
                 return
             }
-            // Exactly at the end nothing is missing yet.
+            // A buffer that is empty at this very moment is not a stall yet.
             guard passed > left else { return }
             state = .standing
+            // The stall began when the buffer ran out, not at this call.
             standsSince = self.now.advanced(byNanoseconds: left - passed)
             untold.count += 1
             untold.nanoseconds += passed - left
         }
     }
 
-    /// What was not told before.
+    /// Stalls since the last call; one that continues counts with its time only.
     mutating func takeStalls() -> Stalls {
         defer { untold = Stalls() }
         return untold

@@ -1,12 +1,14 @@
 import Foundation
 
-/// Why a text is no playlist that can be played here.
+/// Why a response is not a playlist that can be played here.
 enum PlaylistFailure: Error, Equatable, CustomStringConvertible {
+    /// It does not begin with `#EXTM3U`.
     case noPlaylist
-    /// A tag whose value makes no sense.
+    /// A tag, which is named, has an invalid value.
     case malformed(String)
-    /// Something of HLS that is not understood here.
+    /// A feature of HLS, which is named, is not supported here.
     case unsupported(String)
+    /// It has too many segments, parts or variants.
     case tooLong
 
     var description: String {
@@ -19,15 +21,15 @@ enum PlaylistFailure: Error, Equatable, CustomStringConvertible {
     }
 }
 
-/// Reads what stands behind the names of tags.
+/// Parses the values of tags.
 /// - Source: RFC 8216bis §4.2 (attribute lists), §4.1 (lines).
 enum PlaylistText {
-    /// Segments and parts of one playlist.
+    /// The most segments and parts together in a playlist.
     static let segmentLimit = 10_000
-    /// No segment, and nothing else that is told in seconds, is longer: a day.
+    /// The longest duration that is accepted, in seconds: a day.
     private static let longest = 86_400.0
 
-    /// The attributes of a tag, without the marks of quoted strings; of a name that comes twice, the last one.
+    /// The attributes of a tag, without the quotes around strings; the last one counts if a name is repeated.
     static func attributes(_ text: Substring) -> [Substring: Substring] {
         var attributes: [Substring: Substring] = [:]
         var rest = text
@@ -35,6 +37,7 @@ enum PlaylistText {
             let name = rest[..<equals].drop { $0 == " " }
             rest = rest[rest.index(after: equals)...]
             let value: Substring
+            // A quoted string may contain commas.
             if rest.first == "\"" {
                 rest = rest.dropFirst()
                 value = rest.prefix { $0 != "\"" }
@@ -49,21 +52,21 @@ enum PlaylistText {
         return attributes
     }
 
-    /// A decimal number of seconds, in nanoseconds; nil for what is none.
+    /// Parses a decimal number of seconds into nanoseconds; nil if it is invalid, negative or too large.
     static func nanoseconds(_ text: Substring?) -> Int64? {
         guard let text, let seconds = Double(text), seconds >= 0, seconds <= longest else { return nil }
         return Int64(seconds * 1e9)
     }
 
-    /// A number of up to twelve digits, which no arithmetic here overflows.
+    /// Parses a number of at most twelve digits, so that no arithmetic here can overflow.
     static func number(_ text: Substring?) -> Int? {
         guard let text, (1...12).contains(text.utf8.count), text.utf8.allSatisfy({ (48...57).contains($0) })
         else { return nil }
         return Int(text)
     }
 
-    /// Milliseconds since 1970 of `2026-11-21T03:40:07.375Z`; nil for what is written in another way.
-    /// - Source: RFC 3339 §5.6; the calendar by Howard Hinnant, `days_from_civil`.
+    /// Parses a date like `2026-11-21T03:40:07.375Z` into milliseconds since 1970; nil for any other form.
+    /// - Source: RFC 3339 §5.6; the calendar is Howard Hinnant's `days_from_civil`.
     static func milliseconds(date text: Substring) -> Int64? {
         guard text.last == "Z" else { return nil }
         let parts = text.dropLast().split(separator: "T", omittingEmptySubsequences: false)
@@ -74,17 +77,17 @@ enum PlaylistText {
             (1...31).contains(date[2]), let hours = number(clock[0]), let minutes = number(clock[1]),
             let seconds = nanoseconds(clock[2]), hours < 24, minutes < 60, seconds < 61_000_000_000
         else { return nil }
-        // Years begin in March here, so that a leap day is the last one.
+        // Years start in March here, so that a leap day is the last day of its year.
         let year = date[1] <= 2 ? date[0] - 1 : date[0]
         let era = (year >= 0 ? year : year - 399) / 400
         let yearOfEra = year - era * 400
         let dayOfYear = (153 * (date[1] > 2 ? date[1] - 3 : date[1] + 9) + 2) / 5 + date[2] - 1
         let days = era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
-        // To the nearest millisecond: a fraction of a second has no exact value as a floating-point number.
+        // Rounded to the nearest millisecond: fractions of seconds are not exact in floating point.
         return days * 86_400_000 + Int64(hours * 60 + minutes) * 60_000 + (seconds + 500_000) / 1_000_000
     }
 
-    /// A URL that stands in a playlist, absolute.
+    /// Resolves a URL of a playlist; nil unless it is HTTP or HTTPS.
     static func url(_ text: Substring, relativeTo base: URL) -> String? {
         guard !text.isEmpty, let url = URL(string: String(text), relativeTo: base)?.absoluteURL,
             url.scheme == "http" || url.scheme == "https"
@@ -92,31 +95,32 @@ enum PlaylistText {
         return url.absoluteString
     }
 
-    /// Lines without the ends that they have.
+    /// The lines without their line ends; empty lines are left out.
     static func lines(_ bytes: [UInt8]) throws(PlaylistFailure) -> [Substring] {
         let text = String(decoding: bytes, as: UTF8.self)
-        // A carriage return and a line feed are one character.
+        // Swift treats a carriage return with a line feed as one character.
         let lines = text.split { $0 == "\n" || $0 == "\r\n" }
         guard lines.first == "#EXTM3U" else { throw .noPlaylist }
         return lines
     }
 }
 
-/// One of the streams that a multivariant playlist offers.
+/// A stream that a multivariant playlist offers.
 struct PlaylistVariant: Equatable, Sendable {
     var url: String
     /// In bits a second.
     var bandwidth: Int
 }
 
-/// What an address of HLS leads to.
+/// A playlist of either kind.
 enum PlaylistDocument: Equatable, Sendable {
     case multivariant([PlaylistVariant])
     case media(MediaPlaylist)
 
-    /// - Parameter base: where it came from, by which relative addresses become absolute.
+    /// - Parameter base: the URL that it was loaded from, for relative URLs in it.
     init(parsing bytes: [UInt8], at base: URL) throws(PlaylistFailure) {
         let lines = try PlaylistText.lines(bytes)
+        // Only multivariant playlists have this tag.
         let tag = "#EXT-X-STREAM-INF:"
         guard lines.contains(where: { $0.hasPrefix(tag) }) else {
             self = .media(try MediaPlaylist(lines: lines, at: base))
@@ -132,6 +136,7 @@ enum PlaylistDocument: Equatable, Sendable {
                 }
                 bandwidth = bits
             } else if let bits = bandwidth, !line.hasPrefix("#") {
+                // The line after the tag is the variant's URL.
                 guard let url = PlaylistText.url(line, relativeTo: base) else {
                     throw .malformed("EXT-X-STREAM-INF")
                 }

@@ -3,59 +3,65 @@ import Foundation
 import Net
 import Synchronization
 
-/// What a shop and voters were answered.
+/// Results of the shop's and the voters' requests.
 struct AskTally: Sendable {
-    /// Numbers of gifts by the shop's key, once they were acknowledged.
+    /// The number of each acknowledged gift, by the shop's key for it.
     var gifts: [String: Int] = [:]
-    /// Gifts that were sent once more under the same key, and those that became another gift by it.
+    /// Gifts that were sent twice under the same key, and those that the server counted as two.
     var repeated = 0
     var doubled = 0
     var votes = 0
-    /// Until a gift was acknowledged.
+    /// Nanoseconds until a gift was acknowledged.
     var giftTimes = LogHistogram()
-    /// What was answered otherwise, by status or reason.
+    /// Requests that were not acknowledged, by status or reason.
     var refused: [String: Int] = [:]
-    /// Sent, and not answered yet.
+    /// Requests that were sent and are not answered yet.
     var open = 0
 }
 
-/// Gifts and votes on a few connections that stay open: each sends its next request when the last was answered.
+/// Sends gifts and votes over a few persistent connections, each with one request at a time.
 ///
-/// Lives on its thread. What gets lost with its connection is sent again, as gifts and votes may be.
+/// Belongs to its thread. A request that is lost with its connection is repeated, which the API allows for both.
 final class AskingLine {
+    /// What the thread is to do.
     struct Setup: Sendable {
         let address: TransportAddress
-        /// Of the stream.
+        /// The stream's path in the API.
         let path: String
+        /// Number of the poll.
         let poll: Int
         /// The shop's token.
         let shop: String
         let giftsPerSecond: Double
-        /// Their tokens.
+        /// The voters' tokens; each votes once.
         let voters: [String]
         let votesPerSecond: Double
     }
 
+    /// A request.
     private enum Ask {
-        /// The same again to the byte, which is what makes it the same gift.
+        /// A repetition has the same key and the same bytes, so it must remain the same gift.
         case gift(Int, sentAt: Int64, isRepeated: Bool)
         case vote(Int)
     }
 
+    /// A connection with the request that waits for its response.
     private struct Connection {
         var asked: (ask: Ask, at: MonotonicTime)?
         var answer: [UInt8] = []
         var isOpen = false
     }
 
+    /// The part of the response to a gift that matters.
     private struct Answer: Decodable {
         let number: Int
     }
 
-    /// As a busy shop has.
+    /// As many as a busy shop has.
     private static let connectionCount = 32
-    /// One gift in so many is sent twice.
+    /// One gift in this many is sent twice, to check that the server counts it once.
     private static let repeatEvery = 16
+    /// Identities that give in turn.
     private static let givers = 500
     static let currency = "EUR"
     static let kind = "rose"
@@ -66,12 +72,15 @@ final class AskingLine {
     private let streams: ClientStreams
     private var connections = [Connection](repeating: Connection(), count: connectionCount)
     private var input = [UInt8](repeating: 0, count: 16 << 10)
+    /// When gifts are due, how many are, and the number of the next.
     private var gifts: Cadence
     private var giftsDue = 0
     private var nextGift = 0
+    /// The same for votes.
     private var votes: Cadence
     private var votesDue = 0
     private var nextVote = 0
+    /// Requests to repeat.
     private var again: [Ask] = []
 
     init(_ setup: Setup, shared: AudienceShared, waker: Waker) throws(NetError) {
@@ -82,7 +91,7 @@ final class AskingLine {
         votes = Cadence(rate: setup.votesPerSecond)
     }
 
-    /// One turn: what was answered, and what is due.
+    /// One turn of the thread: reads responses, and sends what is due on idle connections.
     func turn() {
         let mood = shared.mood.load(ordering: .acquiring)
         streams.wait(nanoseconds: mood == .busy ? 1_000_000 : 20_000_000) { read($0) }
@@ -99,6 +108,7 @@ final class AskingLine {
         shared.asked.withLock { $0.open = open }
     }
 
+    /// The next request: repetitions first, then votes, then gifts; nil if none is due.
     private func next(isBusy: Bool) -> Ask? {
         if let ask = again.popLast() { return ask }
         guard isBusy else { return nil }
@@ -115,6 +125,7 @@ final class AskingLine {
 
     // MARK: Asking
 
+    /// Sends a request, on a new connection if there is none.
     private func send(_ ask: Ask, on token: Int) {
         let now = MonotonicClock.now()
         if !connections[token].isOpen {
@@ -134,6 +145,7 @@ final class AskingLine {
     private func request(_ ask: Ask) -> [UInt8] {
         let (path, bearer, body): (String, String, String)
         switch ask {
+        // The name has the time at which the gift was sent, by which viewers measure how late it comes.
         case .gift(let number, let sentAt, _):
             let price = #"{"amount":\#(Self.price),"currency":"\#(Self.currency)"}"#
             (path, bearer) = ("/gifts/" + Self.key(number), setup.shop)
@@ -151,10 +163,12 @@ final class AskingLine {
         return Array(lines.joined(separator: "\r\n").utf8)
     }
 
+    /// The shop's key for a gift, which makes a repetition recognizable.
     private static func key(_ number: Int) -> String { "order-\(number)" }
 
     // MARK: Answers
 
+    /// Reads all that has arrived on a connection.
     private func read(_ token: Int) {
         while true {
             switch streams.receive(token: token, into: &input) {
@@ -168,6 +182,7 @@ final class AskingLine {
         }
     }
 
+    /// Counts a response, and frees its connection.
     private func take(_ answer: HTTPAnswer, _ token: Int) {
         guard let (ask, at) = connections[token].asked.take() else { return }
         connections[token].answer = []
@@ -193,7 +208,7 @@ final class AskingLine {
         }
     }
 
-    /// Its connection is gone.
+    /// Closes a connection that broke, and queues its request again.
     private func lose(_ token: Int) {
         streams.close(token: token)
         if let (ask, _) = connections[token].asked { again.append(ask) }
@@ -205,7 +220,7 @@ final class AskingLine {
     }
 }
 
-/// A whole answer, with a body of a length that was said.
+/// A complete HTTP response with a Content-Length.
 /// - Source: RFC 9112 §6.2.
 struct HTTPAnswer {
     let status: Int
@@ -213,7 +228,7 @@ struct HTTPAnswer {
 
     private static let lengthName = "content-length:"
 
-    /// - Returns: nil while it is not complete.
+    /// - Returns: nil if the response is incomplete, or has no Content-Length.
     init?(_ bytes: [UInt8]) {
         guard let end = SocketCrowd.endOfHead(bytes, bytes.count) else { return nil }
         let lines = String(decoding: bytes[..<end], as: UTF8.self).split(separator: "\r\n")
@@ -227,7 +242,7 @@ struct HTTPAnswer {
     }
 }
 
-/// The thread of a shop and of those who vote.
+/// The thread of the shop and the voters.
 final class AskingThread: Sendable {
     private let waker: Waker
     private let shared: AudienceShared
@@ -246,7 +261,7 @@ final class AskingThread: Sendable {
         }
     }
 
-    /// Ends the thread.
+    /// Stops the threads of the run, and waits for this one.
     func stop() {
         shared.isStopped.store(true, ordering: .releasing)
         waker.wake()

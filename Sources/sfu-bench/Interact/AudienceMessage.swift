@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a viewer is told, as far as it is counted.
+/// A message to a viewer, as far as its contents are counted.
 struct AudienceMessage: Decodable, Equatable, Sendable {
     struct Comment: Decodable, Equatable, Sendable {
         let text: String
@@ -8,7 +8,7 @@ struct AudienceMessage: Decodable, Equatable, Sendable {
 
     struct Gift: Decodable, Equatable, Sendable {
         let number: Int
-        /// Tells when it was given, as a comment's text does.
+        /// Contains the time at which the gift was sent, like the text of a comment.
         let name: String?
     }
 
@@ -18,34 +18,37 @@ struct AudienceMessage: Decodable, Equatable, Sendable {
 
     let type: String
     let comments: [Comment]?
-    /// Comments that were left out.
+    /// How many comments were left out.
     let more: Int?
     let gifts: [Gift]?
     let reactions: [String: Reaction]?
-    /// Which rule something broke that was refused.
+    /// Of a refusal: the rule that was broken.
     let rule: String?
 
-    /// A text that tells when it was sent, in nanoseconds.
+    /// A text that contains the time at which it was sent, in nanoseconds of the monotonic clock.
     static func text(sentAt time: Int64) -> String { "\(time) hello to all" }
 
-    /// When a text was sent; nil for somebody else's.
+    /// The time in a text; nil if it was not written by this tool.
     static func sentAt(_ text: String) -> Int64? { text.split(separator: " ").first.flatMap { Int64($0) } }
 }
 
-/// The latest messages that came, as they were understood.
+/// Remembers the latest messages together with their parsed form.
 ///
-/// All viewers are told the same, so that each message is parsed once and not by each of thousands.
+/// All viewers receive the same messages, so each is parsed once instead of thousands of times.
 struct MessageMemory {
+    /// Messages that are remembered; the oldest is replaced.
     private static let limit = 32
 
     private var messages: [(bytes: [UInt8], message: AudienceMessage?)] = []
+    /// Index of the oldest message, once there are `limit` of them.
     private var oldest = 0
-    /// Messages that had to be parsed.
+    /// How many messages were parsed.
     private(set) var parsed = 0
 
-    /// - Returns: nil for what is no message.
+    /// Parses a message, or returns the remembered result.
+    /// - Returns: nil for bytes that are not a message.
     mutating func message(_ bytes: ArraySlice<UInt8>) -> AudienceMessage? {
-        // What came last is what the next viewer is told, too.
+        // From the newest to the oldest: the next viewer probably receives the same message as the previous one.
         for place in messages.indices {
             let index = (oldest + messages.count - 1 - place) % messages.count
             if Self.isSame(messages[index].bytes, bytes) { return messages[index].message }

@@ -2,27 +2,29 @@ import Base
 import Net
 import Synchronization
 
-/// The viewers of one thread: what they hear is counted, and they tap and write.
+/// The viewers of one thread: counts what they receive, and makes them tap and write.
 ///
-/// Lives on its thread.
+/// Belongs to its thread.
 final class AudienceReader {
+    /// What a thread is to do.
     struct Setup: Sendable {
-        /// Among the threads.
+        /// Index of the thread.
         let index: Int
         let address: TransportAddress
         let path: String
-        /// One for each viewer.
+        /// Of the viewers, in the order of their sockets.
         let tokens: [String]
-        /// Of these viewers.
+        /// Of this thread's viewers together.
         let commentsPerSecond: Double
+        /// Taps of each viewer in a second.
         let hearts: Int
-        /// In seconds.
+        /// Between two messages with taps of a viewer, in seconds.
         let tapInterval: Double
     }
 
-    /// What each viewer heard is told so often.
+    /// Between two reports of the counters, in nanoseconds.
     private static let tellInterval: Int64 = 200_000_000
-    /// Sent in one turn, so that what comes is read in between.
+    /// Messages of a kind in one turn, so that incoming ones are read in between.
     private static let sendLimit = 256
 
     private let setup: Setup
@@ -30,11 +32,13 @@ final class AudienceReader {
     private let streams: ClientStreams
     private let crowd: SocketCrowd
     private var memory = MessageMemory()
+    /// What each viewer has received, by socket.
     private var hearings: [Hearing]
     private var tally = AudienceTally()
     private var mood = AudienceMood.arriving
+    /// When the counters were last reported.
     private var toldAt: MonotonicTime
-    /// Messages with taps: those that are due, the next viewer, and how often all have had their turn.
+    /// Messages with taps: how many are due, the next viewer, and how many rounds through all viewers are complete.
     private var taps: Cadence
     private var tapsDue = 0
     private var tapsNext = 0
@@ -43,7 +47,7 @@ final class AudienceReader {
     private var commentsDue = 0
     private var commentsNext = 0
     private var commentNumber = 0
-    /// By viewer: when the comment left that they wait for an answer to, in the clock's nanoseconds.
+    /// By viewer: when the latest comment was sent, in nanoseconds of the clock.
     private var writtenAt: [Int64]
 
     init(_ setup: Setup, shared: AudienceShared, waker: Waker) throws(NetError) {
@@ -60,7 +64,7 @@ final class AudienceReader {
         comments = Cadence(rate: setup.commentsPerSecond)
     }
 
-    /// One turn: new connections, what has come, and what is due.
+    /// One turn of the thread: new connections, incoming messages, and what is due.
     func turn() {
         crowd.connect()
         let isBusy = mood == .busy || !crowd.isComplete
@@ -74,7 +78,7 @@ final class AudienceReader {
         toldAt = now
     }
 
-    /// Hands over what was counted.
+    /// Reports the counters; what each viewer received is reported at the end only, as that is much.
     func tell() {
         tally.sockets = crowd.news
         crowd.news = SocketNews()
@@ -87,8 +91,9 @@ final class AudienceReader {
 
     // MARK: Hearing
 
+    /// Evaluates a message to a viewer.
     private func take(_ message: SocketMessage) {
-        // What those are told who come is long, different for each of them, and tells of nothing that is counted.
+        // Snapshots for arriving viewers are long, differ for each viewer, and contain nothing that is counted.
         guard mood != .arriving else { return }
         guard let heard = memory.message(message.bytes[message.text]) else {
             tally.unknown += 1
@@ -118,6 +123,7 @@ final class AudienceReader {
 
     // MARK: Doing
 
+    /// Sends the taps and comments that are due.
     private func act(at now: MonotonicTime) {
         if setup.hearts > 0 { tapsDue += taps.due(at: now) }
         for _ in 0..<min(tapsDue, Self.sendLimit) {
@@ -131,8 +137,9 @@ final class AudienceReader {
         }
     }
 
+    /// Sends the taps of the next viewer.
     private func tap() {
-        // Whole taps, so many that they come to what was asked for over the rounds.
+        // Taps are whole numbers, which add up to the wanted rate over several rounds.
         let perRound = Double(setup.hearts) * setup.tapInterval
         let count = Int(Double(tapRound + 1) * perRound) - Int(Double(tapRound) * perRound)
         let token = tapsNext
@@ -145,6 +152,7 @@ final class AudienceReader {
         }
     }
 
+    /// Sends a comment of the next viewer.
     private func write(at now: Int64) {
         let token = commentsNext
         commentsNext = (commentsNext + 1) % hearings.count
@@ -157,7 +165,7 @@ final class AudienceReader {
     }
 }
 
-/// One thread and the viewers that it reads.
+/// A thread with the viewers that it reads.
 final class AudienceThread: Sendable {
     private let waker: Waker
     private let shared: AudienceShared
@@ -180,7 +188,7 @@ final class AudienceThread: Sendable {
         }
     }
 
-    /// Ends the thread, and with it its connections.
+    /// Stops the threads of the run, and waits for this one, which closes its connections.
     func stop() {
         shared.isStopped.store(true, ordering: .releasing)
         waker.wake()

@@ -2,21 +2,21 @@ import Base
 import Net
 import Synchronization
 
-/// What one viewer heard while all of it went on.
+/// What one viewer received since all had arrived.
 struct Hearing: Equatable, Sendable {
-    /// As they were told last.
+    /// The sum of taps that was last reported to the viewer.
     var hearts = 0
-    /// Comments that they were told, and how many more they were told that there were.
+    /// Comments that were received, and comments that the server reported as left out.
     var told = 0
     var more = 0
-    /// The number of the latest gift.
+    /// Number of the latest gift.
     var lastGift = 0
-    /// Gifts that came twice, or out of order, or that left out some before.
+    /// Gifts that were repeated, out of order, or after a gap.
     var wrongGifts = 0
-    /// They read too slowly and were given everything anew: what was told meanwhile they have missed.
+    /// Whether the viewer read too slowly and got a snapshot: messages before that were lost.
     var fellBehind = false
 
-    /// Takes in what a message says.
+    /// Counts a message.
     mutating func take(_ message: AudienceMessage) {
         switch message.type {
         case "interaction":
@@ -33,25 +33,25 @@ struct Hearing: Equatable, Sendable {
     }
 }
 
-/// What the threads of a run have seen, and what they sent.
+/// What all threads of a run have received and sent.
 struct AudienceTally: Sendable {
     var sockets = SocketNews()
-    /// Taps in messages that left.
+    /// Taps in messages that were sent.
     var hearts = 0
-    /// Comments that left, those that their authors were told are durable, and how long that took.
+    /// Comments that were sent, comments that were acknowledged as durable, and nanoseconds until then.
     var comments = 0
     var accepted = 0
     var answered = LogHistogram()
-    /// From a gift's first byte until the kernel had it for a viewer.
+    /// Nanoseconds from a gift's first byte until the kernel had it for a viewer.
     var gifts = LogHistogram()
-    /// From a comment's first byte until a viewer had read it, and until the kernel had it for them.
+    /// Nanoseconds from a comment's first byte until a viewer had read it, and until the kernel had it for the viewer.
     var seen = LogHistogram()
     var arrived = LogHistogram()
-    /// What it then waited until it was read: the tool's own part.
+    /// Nanoseconds that it then waited to be read, which is this tool's own time.
     var waited = LogHistogram()
-    /// What was refused, by rule.
+    /// Refused comments and taps, by rule.
     var refused: [String: Int] = [:]
-    /// Messages that could not be understood.
+    /// Messages that could not be parsed.
     var unknown = 0
 
     mutating func merge(_ other: AudienceTally) {
@@ -69,25 +69,26 @@ struct AudienceTally: Sendable {
     }
 }
 
-/// What an audience does now.
+/// What the audience is doing; the run sets it, and the threads follow.
 enum AudienceMood: Int, AtomicRepresentable, Sendable {
-    /// They come, and what they are told then is not counted.
+    /// Viewers connect; messages are not counted yet.
     case arriving
-    /// They watch, and say nothing.
+    /// Viewers only watch.
     case quiet
+    /// Viewers comment, tap and vote, and the shop sells.
     case busy
-    /// They say nothing more, and hear what is left.
+    /// Viewers send nothing more, and receive what is left.
     case listening
 }
 
-/// What the threads of a run and the one who reports share.
+/// State that the threads of a run share with the task that controls it.
 final class AudienceShared: Sendable {
     let mood = Atomic(AudienceMood.arriving)
     let isStopped = Atomic(false)
     let tally = Mutex(AudienceTally())
-    /// What a shop and voters did.
+    /// Results of the shop's and the voters' requests.
     let asked = Mutex(AskTally())
-    /// Of each thread, what its viewers heard, as of a moment ago.
+    /// By thread, what its viewers have received, up to a fifth of a second ago.
     let hearings: Mutex<[[Hearing]]>
 
     init(threads: Int) {
@@ -95,19 +96,20 @@ final class AudienceShared: Sendable {
     }
 }
 
-/// How many of something are due that comes so often.
+/// Computes how many events of a steady rate are due.
 struct Cadence {
-    /// A second.
+    /// Events a second.
     let rate: Double
     private var since: MonotonicTime?
+    /// Events that were returned as due so far.
     private var done = 0
 
     init(rate: Double) {
         self.rate = rate
     }
 
-    /// Counted from the first time that this is asked.
-    /// - Returns: those that became due since it was asked the last time.
+    /// Time counts from the first call.
+    /// - Returns: how many events have become due since the previous call.
     mutating func due(at now: MonotonicTime) -> Int {
         let since = since ?? now
         self.since = since

@@ -6,8 +6,8 @@ import Synchronization
 
 /// A run of `sfu-bench interact`: an audience of one stream that comments, taps, gives and votes.
 ///
-/// What a host and whoever looks at the outcome do, `RostrumClient` does; the audience, whose size is what is measured,
-/// has bare sockets of the tool's own.
+/// `RostrumClient` does what a host does, and reads the results. The audience, whose size is what is measured, uses
+/// plain sockets of this tool's own.
 final class InteractBench: ReportingRun {
     private let options: Options
     private let client: SignallingClient
@@ -19,17 +19,20 @@ final class InteractBench: ReportingRun {
     private let progress: Progress
     private let interrupted = Atomic(false)
 
-    /// What has not come by then will not come.
+    /// In seconds; what has not arrived by then counts as lost.
     private static let patience = 20.0
+    /// In seconds: longer than one turn of a thread.
     private static let shortestQuiet = 0.2
-    /// Tokens that are asked for at a time.
+    /// Tokens requested concurrently.
     private static let tokensAtOnce = 64
-    /// Gifts of one page of the ledger.
+    /// Gifts in one page of the ledger.
     private static let page = 200
 
+    /// - Throws: `RunFailure` if there is only one token for all viewers, since each must be a person of its own.
     init(_ options: Options) async throws {
         ProcessResources.raiseOpenFileLimit()
         var options = options
+        // A new name for each run, so that no state of an earlier run is left.
         options.target.stream += "-" + String(UInt32.random(in: .min ... .max), radix: 16)
         self.options = options
         client = SignallingClient(timeout: max(options.timing.connect, 10))
@@ -53,6 +56,7 @@ final class InteractBench: ReportingRun {
 
     var isInterrupted: Bool { interrupted.load(ordering: .relaxed) }
 
+    /// Lets viewers arrive, measures the server while they are quiet and while they are busy, and compares the results.
     func run() async throws -> InteractReport {
         let (host, shop, poll) = try await beginStream()
         let viewers = try await makeViewers()
@@ -61,6 +65,7 @@ final class InteractBench: ReportingRun {
         let threads = try startThreads(viewers, shared)
         defer { for thread in threads { thread.stop() } }
         var report = InteractReport(options)
+        // Besides the timeout, viewers get the time to connect at 500 a second.
         await wait(options.timing.connect + Double(viewers.count) / 500) {
             shared.tally.withLock { $0.sockets.connected + $0.sockets.failed } >= viewers.count
         }
@@ -68,7 +73,7 @@ final class InteractBench: ReportingRun {
         progress.step("\(viewers.count) connected in \(Format.short(report.connectSeconds)) s")
         await wait(options.timing.warmUp) { false }
         shared.mood.store(.quiet, ordering: .releasing)
-        // Before the first gift all threads have to count.
+        // All threads have to notice the change before the first gift, or they would not count it.
         await wait(Self.shortestQuiet) { false }
         report.quiet = await measure { await self.wait(self.options.interacting.quiet) { false } }
         progress.step("quiet: \(InteractReport.text(of: report.quiet))")
@@ -98,9 +103,11 @@ final class InteractBench: ReportingRun {
 
     // MARK: Beginning
 
+    /// Creates a live stream with a catalogue of one gift and an open poll.
     private func beginStream() async throws -> (host: StreamClient, shop: String, poll: Int) {
         let host = server.stream(stream, as: try await token("bench-host", .host))
         let shop = try await token("bench-shop", .admin)
+        // The host has no session: without a long grace period the stream would end.
         try await host.create(hostGraceSeconds: 3_600)
         try await host.goLive()
         let rose = GiftCatalogue.Kind(
@@ -112,6 +119,7 @@ final class InteractBench: ReportingRun {
         )
     }
 
+    /// Fetches a token for each viewer, in their order.
     private func makeViewers() async throws -> [String] {
         try await withThrowingTaskGroup(of: (Int, String).self) { group in
             var made = [String](repeating: "", count: options.audience.viewers)
@@ -126,10 +134,12 @@ final class InteractBench: ReportingRun {
         }
     }
 
+    /// Starts the threads, with equal shares of the viewers and of the comments.
     private func startThreads(_ viewers: [String], _ shared: AudienceShared) throws -> [AudienceThread] {
         let count = options.machine.threads
         let interacting = options.interacting
         return try (0..<count).map { index in
+            // Rounded so that the shares add up to all viewers.
             let share = viewers[(viewers.count * index / count)..<(viewers.count * (index + 1) / count)]
             let setup = AudienceReader.Setup(
                 index: index, address: address, path: "/v1/streams/\(stream)/sync", tokens: Array(share),
@@ -140,6 +150,7 @@ final class InteractBench: ReportingRun {
         }
     }
 
+    /// What the shop and the voters do; every viewer votes.
     private func asks(_ shop: String, _ poll: Int, _ viewers: [String]) -> AskingLine.Setup {
         AskingLine.Setup(
             address: address, path: "/v1/streams/\(stream)", poll: poll, shop: shop,
@@ -154,7 +165,7 @@ final class InteractBench: ReportingRun {
 
     // MARK: Measuring
 
-    /// What the server used meanwhile.
+    /// Measures the server's use while `body` runs.
     private func measure(_ body: () async -> Void) async -> InteractReport.Use {
         let (before, began) = (await probe.usage(), MonotonicClock.now())
         await body()
@@ -168,8 +179,10 @@ final class InteractBench: ReportingRun {
         return use
     }
 
-    /// Waits until all have heard all of it, and asks the server what it knows.
-    /// - Returns: the ledger's keys, by the gifts' numbers.
+    /// Waits until all viewers have received everything, and reads the final state from the server.
+    ///
+    /// Requests must be complete first: only then is it known what the viewers have to receive.
+    /// - Returns: the shop's keys in the ledger, by the gifts' numbers.
     private func settle(
         _ report: inout InteractReport, _ shared: AudienceShared, poll: Int, host: StreamClient
     ) async throws -> [Int: String] {
@@ -189,10 +202,12 @@ final class InteractBench: ReportingRun {
             return !hearings.isEmpty && hearings.allSatisfy { $0.isComplete(tally, asked) }
         }
         let answer = try JSONDecoder().decode(Poll.self, from: try await host.call("GET", "/polls/\(poll)"))
+        // Each viewer has one vote, so the sum of the options must be the number of voters.
         report.votes.counted = answer.options.map(\.votes).reduce(0, +) == answer.voters ? answer.voters : -1
         return try await ledger(host)
     }
 
+    /// Reads the whole ledger, page by page.
     private func ledger(_ host: StreamClient) async throws -> [Int: String] {
         struct Page: Decodable {
             struct Gift: Decodable {
@@ -213,6 +228,7 @@ final class InteractBench: ReportingRun {
         }
     }
 
+    /// Waits until a condition is true, or for a number of seconds, or until the run is interrupted.
     private func wait(_ limit: Double, until condition: () -> Bool) async {
         let end = MonotonicClock.now().advanced(byNanoseconds: Int64(limit * 1e9))
         while !condition(), MonotonicClock.now() < end, !isInterrupted {

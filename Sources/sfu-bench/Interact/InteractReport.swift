@@ -1,20 +1,20 @@
 import Foundation
 
-/// All that a run of `sfu-bench interact` found out, which `--json` writes.
+/// The results of a run of `sfu-bench interact`, in the form that `--json` writes.
 ///
-/// Times are in milliseconds unless their names say otherwise.
+/// Times are in milliseconds unless a name says otherwise.
 struct InteractReport: Codable, Equatable, Sendable, WritableReport {
-    /// What the server used for a while.
+    /// What the server used during a phase; values are nil if that is unknown.
     struct Use: Codable, Equatable, Sendable {
         var seconds: Double
-        /// CPU seconds in a second.
+        /// CPU seconds per second.
         var serverCores: Double?
         var residentBytesBefore: Int?
         var residentBytesAfter: Int?
     }
 
     struct Hearts: Codable, Equatable, Sendable {
-        /// Taps that left this tool, and those that viewers were told of at the end.
+        /// Taps that were sent, and the sum that the viewers were given at the end.
         var sent = 0
         var counted = 0
         var perSecond = 0.0
@@ -22,34 +22,38 @@ struct InteractReport: Codable, Equatable, Sendable, WritableReport {
 
     struct Comments: Codable, Equatable, Sendable {
         var sent = 0
-        /// Those that their authors were told are durable.
+        /// Comments that were acknowledged as durable.
         var accepted = 0
         var perSecond = 0.0
-        /// What each viewer was told: so many, and that there were so many more.
+        /// What each viewer received: `told` comments, and that `more` were left out.
         var told = 0
         var more = 0
-        /// From its first byte until its author was told that it is durable.
+        /// From a comment's first byte until it was acknowledged as durable.
         var answered: Quantiles?
-        /// From its first byte until each viewer had it: as it was read, as it had arrived, and the wait between.
+        /// From a comment's first byte until each viewer had read it.
+        ///
+        /// `arrived` ends when the comment had arrived there, and `waited` is the difference.
         var seen: Quantiles?
         var arrived: Quantiles?
         var waited: Quantiles?
     }
 
     struct Gifts: Codable, Equatable, Sendable {
+        /// Different gifts, without repetitions.
         var acknowledged = 0
         var perSecond = 0.0
-        /// Sent once more under the same key.
+        /// Gifts that were sent a second time under the same key.
         var repeated = 0
+        /// Until a gift was acknowledged.
         var answered: Quantiles?
-        /// From its first byte until each viewer had it.
+        /// From a gift's first byte until each viewer had it.
         var arrived: Quantiles?
     }
 
     struct Votes: Codable, Equatable, Sendable {
         var acknowledged = 0
         var perSecond = 0.0
-        /// By the poll; -1 where its sums do not fit each other.
+        /// By the poll; -1 if the sum of its options is not the number of voters.
         var counted = 0
     }
 
@@ -60,26 +64,26 @@ struct InteractReport: Codable, Equatable, Sendable, WritableReport {
     var viewers: Int
     var connected = 0
     var failed = 0
-    /// Of those connected, until the end of the run.
+    /// Connected viewers that were lost before the end of the run.
     var lost = 0
-    /// Those who read too slowly, and were given everything anew.
+    /// Viewers that read too slowly and got a snapshot instead of messages.
     var behind = 0
-    /// Why, and how often.
+    /// Why sockets failed or were lost, and how often.
     var reasons: [String: Int] = [:]
     var connectSeconds = 0.0
-    /// While nobody did anything.
+    /// While viewers only watched; `busy` is while they were active.
     var quiet = Use(seconds: 0)
     var busy = Use(seconds: 0)
-    /// When that was, in seconds since 1970.
+    /// The beginning and the end of the busy phase, in seconds since 1970.
     var began = 0.0
     var ended = 0.0
-    /// Messages that viewers got.
+    /// Messages that viewers received.
     var messages = 0
     var hearts = Hearts()
     var comments = Comments()
     var gifts = Gifts()
     var votes = Votes()
-    /// Of this tool, while all did something.
+    /// Of this tool, in the busy phase.
     var generator: Report.GeneratorUse?
     var verdict = Report.Verdict()
 
@@ -90,10 +94,10 @@ struct InteractReport: Codable, Equatable, Sendable, WritableReport {
 
     // MARK: Filling
 
-    /// Takes in what was sent and heard, and judges.
+    /// Evaluates what was sent and received, and judges the run.
     /// - Parameters:
-    ///   - hearings: of those who are there at the end.
-    ///   - ledger: the keys of gifts, by number.
+    ///   - hearings: of the viewers that are connected at the end.
+    ///   - ledger: the shop's keys of all gifts, by number.
     mutating func conclude(
         _ tally: AudienceTally, _ asked: AskTally, _ hearings: [Hearing], _ ledger: [Int: String]
     ) {
@@ -103,6 +107,7 @@ struct InteractReport: Codable, Equatable, Sendable, WritableReport {
         )
         reasons = sockets.reasons
         let seconds = max(busy.seconds, 0.001)
+        // The messages that a slow viewer missed are unknown, so it does not count.
         let stayed = hearings.filter { !$0.fellBehind }
         behind = hearings.count - stayed.count
         hearts = Hearts(
@@ -120,11 +125,13 @@ struct InteractReport: Codable, Equatable, Sendable, WritableReport {
         votes.acknowledged = asked.votes
         votes.perSecond = Double(asked.votes) / seconds
         judge(tally, asked, stayed, ledger)
+        // Viewers that read late measure this tool, as followers do.
         verdict.reasons = SyncReport.voidReasons(seen: comments.seen, waited: comments.waited, [])
         if let generator { verdict.reasons += VoidRule.pressure(generator) }
         verdict.isVoid = !verdict.reasons.isEmpty
     }
 
+    /// Checks that nothing was lost, refused or counted twice; each violation fails the run.
     private mutating func judge(
         _ tally: AudienceTally, _ asked: AskTally, _ stayed: [Hearing], _ ledger: [Int: String]
     ) {
@@ -216,7 +223,7 @@ struct InteractReport: Codable, Equatable, Sendable, WritableReport {
 }
 
 extension Hearing {
-    /// Whether they were told all that was sent, to the last tap; of who fell behind nobody knows.
+    /// Whether the viewer received everything that was sent, to the last tap; assumed of a viewer that fell behind.
     func isComplete(_ tally: AudienceTally, _ asked: AskTally) -> Bool {
         fellBehind
             || hearts == tally.hearts && told + more == tally.accepted

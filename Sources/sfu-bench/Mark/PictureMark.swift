@@ -1,23 +1,24 @@
 import Base
 import Codecs
 
-/// When a picture was made, as bright and dark cells in its upper left corner, which survive encoding and scaling.
+/// The time at which a picture was made, as bright and dark cells in its upper left corner.
 ///
-/// Tenths of a millisecond of civil time, of which the lower 40 bits are kept (a day and six hours), and a checksum:
-/// what else is in a picture is hardly ever taken for a mark. Who marks and who reads need clocks that agree: one
-/// machine, or NTP.
+/// The cells survive encoding and scaling. They contain the lower 40 bits of the wall-clock time in tenths of a
+/// millisecond (a range of a day and six hours), and a checksum, so that other content is hardly ever taken for a mark.
+/// The clocks of writer and reader must agree: they are on one machine, or use NTP.
 struct PictureMark: Equatable, Sendable {
+    /// Cells of the mark: one for each of its 48 bits.
     private static let columns = 12
     private static let rows = 4
-    /// Cells that stand one above the other in a picture; heights in which they are even are multiples of 36.
+    /// Cells that fit into the height of a picture; they have an even size if the height is a multiple of 36.
     private static let cellsHigh = 18
     private static let timeBits: UInt64 = 40
     private static let mask: UInt64 = 1 << timeBits - 1
     private static let (dark, bright): (UInt8, UInt8) = (30, 220)
-    /// What lies between is neither.
+    /// Luma between these is neither dark nor bright, and the picture has no mark.
     private static let (darkest, brightest) = (90, 160)
 
-    /// Modulo 2^40, in tenths of a millisecond.
+    /// In tenths of a millisecond, modulo 2^40.
     let ticks: UInt64
 
     /// - Parameter nanoseconds: since 1970.
@@ -25,8 +26,8 @@ struct PictureMark: Equatable, Sendable {
         ticks = UInt64(bitPattern: nanoseconds / 100_000) & Self.mask
     }
 
-    /// How long before a point in time it was made, in nanoseconds; negative if later.
-    /// - Parameter nanoseconds: since 1970, less than 15 hours away.
+    /// The age of the picture at a point in time, in nanoseconds; negative if it was made later.
+    /// - Parameter nanoseconds: since 1970, at most 15 hours away from the mark.
     func age(at nanoseconds: Int64) -> Int64 {
         let difference = (UInt64(bitPattern: nanoseconds / 100_000) &- ticks) & Self.mask
         let half: UInt64 = 1 << (Self.timeBits - 1)
@@ -35,13 +36,14 @@ struct PictureMark: Equatable, Sendable {
     }
 
     private static func checksum(_ ticks: UInt64) -> UInt64 {
-        // A product spreads each bit over the upper ones; of darkness alone it is not the one that darkness says.
+        // The product spreads each bit over the higher ones. A black area is no mark, because the checksum of 0 is not
+        // 0.
         ((ticks &+ 1) &* 0x9E37_79B9_7F4A_7C15) >> 56
     }
 
     // MARK: Drawing
 
-    /// Draws it.
+    /// Draws the mark into a picture.
     func draw(on picture: inout Picture) {
         let cell = Self.cell(picture)
         let bits = ticks << 8 | Self.checksum(ticks)
@@ -53,19 +55,21 @@ struct PictureMark: Equatable, Sendable {
         }
     }
 
-    /// In pixels; even, as what is drawn has to be.
+    /// Size of a cell in pixels; even, because chroma has half the resolution.
     private static func cell(_ picture: Picture) -> Int { max(picture.height / cellsHigh & ~1, 2) }
 
     // MARK: Reading
 
-    /// Reads what `draw` drew, also out of a picture that was scaled since.
+    /// Reads a mark, even if the picture was scaled since; nil if there is none.
     init?(in picture: Picture) {
         var bits: UInt64 = 0
+        // Not rounded, so that it matches a picture of any height.
         let cell = Double(picture.height) / Double(Self.cellsHigh)
         for index in 0..<(Self.columns * Self.rows) {
             let x = Int((Double(index % Self.columns) + 0.5) * cell)
             let y = Int((Double(index / Self.columns) + 0.5) * cell)
             var sum = 0
+            // The mean of five pixels in the middle tolerates artifacts of compression.
             for (dx, dy) in [(0, 0), (-1, 0), (1, 0), (0, -1), (0, 1)] {
                 guard let luma = picture.luma(x: x + dx, y: y + dy) else { return nil }
                 sum += Int(luma)

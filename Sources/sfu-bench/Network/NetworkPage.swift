@@ -1,4 +1,4 @@
-/// What the page of a report shows of networks: a table, and three plots of each profile.
+/// The part of an HTML report about networks: a table, and three plots for each profile.
 enum NetworkPage {
     private static let headings = [
         "profile", "first picture", "best layer", "frozen", "sound lost", "use", "changes",
@@ -6,7 +6,7 @@ enum NetworkPage {
         "dropped",
     ]
 
-    /// A table, and a section for each profile; empty for a report on something else.
+    /// The table, and a section for each profile; empty for a report on something else.
     static func sections(_ report: NetworkReport?) -> String {
         guard let report else { return "" }
         let rows = report.runs.map { HTMLReport.row([$0.profile] + NetworkReport.cells($0), "td") }
@@ -29,6 +29,7 @@ enum NetworkPage {
         var rates = [
             line("capacity") { Double($0.capacity) / 1e6 }, line("sent") { Double($0.sent) / 1e6 },
         ]
+        // Only Rostrum reports an estimate. It is cut off at 10 Mbit/s, where it would flatten the other lines.
         if run.samples.contains(where: { $0.estimate != nil }) {
             rates.append(line("estimate") { $0.estimate.map { Double(min($0, 10_000_000)) / 1e6 } })
         }

@@ -1,38 +1,43 @@
-/// A network as a viewer's way from the server meets it: what it takes over time, and what else it does to packets.
+/// A network between server and viewer: its capacity over time, its delay, and its loss.
 struct NetworkProfile: Equatable, Sendable {
-    /// From then on the link takes so much.
+    /// A change of the link's capacity.
     struct Step: Equatable, Sendable {
-        /// Seconds from the beginning.
+        /// In seconds from the beginning.
         var start: Double
-        /// Bits a second; 0 where nothing gets through.
+        /// In bits a second; 0 if nothing passes.
         var capacity: Int
     }
 
-    /// As `--profile` takes it.
+    /// As in `--profile`.
     let name: String
     let summary: String
+    /// How long a viewer watches over it.
     let seconds: Double
-    /// The first begins at 0.
+    /// In ascending order; the first one starts at 0.
     var steps: [Step]
-    /// Milliseconds there and back, all of them on the way to the viewer.
+    /// Round trip without the queue, in milliseconds; all of it is added on the way to the viewer.
     var roundTrip = 100.0
-    /// Milliseconds by which packets come later by chance, without overtaking one another.
+    /// The most by which a packet is delayed at random, in milliseconds; packets do not overtake each other.
     var jitter = 0.0
-    /// Probability, 0 to 1, that a packet gets lost by chance.
+    /// Probability, 0 to 1, that a packet is lost by chance.
     var loss = 0.0
-    /// Milliseconds that a packet waits before the link at most; what would have to wait longer is dropped.
+    /// The longest wait in front of the link, in milliseconds; a packet that would wait longer is dropped.
     var queue = 300.0
 
+    /// Bits a second, at a number of seconds from the beginning.
     func capacity(at time: Double) -> Int {
         steps.last { $0.start <= time }?.capacity ?? 0
     }
 
     static func named(_ name: String) -> NetworkProfile? { all.first { $0.name == name } }
 
-    /// Those of RFC 8867 have the capacity that is left to one flow where the others take their fair share of it: the
-    /// tool has one viewer.
+    /// All profiles that `--profile` accepts.
+    ///
+    /// The tool has one viewer, so those of RFC 8867 with several flows have the capacity that is left to one flow when
+    /// the others take their fair share.
     static let all = rfc8867 + [lte, train, hotel, loss]
 
+    /// Steps from pairs of a start in seconds and a capacity in kbit/s.
     private static func curve(_ steps: [(Double, Int)]) -> [Step] {
         steps.map { Step(start: $0.0, capacity: $0.1 * 1_000) }
     }
@@ -90,8 +95,10 @@ struct NetworkProfile: Equatable, Sendable {
         name: "loss-10", summary: "a tenth of all packets lost by chance", seconds: 60,
         steps: [Step(start: 0, capacity: 5_000_000)], roundTrip: 60, loss: 0.1)
 
-    /// Capacities that change by chance, the same ones each time.
-    /// - Parameter holding: how much of the one before stays, 0 to 1.
+    /// Capacities that vary at random, but identically in each run.
+    /// - Parameters:
+    ///   - pause: the range of a step's length, in seconds.
+    ///   - holding: the share of the previous capacity in the next one, 0 to 1; larger values make smoother changes.
     private static func wandering(
         seed: UInt64, seconds: Double, between bounds: ClosedRange<Int>, every pause: ClosedRange<Double>,
         holding: Double
@@ -109,6 +116,7 @@ struct NetworkProfile: Equatable, Sendable {
         return steps
     }
 
+    /// Inserts gaps without any capacity; steps that would start within a gap take effect at its end.
     private static func withGaps(_ steps: [Step], at gaps: [(start: Double, seconds: Double)]) -> [Step] {
         var all = steps.filter { step in
             !gaps.contains { step.start >= $0.start && step.start < $0.start + $0.seconds }

@@ -1,54 +1,62 @@
 import Base
 
-/// What a run of `sfu-bench network` found out.
+/// The results of a run of `sfu-bench network`.
 struct NetworkReport: Codable, Equatable, Sendable {
-    /// One profile.
+    /// The results of watching over one profile.
     struct Run: Codable, Equatable, Sendable {
         var profile: String
         var summary: String
         var seconds: Double
-        /// From the request to the first picture, in milliseconds; nil without any.
+        /// From joining to the first picture, in milliseconds; nil if none came.
         var firstPicture: Double?
-        /// Shares, 0 to 1: of the time with the best picture that the link took, and of the time that the picture
-        /// stood, in gaps of more than a fifth of a second from the first one on; of packets of sound that did not
-        /// come; and of the link's capacity that was used, as far as the publisher sends so much.
+        /// Share of the time, 0 to 1, with the best picture that the link could take.
         ///
-        /// The first is nil where layers are not known: of somebody else's stream.
+        /// Nil if the layers are unknown, because the stream is published by another program.
         var best: Double?
+        /// Share of the time since the first picture, 0 to 1, that the picture stood still.
+        ///
+        /// Gaps of more than a fifth of a second count.
         var frozen: Double
+        /// Share of the sound's packets that did not arrive, 0 to 1.
         var soundLost: Double
+        /// Share of the link's capacity that was used, 0 to 1; capacity beyond what the publisher sends does not count.
         var use: Double
-        /// How often the picture's size changed.
+        /// How often the size of the picture changed.
         var changes: Int
-        /// Milliseconds that packets waited before the link, the longest of each sample.
+        /// Waits in the queue in milliseconds; the longest one of each sample counts.
         var queue: Quantiles?
-        /// Packets that found the queue full.
+        /// Packets dropped because the queue was full.
         var overflowed: Int
         var samples: [NetworkRecorder.Sample]
     }
 
-    /// One size that the publisher sends.
+    /// A size of the picture that the publisher sends.
     struct Layer: Codable, Equatable, Sendable {
+        /// In pixels.
         var height: Int
-        /// Bits a second.
+        /// In bits a second.
         var bitrate: Int
 
-        /// Of sound, headers and key frames that are larger than others.
+        /// Capacity that the layer needs, in bits a second: with headers, sound, and a reserve for larger key frames.
         fileprivate var needed: Int { (bitrate * 105 / 100 + 46_000) * 11 / 10 }
     }
 
-    /// The best first; empty where somebody else publishes.
+    /// The best one first; empty if another program publishes.
     var layers: [Layer]
-    /// How viewers tell what comes.
+    /// How viewers report what arrives.
     var feedback: String
     var runs: [Run] = []
 
-    /// Packets that the tool read later than this, in milliseconds, void what is said of delays.
+    /// In milliseconds; packets that the tool reads later make the measured delays unreliable.
     private static let latest = 20.0
-    /// Seconds; a picture that follows later was frozen before.
+    /// In seconds; a picture counts as frozen if the next one comes later.
     private static let gap = 0.2
 
-    /// - Returns: why the run says nothing; nil if it does.
+    /// Evaluates a viewer's record and adds the result.
+    /// - Parameters:
+    ///   - began: when the profile began.
+    ///   - end: when the viewer left, in seconds from there.
+    /// - Returns: why the result is not valid; nil if it is.
     mutating func add(
         _ record: NetworkRecorder.Record, of profile: NetworkProfile, began: MonotonicTime, end: Double
     ) -> String? {
@@ -66,21 +74,24 @@ struct NetworkReport: Codable, Equatable, Sendable {
                 changes: zip(samples, samples.dropFirst()).filter { $0.height != $1.height }.count,
                 queue: Quantiles(waits), overflowed: samples.map(\.overflowed).reduce(0, +), samples: samples)
         )
+        // Some late samples are tolerated: one in twenty, but at least one.
         let late = record.lateness.filter { $0 > Self.latest }.count
         guard late > max(record.lateness.count / 20, 1) else { return nil }
         return "\(profile.name): in \(late) of \(record.lateness.count) samples packets were read more than "
             + "\(Int(Self.latest)) ms late: this machine is too busy"
     }
 
-    /// What fits into a capacity, with sound.
+    /// The best layer that fits into a capacity together with the sound; nil if none does.
     private func best(at capacity: Int) -> Layer? { layers.first { $0.needed <= capacity } }
 
+    /// The share of samples that meet a condition; all samples are equally long.
     private func share(
         of samples: [NetworkRecorder.Sample], _ isCounted: (NetworkRecorder.Sample) -> Bool
     ) -> Double {
         samples.isEmpty ? 0 : Double(samples.filter(isCounted).count) / Double(samples.count)
     }
 
+    /// Delivered bits as a share of what the link and the best layer allowed.
     private func use(of samples: [NetworkRecorder.Sample]) -> Double {
         let most = layers.first.map { $0.bitrate * 105 / 100 + 46_000 } ?? .max
         let capacity = samples.reduce(0) { $0 + min($1.capacity, most) }
@@ -88,12 +99,14 @@ struct NetworkReport: Codable, Equatable, Sendable {
         return capacity > 0 ? min(Double(delivered) / Double(capacity), 1) : 0
     }
 
+    /// The share of the time since the first frame that lies in gaps; everything if no frame came.
     private static func frozen(_ frames: [Double], until end: Double) -> Double {
         guard let first = frames.first, end > first else { return end > 0 ? 1 : 0 }
         let gaps = zip(frames, frames.dropFirst() + [end]).map { $1 - $0 }.filter { $0 > gap }
         return min(gaps.reduce(0, +) / (end - first), 1)
     }
 
+    /// 0 if the stream has no sound.
     private static func soundLost(_ record: NetworkRecorder.Record) -> Double {
         guard record.soundExpected > 0 else { return 0 }
         return max(1 - Double(record.soundPackets) / Double(record.soundExpected), 0)
@@ -101,7 +114,7 @@ struct NetworkReport: Codable, Equatable, Sendable {
 
     // MARK: Writing
 
-    /// A table for the terminal.
+    /// Lines of a table for the terminal.
     var lines: [String] {
         let names = layers.map { "\($0.height)p \(Format.short(Double($0.bitrate) / 1e6)) Mbit/s" }
         var lines = [(names + ["feedback by \(feedback)"]).joined(separator: ", ")]
@@ -111,6 +124,7 @@ struct NetworkReport: Codable, Equatable, Sendable {
         return lines + runs.map(Self.row)
     }
 
+    /// The values of a row after the profile's name, for the terminal and for HTML.
     static func cells(_ run: Run) -> [String] {
         func percent(_ share: Double) -> String { Format.fixed(share * 100, 1) + " %" }
         return [

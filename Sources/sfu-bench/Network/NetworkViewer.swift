@@ -4,28 +4,31 @@ import Crypto
 import Peer
 import Wire
 
-/// How a viewer on an impaired network is set up.
+/// How a viewer on an emulated network is set up.
 struct NetworkSettings: Sendable {
     var profile: NetworkProfile
     var recorder: NetworkRecorder
 }
 
-/// A viewer behind an impaired link, who asks for what is lost and for key frames as browsers do, and is watched.
+/// A viewer behind an emulated link, which requests lost packets and key frames as browsers do, and is recorded.
 ///
-/// Decrypts all that comes. Its picture is a model of a VP8 decoder; of other codecs it sees nothing but packets.
+/// It decrypts all packets. A model of a VP8 decoder decides when a picture is shown; with other codecs it sees packets
+/// only.
 final class NetworkViewer: Client {
-    /// How often somebody without a picture asks for a key frame.
+    /// How often a viewer without a picture requests a key frame.
     private static let keyFramePause = Duration.milliseconds(300)
-    /// A picture that stands for longer is lost.
+    /// After this time without a new frame the picture counts as lost.
     private static let standing = Duration.milliseconds(1_200)
 
     private let recorder: NetworkRecorder
     private var tracks: [ReceivingTrack]
     private var decoder = DecoderModel()
-    /// What the server is told of packets' arrivals; nil where it does not number them.
+    /// Records arrivals for transport-wide feedback; nil if the server does not number packets.
     private var arrivals: TransportFeedbackRecorder?
     private var nextKeyFrameRequest = MonotonicTime.distantFuture
+    /// When the latest frame was shown.
     private var lastFrame: MonotonicTime?
+    /// Of the latest key frame, in pixels.
     private var height: Int?
     private var nextSample: MonotonicTime
 
@@ -54,6 +57,10 @@ final class NetworkViewer: Client {
 
     // MARK: Media
 
+    /// Processes a packet at the time at which the link delivered it.
+    ///
+    /// Feedback and frames have that time, not the one at which this thread read it, so that a busy machine does not
+    /// look like a slow network.
     override func receiveMedia(_ datagram: inout MutableSpan<UInt8>, at now: MonotonicTime) {
         guard connection.isConnected, let (header, length) = unprotect(&datagram),
             let index = tracks.firstIndex(where: { $0.takes(ssrc: header.ssrc) })
@@ -77,6 +84,7 @@ final class NetworkViewer: Client {
         lastFrame = arrival
     }
 
+    /// Reads the size of the picture, which only key frames contain.
     private func noteHeight(of packet: ReceivingTrack.Packet) {
         let info = try? VideoPayload.describe(
             .vp8, payload: packet.payload.span, marker: packet.header.marker)
@@ -101,7 +109,7 @@ final class NetworkViewer: Client {
         var packets: [RTCPPacket] = []
         for index in tracks.indices {
             let asked = tracks[index].feedback(from: ssrc, rtt: connection.roundTripTime, at: now)
-            // Browsers have sound again only where there is room for it: not at all, as a rule.
+            // Browsers request lost audio only if there is room for it, which usually means not at all.
             if tracks[index].line.kind == .video { packets += asked }
         }
         if !packets.isEmpty { send(packer.feedback(packets)) }
@@ -109,6 +117,7 @@ final class NetworkViewer: Client {
         if now >= nextSample { sample(at: now) }
     }
 
+    /// Sends a PLI if no frame was shown for `standing`, or if the decoder cannot continue without a key frame.
     private func askForKeyFrame(at now: MonotonicTime) {
         guard now >= nextKeyFrameRequest else { return }
         nextKeyFrameRequest = now + Self.keyFramePause
@@ -119,6 +128,7 @@ final class NetworkViewer: Client {
         requestKeyFrame(of: video.source.ssrc)
     }
 
+    /// Closes a sample: takes the link's account, and notes what is shown.
     private func sample(at now: MonotonicTime) {
         nextSample = now.advanced(byNanoseconds: NetworkRecorder.interval)
         guard let account = link?.takeAccount(), let seconds = link?.seconds(at: now) else { return }

@@ -6,14 +6,15 @@ import Peer
 import Restream
 import Synchronization
 
-/// A thread that makes one film as time passes, for any number of publishers.
+/// A thread that generates one film in real time, for any number of publishers.
 final class FilmThread: Sendable {
+    /// What was generated so far.
     struct Made: Equatable, Sendable {
         var frames = 0
         var keyFrames = 0
-        /// How late pictures and sounds were made, in nanoseconds.
+        /// How late pictures and sound were made, in nanoseconds.
         var lateness = LogHistogram()
-        /// Why nothing is made any more.
+        /// Why the thread has ended; nil while it runs, and if it was stopped.
         var failure: String?
     }
 
@@ -25,12 +26,13 @@ final class FilmThread: Sendable {
     private let state = State()
     private let thread: NativeThread
 
-    /// In seconds; by RTMP and SRT nobody can ask for a key frame.
+    /// Seconds between key frames unless the user chose; RTMP and SRT have no request for them.
     static let keyFrameInterval = 2.0
-    /// A thread that was away for longer goes on from where it is then.
+    /// A thread that was delayed for longer restarts the film, instead of catching up.
     private static let longestDebt = Duration.seconds(1)
 
-    /// - Parameter take: called by the thread with all that is made, the format first and again after a gap.
+    /// - Parameter take: called on the thread with everything that is made. The format comes first, and again whenever
+    ///   the film is restarted.
     init(_ media: MediaOptions, cpu: Int?, take: @escaping @Sendable (RestreamMedia) -> Void) throws(NetError)
     {
         let state = state
@@ -45,12 +47,13 @@ final class FilmThread: Sendable {
 
     var made: Made { state.made.withLock { $0 } }
 
+    /// Stops the thread and waits for it.
     func stop() {
         state.isStopped.store(true, ordering: .releasing)
         thread.join()
     }
 
-    /// Makes a film until it is stopped, or too late.
+    /// Generates a film until the thread is stopped or too far behind.
     private static func show(
         _ media: MediaOptions, _ state: State, _ take: (RestreamMedia) -> Void
     ) throws {
@@ -63,6 +66,7 @@ final class FilmThread: Sendable {
         while !state.isStopped.load(ordering: .acquiring) {
             let (due, now) = (film.due, MonotonicClock.now())
             guard due <= now else {
+                // At most 100 ms, so that a stop is noticed soon.
                 usleep(UInt32(clamping: min(due.nanoseconds(since: now) / 1_000 + 1, 100_000)))
                 continue
             }

@@ -4,10 +4,12 @@ import Net
 import Restream
 import Synchronization
 
-/// A run of `sfu-bench publish --protocol rtmp`: a film with the time in its pictures, for one or many streams.
+/// A run of `sfu-bench publish --protocol rtmp`: a film with the time in its pictures, sent to one or many streams.
 final class RTMPBench: ReportingRun {
+    /// The connection of one stream.
     private struct Publisher {
         let stream: String
+        /// When it began to connect.
         let asked: MonotonicTime
         let meter: RTMPMeter
         let connection: OutgoingStream<RTMPConversation>
@@ -21,7 +23,7 @@ final class RTMPBench: ReportingRun {
     private let interrupted = Atomic(false)
 
     private static let tick = Duration.milliseconds(20)
-    /// For goodbyes, in seconds.
+    /// For connections to close, in seconds.
     private static let farewell = 2.0
 
     init(_ options: Options) async throws {
@@ -37,6 +39,8 @@ final class RTMPBench: ReportingRun {
 
     var isInterrupted: Bool { interrupted.load(ordering: .relaxed) }
 
+    /// Connects all publishers, generates one film for all of them, and measures.
+    /// - Throws: `RunFailure` if no stream goes live.
     func run() async throws -> RTMPReport {
         var publishers: [Publisher] = []
         for stream in options.target.streamNames { publishers.append(try await begin(stream)) }
@@ -57,6 +61,7 @@ final class RTMPBench: ReportingRun {
         }
         progress.step("\(live) publishing to \(options.server.url.absoluteString) by RTMP")
         await wait(options.timing.warmUp) { false }
+        // Counters have run since the connect: the report has their differences.
         let before = (sums(publishers), film.made, await probe.usage(), OwnLoad.now())
         await wait(options.timing.duration) { film.made.failure != nil }
         var report = RTMPReport(options, publishers: publishers.count)
@@ -72,10 +77,12 @@ final class RTMPBench: ReportingRun {
                 return (values, values.live.map { Double($0.nanoseconds(since: publisher.asked)) / 1e6 })
             }, from: before.0, film.made, from: before.1)
         for publisher in publishers { publisher.connection.tell(.end) }
+        // An interrupted run says goodbye, too.
         await wait(Self.farewell, evenInterrupted: true) { publishers.allSatisfy { $0.meter.current.isOver } }
         return report
     }
 
+    /// Connects a publisher, to the address of the options or to the one that Rostrum gives for the stream.
     private func begin(_ stream: String) async throws -> Publisher {
         let destination: RTMPDestination
         if let template = options.target.rtmp {
@@ -92,6 +99,7 @@ final class RTMPBench: ReportingRun {
             connection: try RTMPConversation.begin(to: destination, meter))
     }
 
+    /// Adds up the counters of all publishers.
     private func sums(_ publishers: [Publisher]) -> RTMPReport.Sums {
         publishers.reduce(into: RTMPReport.Sums()) { sums, publisher in
             let values = publisher.meter.current
@@ -100,6 +108,7 @@ final class RTMPBench: ReportingRun {
         }
     }
 
+    /// Waits until a condition is true, or for a number of seconds, or until an interrupt unless that is ignored.
     private func wait(_ limit: Double, evenInterrupted: Bool = false, until condition: () -> Bool) async {
         let end = MonotonicClock.now().advanced(byNanoseconds: Int64(limit * 1e9))
         while !condition(), MonotonicClock.now() < end, evenInterrupted || !isInterrupted {

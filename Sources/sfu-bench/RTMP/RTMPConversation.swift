@@ -5,23 +5,23 @@ import Restream
 import Synchronization
 import Wire
 
-/// What a connection by RTMP is told.
+/// Commands to an RTMP connection.
 enum RTMPCommand: Sendable {
     case media(RestreamMedia)
-    /// Say goodbye, and close.
+    /// Says goodbye and closes.
     case end
 }
 
-/// What became of one connection by RTMP, for whoever began it.
+/// The state of an RTMP connection, written by its thread and read by the run.
 final class RTMPMeter: Sendable {
     struct Values: Equatable, Sendable {
-        /// When the server took the stream.
+        /// When the server accepted the stream; nil before.
         var live: MonotonicTime?
-        /// Handed to the kernel, or waiting for it.
+        /// Bytes handed to the kernel or waiting for it.
         var bytes: UInt64 = 0
         /// Pictures that were left out because the server was too slow.
         var dropped: UInt64 = 0
-        /// Why it is over, in words; nil while it is not, and where it ended as it should.
+        /// Why the connection ended, in words; nil while it is open, and if it ended as intended.
         var failure: String?
         var isOver = false
     }
@@ -30,19 +30,21 @@ final class RTMPMeter: Sendable {
 
     var current: Values { values.withLock { $0 } }
 
+    /// Changes the values under their lock.
     func note(_ change: (inout Values) -> Void) { values.withLock { change(&$0) } }
 }
 
-/// A publisher's connection by RTMP, on its own thread.
+/// The RTMP protocol of a publisher, driven by the thread of its connection.
 final class RTMPConversation: StreamConversation {
     typealias Command = RTMPCommand
 
     private var publisher: RTMPPublisher
     private let meter: RTMPMeter
-    /// Bytes that the server has not taken yet.
+    /// Bytes that the kernel has not accepted yet; the publisher leaves out pictures when there are many.
     private var waiting = 0
 
     init(to destination: RTMPDestination, _ meter: RTMPMeter, at now: MonotonicTime) {
+        // The random part of the handshake.
         let random = SecureRandom()
         var bytes: [UInt8] = []
         while bytes.count < RTMPHandshake.randomLength { bytes.append(bigEndian: random.next()) }
@@ -72,6 +74,8 @@ final class RTMPConversation: StreamConversation {
         look(at: now)
     }
 
+    /// Takes what is to be sent.
+    /// - Parameter waiting: bytes of earlier output that the kernel has not accepted.
     func takeOutput(waiting: Int) -> [UInt8] {
         let output = publisher.takeOutput()
         self.waiting = waiting + output.count
@@ -79,8 +83,10 @@ final class RTMPConversation: StreamConversation {
         return output
     }
 
+    /// Nothing to do: `ended` of the connection notes the reason.
     func lose(at now: MonotonicTime) {}
 
+    /// Copies the publisher's state to the meter.
     private func look(at now: MonotonicTime) {
         let (phase, dropped) = (publisher.phase, publisher.dropped)
         meter.note { values in
@@ -90,24 +96,26 @@ final class RTMPConversation: StreamConversation {
         }
     }
 
-    /// Begins to connect.
+    /// Starts to connect, on a new thread.
     static func begin(to destination: RTMPDestination, _ meter: RTMPMeter) throws -> OutgoingStream<
         RTMPConversation
     > {
         let address = destination.address
         let target = OutgoingTarget(
+            // No restriction here: hosts of the command line are checked when that is parsed.
             host: address.host, port: address.port, isSecure: address.isSecure, permits: { _ in true })
         return try OutgoingStream(to: target, name: "rtmp") { now in
             RTMPConversation(to: destination, meter, at: now)
         } ended: { end in
             meter.note { values in
                 values.isOver = true
+                // A reason that the protocol gave is more precise than the connection's.
                 if values.failure == nil { values.failure = Self.words(for: end) }
             }
         }
     }
 
-    /// Nil for a connection that nobody wanted any longer.
+    /// The reason for an end; nil if the connection was closed on purpose.
     private static func words(for end: OutgoingEnd) -> String? {
         switch end {
         case .over: nil

@@ -2,13 +2,14 @@ import Base
 import Foundation
 import Restream
 
-/// Where a publisher by RTMP goes: the server's address, and the key by which it is let in.
+/// The target of an RTMP publisher: the server's address, and the stream key.
 struct RTMPDestination: Sendable {
     let address: RestreamAddress
     let key: Secret<String>
 
-    /// Takes `rtmp://host[:port]/application/key`, where the key may go on with a query, as encoders show it.
+    /// Parses `rtmp://host[:port]/application/key`, where the key may have a query, as encoders display it.
     init(parsing text: String) throws(UsageError) {
+        // A slash in the key's query does not separate it from the application.
         let path = text.prefix { $0 != "?" }
         guard let slash = path.lastIndex(of: "/") else { throw Self.complaint(text) }
         try self.init(server: String(text[..<slash]), key: String(text[text.index(after: slash)...]))
@@ -28,7 +29,8 @@ struct RTMPDestination: Sendable {
         UsageError("\"\(text)\" is nowhere to publish: write it like rtmp://127.0.0.1:1935/live/KEY")
     }
 
-    /// Asks Rostrum where encoders of a stream go.
+    /// Asks Rostrum for the address and key of a stream's encoders.
+    /// - Throws: `RunFailure` if the server does not answer so, or does not accept RTMP.
     static func asked(
         of server: ServerAddress, for stream: String, token: String?, _ client: SignallingClient
     ) async throws -> RTMPDestination {
@@ -49,6 +51,7 @@ struct RTMPDestination: Sendable {
         guard let rtmp = answer.rtmp else {
             throw RunFailure(description: "the server takes nobody by RTMP: it wants --rtmp ADDRESS:PORT")
         }
+        // Without TLS if the server offers both.
         return try RTMPDestination(server: rtmp.plainServer ?? rtmp.server, key: rtmp.key)
     }
 }

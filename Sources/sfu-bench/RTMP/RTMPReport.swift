@@ -1,8 +1,8 @@
 import Foundation
 
-/// All that a run of `sfu-bench publish --protocol rtmp` found out, which `--json` writes.
+/// The results of a run of `sfu-bench publish --protocol rtmp`, in the form that `--json` writes.
 struct RTMPReport: Codable, Equatable, Sendable, WritableReport {
-    /// Of all publishers, since they began.
+    /// Counters of all publishers together, since they connected.
     struct Sums: Equatable, Sendable {
         var bytes: UInt64 = 0
         var dropped: UInt64 = 0
@@ -14,25 +14,27 @@ struct RTMPReport: Codable, Equatable, Sendable, WritableReport {
     var streamProtocol = "rtmp"
     var server: String
     var publishers: Int
-    /// That the server took.
+    /// Publishers that the server accepted.
     var live = 0
-    /// That were over before the end of the run.
+    /// Live publishers whose connection ended before the run.
     var lost = 0
+    /// Length of the measurement.
     var seconds = 0.0
-    /// From connecting until the server takes the stream, in milliseconds.
+    /// From connecting to the server's acceptance of the stream, in milliseconds.
     var connect: Quantiles?
-    /// Pictures made, for all publishers together.
+    /// Pictures that were generated; all publishers send the same ones.
     var frames = 0
     var keyFrames = 0
-    /// Pictures that were left out because the server took too little, of all publishers.
+    /// Pictures that were left out for a slow server, over all publishers.
     var dropped = 0
     var megabitsPerSecond = 0.0
-    /// How late pictures and sounds were made, in milliseconds.
+    /// How late pictures and sound were generated, in milliseconds.
     var lateness: Quantiles?
     var serverUse: Report.ServerUse?
     var generator: Report.GeneratorUse?
     var verdict = Report.Verdict()
 
+    // `protocol` is a keyword of Swift, so the property has another name.
     private enum CodingKeys: String, CodingKey {
         case tool, version, command, server, publishers, live, lost, seconds, connect, frames, keyFrames
         case dropped, megabitsPerSecond, lateness, serverUse, generator, verdict
@@ -46,6 +48,7 @@ struct RTMPReport: Codable, Equatable, Sendable, WritableReport {
 
     // MARK: Filling
 
+    /// Notes the server's use; `seconds` must be set before.
     mutating func noteServer(_ source: String, _ before: ProcessFiles.Usage?, _ after: ProcessFiles.Usage?) {
         guard let before, let after, seconds > 0 else { return }
         let used = after.processorSeconds - before.processorSeconds
@@ -53,8 +56,11 @@ struct RTMPReport: Codable, Equatable, Sendable, WritableReport {
             source: source, cpuSeconds: used, cores: used / seconds, residentBytes: after.residentBytes)
     }
 
-    /// Takes in what became of the publishers, and judges.
-    /// - Parameter ends: of each, and how long it took until it was live, in milliseconds.
+    /// Evaluates the publishers' counters, and judges the run.
+    /// - Parameters:
+    ///   - ends: the state of each publisher, and how many milliseconds it took to be live; nil if it never was.
+    ///   - sums: counters at the start of the measurement.
+    ///   - earlier: of the film, then.
     mutating func conclude(
         _ ends: [(values: RTMPMeter.Values, joined: Double?)], from sums: Sums, _ made: FilmThread.Made,
         from earlier: FilmThread.Made
@@ -76,6 +82,7 @@ struct RTMPReport: Codable, Equatable, Sendable, WritableReport {
         judge(ends.lazy.compactMap(\.values.failure).first ?? made.failure)
     }
 
+    /// - Parameter reason: of the first failure, if there was one.
     private mutating func judge(_ reason: String?) {
         let words = reason.map { ": \($0)" } ?? ""
         if live < publishers {

@@ -1,8 +1,9 @@
 import Wire
 
-/// An Opus recording that publishers play in a loop.
+/// An Opus recording, which publishers repeat.
 /// - Source: RFC 3533 §6 (Ogg pages), RFC 7845 §3 (Opus in Ogg).
 struct RecordedAudio: Sendable {
+    /// Why a file cannot be played; the text continues a sentence that begins with its path.
     enum Problem: Error, Equatable, CustomStringConvertible {
         case unknown, notOpus, truncated, empty, tooLarge
         case webM(WebMFile.Problem)
@@ -19,25 +20,29 @@ struct RecordedAudio: Sendable {
         }
     }
 
+    /// In bytes: the file is read into memory as a whole.
     static let maximumSize = 512 << 20
-    /// Longer packets do not fit into a datagram.
+    /// In bytes; longer packets do not fit into a datagram.
     private static let maximumPacket = 1_150
 
     let packets: [[UInt8]]
-    /// In nanoseconds; that of the first packet stands for all.
+    /// In nanoseconds; all packets are assumed to be as long as the first.
     let packetInterval: Int64
 
+    /// Parses an Ogg or a WebM file.
     init(parsing file: [UInt8]) throws(Problem) {
         guard file.count <= Self.maximumSize else { throw .tooLarge }
         try self.init(packets: WebMFile.isWebM(file) ? Self.packets(ofWebM: file) : Self.packets(ofOgg: file))
     }
 
-    /// - Parameter all: of Opus; those that do not fit into a datagram are left out.
+    /// - Parameter all: packets of Opus; those that do not fit into a datagram are left out.
+    /// - Throws: `empty` if none is left.
     init(packets all: [[UInt8]]) throws(Problem) {
         packets = all.filter { (1...Self.maximumPacket).contains($0.count) }
         guard let first = packets.first, let ticks = try? OpusPayload.duration(first.span) else {
             throw .empty
         }
+        // Ticks of 48 kHz.
         packetInterval = Int64(ticks) * 1_000_000 / 48
     }
 
@@ -50,6 +55,7 @@ struct RecordedAudio: Sendable {
         }
     }
 
+    /// The audio packets, which follow the two header packets.
     private static func packets(ofOgg file: [UInt8]) throws(Problem) -> [[UInt8]] {
         var all = try pages(of: file)
         guard let head = all.first, head.starts(with: Array("OpusHead".utf8)) else { throw .notOpus }
@@ -57,12 +63,13 @@ struct RecordedAudio: Sendable {
         return all
     }
 
-    /// The packets that an Ogg file's pages carry.
+    /// The packets in the pages of an Ogg file; a packet may continue on the next page.
     private static func pages(of file: [UInt8]) throws(Problem) -> [[UInt8]] {
         var packets: [[UInt8]] = []
         var open: [UInt8] = []
         var offset = 0
         while offset < file.count {
+            // A page has a header of 27 bytes and a table with the lengths of its segments.
             guard offset + 27 <= file.count else { throw .truncated }
             guard file[offset...].starts(with: Array("OggS".utf8)) else { throw .unknown }
             let segments = Int(file[offset + 26])
@@ -72,7 +79,7 @@ struct RecordedAudio: Sendable {
                 guard start + Int(length) <= file.count else { throw .truncated }
                 open += file[start..<(start + Int(length))]
                 start += Int(length)
-                // 255 says that the packet goes on in the next segment.
+                // 255 means that the packet continues in the next segment.
                 guard length < 255 else { continue }
                 packets.append(open)
                 open = []
@@ -84,7 +91,7 @@ struct RecordedAudio: Sendable {
 
     func player() -> Player { Player(recording: self) }
 
-    /// One publisher's place in the recording.
+    /// A publisher's position in the recording.
     struct Player: Sendable {
         private let recording: RecordedAudio
         private var position = 0
@@ -93,6 +100,7 @@ struct RecordedAudio: Sendable {
             self.recording = recording
         }
 
+        /// The next packet; after the last one, the first.
         mutating func next() -> [UInt8] {
             defer { position = (position + 1) % recording.packets.count }
             return recording.packets[position]

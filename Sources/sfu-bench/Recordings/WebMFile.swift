@@ -1,11 +1,12 @@
 import Wire
 
-/// The frames of a WebM file's first VP8 track and first Opus track.
+/// Extracts the frames of a WebM file's first VP8 track and first Opus track.
 ///
-/// One loop over the elements, which enters those that hold others, so that it needs no sizes of segments and
-/// clusters; live recordings have none.
+/// A single loop over all elements enters those that contain others. It therefore does not need the sizes of segments
+/// and clusters, which live recordings do not have.
 /// - Source: RFC 9559 §5, §10 (Matroska); the WebM container guidelines.
 struct WebMFile {
+    /// Why a file cannot be read; the text continues a sentence that begins with its path.
     enum Problem: Error, Equatable, CustomStringConvertible {
         case notWebM, truncated, laced, encoded, tooLarge
 
@@ -20,41 +21,47 @@ struct WebMFile {
         }
     }
 
-    /// One frame, as it lay in its block.
+    /// One frame, as it is stored in a block.
     struct Block {
         let bytes: [UInt8]
         /// In nanoseconds.
         let time: Int64
     }
 
+    /// A track, with what its elements have said so far.
     private struct Track {
         var number: UInt64 = 0
         var codec = ""
-        /// Of a frame, in nanoseconds; nil if the file does not say.
+        /// Duration of a frame in nanoseconds; nil if the file does not have it.
         var duration: Int64?
     }
 
-    /// Elements that are entered, not passed over.
+    /// Elements whose contents are read; all others are skipped or evaluated as a whole.
     private static let masters: Set<UInt32> = [
         MatroskaID.segment, MatroskaID.info, MatroskaID.tracks, MatroskaID.trackEntry, MatroskaID.cluster,
         MatroskaID.blockGroup,
     ]
 
+    /// In bytes: the file is read into memory as a whole.
     static let maximumSize = 512 << 20
     private(set) var video: [Block] = []
     private(set) var audio: [Block] = []
     private(set) var hasVP8 = false
     private(set) var hasOpus = false
-    /// Between frames of video, in nanoseconds, if the file says.
+    /// Between frames of video, in nanoseconds; nil if the file does not have it.
     private(set) var frameInterval: Int64?
     private let file: [UInt8]
     private var tracks: [Track] = []
-    /// Nanoseconds in one tick.
+    /// Nanoseconds in a tick of the file's timestamps.
     private var scale: UInt64 = 1_000_000
+    /// Timestamp of the current cluster in ticks; those of blocks are relative to it.
     private var clusterTime: UInt64 = 0
 
+    /// Whether a file begins with the ID of an EBML header.
     static func isWebM(_ file: [UInt8]) -> Bool { file.starts(with: [0x1A, 0x45, 0xDF, 0xA3]) }
 
+    /// Parses a file.
+    /// - Throws: `Problem` if it is not WebM, is cut off, or uses a feature that is not supported.
     init(parsing file: [UInt8]) throws(Problem) {
         guard Self.isWebM(file) else { throw .notWebM }
         guard file.count <= Self.maximumSize else { throw .tooLarge }
@@ -85,6 +92,7 @@ struct WebMFile {
         }
     }
 
+    /// Evaluates an element without children; unknown ones are ignored.
     private mutating func take(_ id: UInt32, _ range: Range<Int>) throws(Problem) {
         let bytes = file[range]
         switch id {
@@ -100,11 +108,13 @@ struct WebMFile {
         }
     }
 
+    /// Changes the track whose elements are being read, which is the latest.
     private mutating func changeTrack(_ change: (inout Track) -> Void) {
         guard !tracks.isEmpty else { return }
         change(&tracks[tracks.count - 1])
     }
 
+    /// Adds a block to the frames, if it belongs to one of the two tracks.
     private mutating func takeBlock(_ range: Range<Int>) throws(Problem) {
         let header: MatroskaBlock
         do throws(WireError) {

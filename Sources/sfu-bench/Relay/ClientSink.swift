@@ -3,10 +3,10 @@ import Net
 import Peer
 import TURN
 
-/// Where a client's datagrams go: to the server, or to it through a relay.
+/// Sends a client's datagrams, directly or through a relay.
 struct ClientSink: DatagramSink {
     private var direct: DirectSink
-    /// Nil for who goes to the server itself.
+    /// Nil for a client that reaches the server directly.
     var relay: TURNClientAgent?
 
     init(_ direct: DirectSink, relay: TURNClientAgent?) {
@@ -14,12 +14,15 @@ struct ClientSink: DatagramSink {
         self.relay = relay
     }
 
-    /// What comes before the relay has an address is left out: checks and handshakes are repeated.
+    /// Sends a datagram to the server.
+    ///
+    /// Through a relay that has no address yet it is dropped: connectivity checks and handshakes are repeated anyway.
     mutating func append<Failure: Error>(
         to destination: TransportAddress, capacity: Int,
         _ write: (inout MutableSpan<UInt8>) throws(Failure) -> Int
     ) throws(Failure) {
         guard let relay else { return try direct.append(to: destination, capacity: capacity, write) }
+        // The datagram is written to memory first, because the relay's header precedes it.
         var memory = [UInt8](repeating: 0, count: capacity)
         var span = memory.mutableSpan
         let length = try write(&span)
@@ -29,7 +32,7 @@ struct ClientSink: DatagramSink {
         direct.append(wrapped, to: relay.relay.address)
     }
 
-    /// What the client says to its relay itself.
+    /// Sends the messages of the client to the relay itself, such as allocations and refreshes.
     mutating func sayToRelay() {
         guard let address = relay?.relay.address else { return }
         for message in relay?.takeMessages() ?? [] { direct.append(message, to: address) }

@@ -6,6 +6,6 @@ enum ClientTransport: String, CaseIterable, Sendable {
     /// By UDP through the relay that the server's answer names (RFC 8656).
     case turn
 
-    /// Of the server's candidates that are tried.
+    /// The transport of the server's candidates that are tried; a relay is reached by UDP.
     var ofCandidates: ICECandidate.Transport { self == .tcp ? .tcp : .udp }
 }

@@ -2,13 +2,13 @@ import Base
 import TURN
 
 extension TURNClientAgent.Relay {
-    /// The first relay by UDP of an answer's `Link` fields.
+    /// The first relay over UDP in an answer's `Link` fields.
     ///
-    /// - Returns: nil where none is named by an address in numbers: load goes where the user says, and a name may be
-    ///   anybody's.
+    /// - Returns: nil if none is named by a numeric address. Names are not resolved: the load is meant for the host
+    ///   that the user named, and a name may lead anywhere.
     /// - Source: RFC 9725 §4.6; RFC 7065 §3.1 (TURN's addresses).
     init?(links: String) {
-        // A comma may stand within quotes, so the field is not cut at commas.
+        // The field is not split at commas, because quoted values may contain them.
         let pattern = /<turn:([^>?]+)\?transport=udp>((?:\s*;\s*[a-z-]+="(?:[^"\\]|\\.)*")*)/
         for link in links.matches(of: pattern) {
             var members: [Substring: Substring] = [:]

@@ -1,6 +1,6 @@
-/// Writes numbers for people.
+/// Writes numbers as people read them; `-` stands for a number that is not finite.
 enum Format {
-    /// Three significant digits at most, without an exponent: 0.034, 1.25, 12.5, 125, 1250.
+    /// At least three significant digits from 1 on, and never an exponent: 0.034, 1.25, 12.5, 125, 1250.
     static func short(_ value: Double) -> String {
         guard value.isFinite else { return "-" }
         let magnitude = abs(value)
@@ -8,12 +8,13 @@ enum Format {
         return fixed(value, places)
     }
 
-    /// With a number of decimal places.
+    /// With exactly `places` decimal places.
     static func fixed(_ value: Double, _ places: Int) -> String {
         guard value.isFinite, abs(value) < 1e15 else { return "-" }
         var scale = 1.0
         for _ in 0..<places { scale *= 10 }
         let scaled = Int((abs(value) * scale).rounded())
+        // -0.0 would look like an error in a table.
         let sign = value < 0 && scaled != 0 ? "-" : ""
         let whole = scaled / Int(scale)
         guard places > 0 else { return sign + String(whole) }
@@ -21,7 +22,7 @@ enum Format {
         return sign + String(whole) + "." + String(repeating: "0", count: places - rest.count) + rest
     }
 
-    /// A whole number with thin groups: 12 345 678.
+    /// A whole number in groups of three digits: 12 345 678.
     static func count(_ value: Double) -> String {
         guard value.isFinite, abs(value) < 1e15 else { return "-" }
         let digits = String(Int(abs(value).rounded()))
@@ -33,7 +34,7 @@ enum Format {
         return (value <= -0.5 ? "-" : "") + text
     }
 
-    /// Bytes as kB or MB.
+    /// Bytes in kB or MB, which are powers of ten.
     static func bytes(_ value: Int) -> String {
         abs(value) < 1_000_000 ? short(Double(value) / 1e3) + " kB" : short(Double(value) / 1e6) + " MB"
     }

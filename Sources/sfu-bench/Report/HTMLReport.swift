@@ -1,5 +1,8 @@
-/// The report as one page for a browser: tables, and plots as inline SVG; nothing is loaded from elsewhere.
+/// The report as an HTML page: tables, and plots as inline SVG.
+///
+/// It loads nothing, so that it can be sent and opened as one file.
 enum HTMLReport {
+    /// Sections without content are left out.
     static func page(_ report: Report) -> String {
         let title = "sfu-bench \(report.command) \(report.server)"
         return """
@@ -46,7 +49,7 @@ enum HTMLReport {
         }.joined(separator: "\n")
     }
 
-    /// The numbers that matter most.
+    /// The most important numbers, each in a box of its own.
     private static func tiles(_ report: Report) -> String {
         var tiles: [(String, String)] = []
         if let most = report.ramp?.maximum { tiles.append(("viewers of a stream at most", "\(most)")) }
@@ -116,7 +119,7 @@ enum HTMLReport {
         return tables("swiping, ms", swiping.rows, "swiping", swiping.facts)
     }
 
-    /// One table of quantiles, and one of what else is to be said.
+    /// A table of quantiles, and one of other facts.
     private static func tables(
         _ title: String, _ rows: [(title: String, values: Quantiles)], _ factsTitle: String,
         _ facts: [(title: String, value: String)]
@@ -128,10 +131,14 @@ enum HTMLReport {
             + table(row([factsTitle, ""], "th"), facts.map { row([$0.title, $0.value], "td") })
     }
 
+    /// A table of a head and rows that `row` made.
     static func table(_ head: String, _ rows: [String]) -> String {
         "<table>\(head)\(rows.joined(separator: "\n"))</table>"
     }
 
+    /// - Parameters:
+    ///   - cells: plain text, which is escaped here.
+    ///   - tag: `td` or `th`.
     static func row(_ cells: [String], _ tag: String) -> String {
         "<tr>" + cells.map { "<\(tag)>\(HTMLText.escaped($0))</\(tag)>" }.joined() + "</tr>"
     }
@@ -139,10 +146,11 @@ enum HTMLReport {
     // MARK: Plots
 
     static func plots(_ report: Report) -> [SVGPlot] {
-        // Networks have plots of their own, one after the other.
+        // Each network profile has its own plots, in `NetworkPage`.
         guard report.network == nil else { return [] }
         let series = report.series
         let measured = series.filter(\.isMeasured).map(\.seconds)
+        // The first measured point covers the second before it.
         let highlighted = measured.first.flatMap { first in measured.last.map { (first - 1)...$0 } }
         func plot(_ title: String, _ unit: String, _ lines: [SVGPlot.Line]) -> SVGPlot {
             SVGPlot(

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A report as JSON.
+/// Encodes a report as JSON that people can read and tools can compare: indented, with sorted keys.
 enum JSONReport {
     static func data(_ report: some Encodable) throws -> Data {
         let encoder = JSONEncoder()

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Powers of ten for axes.
+/// Powers of ten for the axes of plots.
 enum LogScale {
     static func log10(_ value: Double) -> Double { Foundation.log10(max(value, .leastNormalMagnitude)) }
 
@@ -10,7 +10,7 @@ enum LogScale {
     }
 }
 
-/// Text inside HTML.
+/// Escapes text for HTML and for attributes in double quotes.
 enum HTMLText {
     static func escaped(_ text: String) -> String {
         var result = ""

@@ -1,9 +1,9 @@
-/// All that one run found out; what `--json` writes.
+/// The results of a run of `Bench`, in the form that `--json` writes.
 ///
-/// Times are in milliseconds unless their names say otherwise.
+/// Times are in milliseconds unless a name says otherwise. What the run did not measure is nil or empty.
 struct Report: Codable, Equatable, Sendable {
     var tool = "sfu-bench"
-    /// Grows when a field changes its meaning or goes away.
+    /// Increased when a field changes its meaning or is removed.
     var version = 1
     var command: String
     var server: String
@@ -12,62 +12,72 @@ struct Report: Codable, Equatable, Sendable {
     var setup: Setup
     var verdict = Verdict()
     var clients = Clients()
+    /// The steps of joining, in their order.
     var phases: [Phase] = []
-    /// What all viewers got in the time measured.
+    /// What all viewers received in the measured time.
     var media: Media?
-    /// The same of those who played before a storm.
+    /// The same for the viewers that played before a storm of joins.
     var earlier: Media?
     var publishing: Publishing?
+    /// Nil if neither the process nor metrics could be read.
     var serverUse: ServerUse?
+    /// The load of this tool itself.
     var generator: GeneratorUse?
     var joins: Joins?
     var restart: Restart?
     var ramp: Ramp?
     var swiping: Swiping?
     var network: NetworkReport?
+    /// One point a second, from the start of the run.
     var series: [SeriesPoint] = []
-    /// Pairs of latency and the share of packets that took no longer.
+    /// Pairs: a latency, and the share of packets (0 to 1) that took no longer.
     var latencyCurve: [[Double]] = []
 
+    /// The options that a reader needs to compare runs.
     struct Setup: Codable, Equatable, Sendable {
         var streams: Int
         var viewersPerStream: Int
+        /// In bits a second, like `audioBitrate`.
         var videoBitrate: Int
         var framesPerSecond: Int
         var audioBitrate: Int
         var burstMilliseconds: Int
         var transport: String
         var srtp: String
+        /// One packet in this many was decrypted, to measure latency.
         var decryptEvery: Int
         var coalesces: Bool
         var asksForRepair: Bool
         var threads: Int
         var warmUpSeconds: Double
         var durationSeconds: Double
-        /// `viewersPerStream` counts all viewers, who swipe from stream to stream.
+        /// Whether viewers swipe; `viewersPerStream` is then the number of all viewers.
         var isFeed: Bool?
-        /// Viewers told of each packet when it came.
+        /// Whether viewers sent transport-wide feedback.
         var tellsOfPackets: Bool?
-        /// Viewers connected and left, without media.
+        /// Whether viewers connected and left without media.
         var isHandshakesOnly: Bool?
     }
 
+    /// Whether the numbers are valid, and whether the server passed.
     struct Verdict: Codable, Equatable, Sendable {
-        /// The tool was the bottleneck: the numbers say nothing of the server.
+        /// The tool was the bottleneck, so the numbers do not describe the server.
         var isVoid = false
+        /// Why the run is void.
         var reasons: [String] = []
+        /// What went wrong, apart from the load of this tool.
         var failures: [String] = []
-        /// Worth knowing, but no reason for doubt.
+        /// Worth knowing, but no reason to doubt the numbers.
         var notes: [String] = []
 
-        /// Whether the tool was the bottleneck, and what else is to be known of it.
+        /// Decides whether the tool was the bottleneck, and adds notes on its load.
         mutating func judge(by use: GeneratorUse) {
             reasons = VoidRule.reasons(use)
             isVoid = !reasons.isEmpty
             notes += VoidRule.notes(use)
         }
 
-        /// As a terminal shows it, below the numbers.
+        /// Lines for a terminal, below the numbers.
         var lines: [String] {
             failures.map { "FAILED: " + $0 } + reasons.map { "VOID: " + $0 } + notes.map { "Note: " + $0 }
         }
@@ -76,13 +86,15 @@ struct Report: Codable, Equatable, Sendable {
     struct Clients: Codable, Equatable, Sendable {
         var publishers = 0
         var viewers = 0
-        /// Connected, and got a packet.
+        /// Viewers that connected and received a packet; with handshakes alone, those that connected.
         var joined = 0
         var gotFirstFrame = 0
         var failed = 0
     }
 
+    /// One step of joining.
     struct Phase: Codable, Equatable, Sendable {
+        /// Stable, for programs; `title` is for people.
         var name: String
         var title: String
         var milliseconds: Quantiles
@@ -98,8 +110,9 @@ struct Report: Codable, Equatable, Sendable {
         var reordered: Int
         var duplicates: Int
         var repaired: Int
-        /// Viewers that got nothing in the last second.
+        /// Viewers that received nothing in the last second.
         var stalled: Int
+        /// One way, in milliseconds; nil unless stamps of this machine's clock arrived.
         var latency: Quantiles?
         var jitter: Quantiles?
     }
@@ -109,59 +122,66 @@ struct Report: Codable, Equatable, Sendable {
         var megabitsPerSecond: Double
         var frames: Int
         var keyFrames: Int
-        /// From the start of the run, joins included.
+        /// Since the start of the run, joins included.
         var keyFrameRequests: Int
         var nacks: Int
         var resent: Int
-        /// How late bursts left.
+        /// How late packets left, because of this tool.
         var lateness: Quantiles?
     }
 
     struct ServerUse: Codable, Equatable, Sendable {
-        /// Where the numbers come from.
+        /// A process or a metrics URL.
         var source: String
         var cpuSeconds: Double
-        /// CPU seconds in each second.
+        /// CPU seconds per second.
         var cores: Double
         var microsecondsPerPacket: Double?
         var residentBytes: Int
+        /// Growth of the memory since before the joins, divided by the viewers.
         var residentBytesPerViewer: Int?
         var cpuMillisecondsPerJoin: Double?
-        /// Without what it spent on those who play meanwhile.
+        /// Without the CPU time spent on viewers that were playing meanwhile.
         var microsecondsPerHandshake: Double?
     }
 
     struct GeneratorUse: Codable, Equatable, Sendable {
         struct Thread: Codable, Equatable, Sendable {
             var name: String
-            /// Shares of the time measured, 0 to 1: on a CPU, and waiting for one.
+            /// Shares of the measured time, 0 to 1: running on a CPU, and waiting for one.
             var busy: Double
             var waiting: Double
         }
 
+        /// The generator's threads.
         var threads: [Thread]
         var isPinned: Bool
-        /// Datagrams that came while one of its sockets was full.
+        /// Datagrams that were dropped because one of the tool's sockets was full.
         var overflowed: Int
+        /// Datagrams that the kernel refused to send.
         var unsent: Int
-        /// Of the whole process, in the time measured.
+        /// Of the whole process, in the measured time.
         var cpuSeconds: Double
-        /// Of all CPUs that the process may run on, 0 to 1.
+        /// Share of all CPUs that the process may use, 0 to 1.
         var processorShare: Double
-        /// These are the numbers of the moment in which the tool was busiest; nil for those of the whole time.
+        /// Whether the shares are those of the busiest moment; nil if they are those of the whole time.
         var isPeak: Bool?
     }
 
+    /// How fast handshakes were completed.
     struct Joins: Codable, Equatable, Sendable {
-        /// Handshakes completed, and the time from the first request (or with `--handshakes-only`, from the first
-        /// connectivity check) to the last of them.
+        /// Completed handshakes.
+        ///
+        /// `seconds` is the time from the first request, or with `--handshakes-only` from the first connectivity check,
+        /// to the last of them.
         var handshakes: Int
         var seconds: Double
         var perSecond: Double
-        /// The server could do more than this tool.
+        /// Whether the server could do more than this tool.
         var isToolLimited = false
     }
 
+    /// A series of measurements with more and more viewers.
     struct Ramp: Codable, Equatable, Sendable {
         struct Level: Codable, Equatable, Sendable {
             var viewersPerStream: Int
@@ -170,28 +190,32 @@ struct Report: Codable, Equatable, Sendable {
             var stalled: Int
             var serverCores: Double?
             var microsecondsPerPacket: Double?
+            /// Share of a CPU that the busiest thread of the tool used, 0 to 1.
             var generatorBusy: Double
-            /// Why this level does not count; nil if it does.
+            /// Why this level exceeds the limits; nil if it does not.
             var limit: String?
         }
 
         var levels: [Level]
-        /// The most viewers of each stream within the limits; nil if even the first level was beyond.
+        /// The most viewers of each stream within the limits; nil if even the first level exceeded them.
         var maximum: Int?
-        /// The tool, not the server, was what ended the ramp.
+        /// Whether the tool, not the server, ended the ramp.
         var isToolLimited: Bool
     }
 
-    /// What viewers of a feed found when they swiped.
+    /// What viewers of a feed experienced when they swiped.
     struct Swiping: Codable, Equatable, Sendable {
-        /// From a `focus` to what it brought.
+        /// From sending `focus` to an effect of it.
         struct Delays: Codable, Equatable, Sendable {
+            /// The first packet of the stream's video at full quality.
             var packet: Quantiles?
-            /// The same, less the time in which the publisher had not sent it yet: of a source with one layer, which a
-            /// neighbour gets whole, what the packet needed.
+            /// The same, without the time before the publisher sent that packet.
+            ///
+            /// Of a source with one layer, which a neighbour gets whole, this is the time that the packet needed.
             var way: Quantiles?
-            /// The first complete frame that can be decoded.
+            /// The end of the first complete frame that can be decoded.
             var frame: Quantiles?
+            /// The first packet of the stream's sound.
             var audio: Quantiles?
         }
 
@@ -199,30 +223,34 @@ struct Report: Codable, Equatable, Sendable {
         var preload: String
         var swipes: Int
         var perSecond: Double
-        /// Of the swipes, those to a stream that was not the next.
+        /// Swipes to a stream that was not the next one.
         var jumps: Int
         var calledOff: Int
-        /// The next swipe came before picture and sound.
+        /// Swipes that were followed by the next one before picture and sound had come.
         var unfinished: Int
+        /// Messages that the server refused.
         var refused: Int
+        /// How often the server itself put another stream into focus.
         var moved: Int
-        /// To a stream whose picture was there already, and to others.
+        /// Swipes to a stream whose picture was decoded already; `cold` are all others.
         var preloaded: Delays
         var cold: Delays
+        /// From a `peek` to the first complete frame of the neighbour.
         var peekToFrame: Quantiles?
-        /// Between picture and sound.
+        /// Difference between picture and sound, by the server's sender reports.
         var skew: Quantiles?
-        // Of the whole run, by the packets that came.
+        // Of the whole run, by the packets that arrived.
+        /// The most streams that one viewer received at a time; `momentsOverTwo` counts when there were more than two.
         var mostAttached: Int
         var momentsOverTwo: Int
-        /// Packets of a stream later than 200 ms after its release.
+        /// Packets of a stream that arrived more than 200 ms after its release.
         var strays: Int
-        /// Streams that began without a key frame.
+        /// Streams whose first packet in a slot was not of a key frame.
         var brokenStarts: Int
-        /// That reached one publisher since the start.
+        /// The most key-frame requests that one publisher received since the start.
         var keyFrameRequestsAtMost: Int
 
-        /// The rows of a table: what is measured, and its quantiles.
+        /// Rows of a table: what was measured, and its quantiles.
         var rows: [(title: String, values: Quantiles)] {
             let rows: [(String, Quantiles?)] = [
                 ("preloaded: focus to first packet", preloaded.packet),
@@ -235,7 +263,7 @@ struct Report: Codable, Equatable, Sendable {
             return rows.compactMap { title, values in values.map { (title, $0) } }
         }
 
-        /// The rest of the table.
+        /// Rows of a table without quantiles.
         var facts: [(title: String, value: String)] {
             [
                 ("swipes", "\(swipes), \(Format.short(perSecond)) a second, \(jumps) of them jumps"),
@@ -248,11 +276,11 @@ struct Report: Codable, Equatable, Sendable {
         }
     }
 
-    /// One second of the run.
+    /// A sample of the run, over one second.
     struct SeriesPoint: Codable, Equatable, Sendable {
-        /// Since the start of the run.
+        /// Since the start of the run, at the end of the sample.
         var seconds: Double
-        /// The same as seconds of Unix time.
+        /// The same moment in seconds of Unix time.
         var time: Double?
         var viewers: Int
         var packetsPerSecond: Double
@@ -262,7 +290,9 @@ struct Report: Codable, Equatable, Sendable {
         var latencyP99: Double?
         var serverCores: Double?
         var serverResidentBytes: Int?
+        /// Share of a CPU that the busiest thread used, 0 to 1.
         var generatorBusy: Double
+        /// Whether the sample belongs to a measurement.
         var isMeasured: Bool
     }
 }

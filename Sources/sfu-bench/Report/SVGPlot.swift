@@ -1,8 +1,8 @@
-/// A line plot as inline SVG: axes, grid, legend, one line for each series.
+/// A line plot as inline SVG, with axes, a grid, a legend, and one line for each series.
 struct SVGPlot {
     struct Line {
         var label: String
-        /// Gaps are points that are not there.
+        /// In ascending order of x; a missing value has no point, and the line goes straight across.
         var points: [(x: Double, y: Double)]
     }
 
@@ -17,25 +17,26 @@ struct SVGPlot {
     var yLabel: String
     var lines: [Line]
     var xScale = Scale.linear
-    /// The stretch of x that was measured, which is shaded.
+    /// The measured part of the x axis, which is shaded; nil for none.
     var highlighted: ClosedRange<Double>?
 
+    /// Sizes and margins, in the units of the SVG's view box.
     private static let width = 720.0
     private static let height = 260.0
     private static let left = 62.0
     private static let right = 16.0
     private static let top = 34.0
     private static let bottom = 44.0
-    /// Points drawn of one line; beyond, some are left out.
+    /// Points drawn of one line; of longer series every nth point is drawn.
     private static let maximumPoints = 2_000
 
-    /// - Returns: an `<svg>` element; a note if there is nothing to draw.
+    /// - Returns: an `<svg>` element, or a note if there is nothing to draw.
     var svg: String {
         let all = lines.flatMap(\.points).filter { $0.x.isFinite && $0.y.isFinite }
         guard let x = range(of: all.map(\.x)), let highest = all.map(\.y).max() else {
             return "<p class=\"empty\">\(HTMLText.escaped(title)): nothing measured</p>"
         }
-        // Nothing but zeros: an axis to 1 says so best.
+        // If all values are zero, the axis ends at 1.
         let top = highest > 0 ? Self.niceCeiling(highest) : 1
         var parts = [
             "<svg viewBox=\"0 0 \(Int(Self.width)) \(Int(Self.height))\" role=\"img\" aria-label=\"\(HTMLText.escaped(title))\">",
@@ -51,7 +52,7 @@ struct SVGPlot {
 
     // MARK: Scales
 
-    /// The range of the x axis; never empty.
+    /// The range of the x axis, which is never empty; nil without values.
     private func range(of values: [Double]) -> ClosedRange<Double>? {
         let usable = xScale == .logarithmic ? values.filter { $0 > 0 } : values
         guard let low = usable.min(), let high = usable.max() else { return nil }
@@ -59,6 +60,7 @@ struct SVGPlot {
         return low...high
     }
 
+    /// Horizontal position of a value.
     private func across(_ value: Double, _ x: ClosedRange<Double>) -> Double {
         let share =
             switch xScale {
@@ -70,6 +72,7 @@ struct SVGPlot {
         return Self.left + min(max(share, 0), 1) * (Self.width - Self.left - Self.right)
     }
 
+    /// Vertical position of a value; the y axis begins at 0 and ends at `top`.
     private func down(_ value: Double, _ top: Double) -> Double {
         let share = min(max(value / top, 0), 1)
         return Self.height - Self.bottom - share * (Self.height - Self.top - Self.bottom)
@@ -79,9 +82,10 @@ struct SVGPlot {
         LogScale.log10(max(high, low) / low)
     }
 
-    /// The next of 1, 2, 2.5, 5 times a power of ten.
+    /// The next larger one of 1, 2, 2.5, 5 and 10 times a power of ten.
     static func niceCeiling(_ value: Double) -> Double {
         let power = LogScale.powerOfTen(below: value)
+        // The last factor tolerates rounding errors, by which 0.2 could become 0.25.
         for factor in [1, 2, 2.5, 5, 10] where value <= factor * power * 1.000_001 { return factor * power }
         return 10 * power
     }
@@ -108,6 +112,7 @@ struct SVGPlot {
         return parts
     }
 
+    /// Round values on the x axis; their number is bounded, whatever the range.
     private func ticks(_ x: ClosedRange<Double>) -> [Double] {
         switch xScale {
         case .linear:
@@ -149,6 +154,7 @@ struct SVGPlot {
 
     private var legend: [String] {
         guard lines.count > 1 else { return [] }
+        // Labels get 7 units for each character, as the width of text is unknown here.
         var x = Self.left + 250
         return lines.enumerated().flatMap { index, line in
             defer { x += 34 + 7 * Double(line.label.count) }
@@ -163,5 +169,6 @@ struct SVGPlot {
         "<text class=\"\(style)\" x=\"\(at(x))\" y=\"\(at(y))\">\(HTMLText.escaped(words))</text>"
     }
 
+    /// Coordinates with one decimal place keep a page of many points small.
     private func at(_ value: Double) -> String { Format.fixed(value, 1) }
 }

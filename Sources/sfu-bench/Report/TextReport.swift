@@ -1,7 +1,9 @@
 /// The report as a table for the terminal.
 enum TextReport {
+    /// Columns before the values.
     private static let labelWidth = 42
 
+    /// All sections that have content; a report on networks has a table of its own instead.
     static func text(_ report: Report) -> String {
         var lines = [
             "sfu-bench \(report.command) \(report.server)",

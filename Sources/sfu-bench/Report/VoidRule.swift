@@ -1,17 +1,18 @@
-/// Says whether a run was limited by the tool itself.
+/// Decides whether this tool itself limited a run.
 enum VoidRule {
-    /// A thread busier than this queues what comes, and then measures its own queue.
+    /// A thread with a larger share of busy time queues datagrams, and measures its own queue.
     static let busiest = 0.85
-    /// A thread that waits longer for a CPU than this cannot tell a late packet from its own lateness.
+    /// A thread that waits for a CPU for a larger share of the time cannot tell late packets from its own lateness.
     static let longestWait = 0.25
+    /// A smaller share is not worth a note.
     static let noteworthyWait = 0.05
 
-    /// Reasons not to believe the numbers; empty if there are none.
+    /// Reasons not to trust the numbers; empty if there are none.
     static func reasons(_ use: Report.GeneratorUse) -> [String] {
         pressure(use) + losses(use)
     }
 
-    /// What kept the tool from being fast enough.
+    /// Why the tool was too slow; empty if it was not.
     static func pressure(_ use: Report.GeneratorUse) -> [String] {
         let reasons = use.threads.compactMap { thread -> String? in
             if thread.busy > busiest {
@@ -22,12 +23,12 @@ enum VoidRule {
             guard thread.waiting > longestWait else { return nil }
             return "\(thread.name) waited \(percent(thread.waiting)) of the time for a CPU that others used"
         }
-        // Signalling runs beside the threads, and may take the CPU that they need.
+        // Signalling runs outside these threads, and may use the CPUs that they need.
         guard reasons.isEmpty, use.processorShare > busiest else { return reasons }
         return ["this tool used \(percent(use.processorShare)) of the CPUs that it may run on"]
     }
 
-    /// What the tool itself lost.
+    /// Datagrams that the tool itself lost, in words; empty if there are none.
     static func losses(_ use: Report.GeneratorUse) -> [String] {
         var reasons: [String] = []
         if use.overflowed > 0 {
@@ -39,7 +40,7 @@ enum VoidRule {
         return reasons
     }
 
-    /// What does not void a run but should be known.
+    /// What does not make a run void, but should be known.
     static func notes(_ use: Report.GeneratorUse) -> [String] {
         use.threads.filter { $0.waiting > noteworthyWait && $0.waiting <= longestWait }.map {
             "\($0.name) waited \(percent($0.waiting)) of the time for a CPU: latencies include that"

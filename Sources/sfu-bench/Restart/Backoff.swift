@@ -1,11 +1,13 @@
-/// Pauses between attempts: each twice as long as the one before it, up to a longest one, and spread out, so that a
-/// thousand clients do not come back in the same instant.
+/// Pauses between attempts, each twice as long as the previous one up to a limit.
+///
+/// Random factors spread them, so that a thousand clients do not return in the same instant.
 struct Backoff: Equatable, Sendable {
-    /// In nanoseconds.
+    /// In nanoseconds; `longest` limits the doubling.
     let first: Int64
     let longest: Int64
+    /// The nominal length of the next pause.
     private var next: Int64
-    /// A pause takes so much of its nominal length.
+    /// The random factor of a pause.
     private static let spread = 0.75..<1.25
 
     init(first: Duration, longest: Duration) {
@@ -14,19 +16,20 @@ struct Backoff: Equatable, Sendable {
         next = self.first
     }
 
-    /// The next pause, in nanoseconds.
-    /// - Parameter asked: what the server wants at least, in nanoseconds.
+    /// Returns the next pause in nanoseconds, and doubles the one after it.
+    /// - Parameter asked: the least that the server wants, in nanoseconds.
     mutating func pause(atLeast asked: Int64 = 0, using random: inout some RandomNumberGenerator) -> Int64 {
         let nominal = max(asked, next)
         next = min(next * 2, longest)
         return Int64(Double(nominal) * Double.random(in: Self.spread, using: &random))
     }
 
+    /// Makes the next pause short again.
     mutating func reset() { next = first }
 }
 
 extension Duration {
-    /// Of pauses, which are short.
+    /// Only for short durations, which do not overflow.
     fileprivate var wholeNanoseconds: Int64 {
         components.seconds * 1_000_000_000 + components.attoseconds / 1_000_000_000
     }

@@ -3,24 +3,26 @@ import Foundation
 import Net
 import Synchronization
 
-/// Lets the clients of a run come back to a server that is restarted, each as a page would.
+/// Reconnects the clients of a run to a server that is restarted, each of them as a page would.
 ///
-/// One loop for all of them, which looks a hundred times a second: a task or a thread for each would cost the machine
-/// what is to be measured. Their connections are on the generator's threads, as in every run.
+/// One loop checks all clients a hundred times a second: a task or a thread for each would use the CPU that is to be
+/// measured. Their connections are on the generator's threads, as in every run.
 final class ComeBack: Sendable {
-    /// What became of a request.
+    /// The result of a request.
     private enum News: Sendable {
+        /// A session was created, by this ticket.
         case made(Participant, Entrance.Ticket)
         case failed(SignallingError)
-        /// Whether the server knows the session with this id.
+        /// Whether the server still has the session with this id.
         case known(Bool, Int)
     }
 
     private let entrance: Entrance
     private let log: JoinLog
     private let watch: ReadinessWatch
+    /// Results that the loop has not processed yet, with the client's index.
     private let news = Mutex<[(index: Int, news: News)]>([])
-    /// Of different reasons; more are counted together.
+    /// Reasons that are counted separately; more are counted together.
     private static let mostReasons = 20
     private static let otherReason = "other reasons"
     private static let tick = Duration.milliseconds(10)
@@ -29,8 +31,10 @@ final class ComeBack: Sendable {
         (self.entrance, self.log, self.watch) = (entrance, log, watch)
     }
 
-    /// Takes care of all of them until all have media again, or `isOver` says so.
-    /// - Parameter isOver: asked at each look, with those who are not back.
+    /// Runs the clients until `isOver` says so; returns when all requests have ended.
+    /// - Parameters:
+    ///   - reasons: counts why requests and new sessions failed.
+    ///   - isOver: called in each round with the number of clients that have no media yet.
     func run(_ clients: inout [Returner], reasons: inout [String: Int], until isOver: (Int) -> Bool) async {
         await withDiscardingTaskGroup { group in
             var random = SystemRandomNumberGenerator()
@@ -39,6 +43,7 @@ final class ComeBack: Sendable {
                 let (now, outage) = (MonotonicClock.now(), watch.seen)
                 var missing = 0
                 for index in clients.indices {
+                    // A page notices the restart by its socket, even if its session goes on.
                     if let down = outage.down, !clients[index].hasNoticed {
                         clients[index].hasNoticed = true
                         clients[index].page.socketLost(at: down, using: &random)
@@ -53,12 +58,12 @@ final class ComeBack: Sendable {
                 if isOver(missing) { break }
                 try? await Task.sleep(for: Self.tick)
             }
-            // Requests that are still under way bring nothing that anybody waits for.
+            // No result of a request that is still under way is needed.
             group.cancelAll()
         }
     }
 
-    /// Sees what happened to a client's session.
+    /// Applies what the log has about a client's session: it is connected, or it has failed.
     private func look(
         at client: inout Returner, _ reasons: inout [String: Int], at now: MonotonicTime,
         _ group: inout DiscardingTaskGroup, using random: inout some RandomNumberGenerator
@@ -70,16 +75,19 @@ final class ComeBack: Sendable {
         if client.isNew { Self.count(reason, in: &reasons) }
     }
 
+    /// Notes that a session was lost, which may be the first sign of the restart.
     private func lose(
         _ client: inout Returner, at now: MonotonicTime, _ group: inout DiscardingTaskGroup,
         using random: inout some RandomNumberGenerator
     ) {
+        // Only a session from before the restart says anything about the server.
         if !client.isNew { watch.sessionEnded(at: now) }
         client.page.lost(at: now, using: &random)
         let id = client.session.id
         group.addTask { [entrance] in await entrance.forget(id) }
     }
 
+    /// Performs an action of a page: requests a session, or tries its socket.
     private func perform(
         _ action: ReturningPage.Action, _ index: Int, _ client: inout Returner, at now: MonotonicTime,
         _ group: inout DiscardingTaskGroup, using random: inout some RandomNumberGenerator
@@ -90,15 +98,17 @@ final class ComeBack: Sendable {
             let (ticket, isViewer) = (client.ticket, client.isViewer)
             group.addTask { await self.tell(index, await self.connect(ticket, isViewer: isViewer)) }
         case .openSocket:
+            // No socket is opened: by the readiness of the server it is known whether one would be.
             guard client.page.socketTried(isTaken: watch.isReady, at: now, using: &random) else { return }
             let session = client.session
             group.addTask { await self.tell(index, .known(await self.entrance.isKnown(session), session.id)) }
         }
     }
 
+    /// Passes a result to the loop.
     private func tell(_ index: Int, _ one: News) async { news.withLock { $0.append((index, one)) } }
 
-    /// Asks for a session; once more with a fresh token where the old one is refused, as `tokens.js` does.
+    /// Requests a session; repeats that once with a new token if the old one is refused, as `tokens.js` does.
     private func connect(_ ticket: Entrance.Ticket, isViewer: Bool) async -> News {
         do throws(SignallingError) {
             let next = entrance.next(ticket)
@@ -114,6 +124,7 @@ final class ComeBack: Sendable {
         }
     }
 
+    /// Processes the results of requests.
     private func takeNews(
         _ clients: inout [Returner], _ reasons: inout [String: Int],
         using random: inout some RandomNumberGenerator
@@ -131,13 +142,14 @@ final class ComeBack: Sendable {
                 Self.count("\(error)", in: &reasons)
             case .known(true, let id): clients[index].keeps(id)
             case .known(false, let id):
-                // It may have found out by itself meanwhile.
+                // The client may have lost that session meanwhile, and have another one.
                 guard clients[index].session.id == id else { continue }
                 log.fail(id, "the server no longer knew the session")
             }
         }
     }
 
+    /// Counts a reason, if need be among the others.
     private static func count(_ reason: String, in reasons: inout [String: Int]) {
         let isRoom = reasons[reason] != nil || reasons.count < mostReasons
         reasons[isRoom ? reason : otherReason, default: 0] += 1

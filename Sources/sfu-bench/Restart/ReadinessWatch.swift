@@ -3,41 +3,44 @@ import Foundation
 import Net
 import Synchronization
 
-/// Asks a server whether it is ready, again and again, until it is stopped.
+/// Checks repeatedly whether a server is ready, until it is stopped.
 ///
-/// On a thread of its own: beside hundreds of requests for sessions a task would wait for its turn, and measure that.
+/// It has a thread of its own: a task would have to wait behind hundreds of requests for sessions, and measure that
+/// wait.
 final class ReadinessWatch: Sendable {
     private struct State {
         var outage = Outage()
-        /// By the last answer.
+        /// According to the latest check.
         var isReady = true
         var isStopped = false
     }
 
     private let url: String
     private let state = Mutex(State())
-    /// Between an answer and the next question, in seconds.
+    /// Between a response and the next check, in seconds.
     private static let pause = 0.02
-    /// A server that does not answer for as long is not ready, in milliseconds.
+    /// In milliseconds; a server that does not respond for longer is not ready.
     private static let patience = 1_000
-    /// Of an answer, in bytes.
+    /// Of a response, in bytes.
     private static let limit = 65_536
 
     init(_ url: URL) { self.url = url.absoluteString }
 
+    /// A copy of the outage as known so far.
     var seen: Outage { state.withLock { $0.outage } }
 
     var isReady: Bool { state.withLock { $0.isReady } }
 
     func sessionEnded(at now: MonotonicTime) { state.withLock { $0.outage.sessionEnded(at: now) } }
 
-    /// Begins to ask.
+    /// Starts the checks.
     func start() {
         let thread = Thread { [self] in run() }
         thread.name = "readiness"
         thread.start()
     }
 
+    /// Ends the thread after its current check, without waiting for it.
     func stop() { state.withLock { $0.isStopped = true } }
 
     private func run() {
@@ -48,13 +51,14 @@ final class ReadinessWatch: Sendable {
         }
     }
 
+    /// Performs one check.
     private func ask(_ fetcher: HTTPFetcher) {
         let asked = MonotonicClock.now()
         var status: Int?
         guard fetcher.get(url, number: 0, header: nil, limit: Self.limit, keepsBytes: false) else {
             return note(false, asked: asked)
         }
-        // An answer that is too late is waited for, so that there is never more than one question.
+        // A late response is still awaited, so that there is never more than one request.
         while status == nil, !state.withLock({ $0.isStopped }) {
             fetcher.wait(milliseconds: Self.patience / 10) { status = $1.status }
             let waited = MonotonicClock.now().nanoseconds(since: asked) / 1_000_000

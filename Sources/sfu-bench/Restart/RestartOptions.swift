@@ -1,19 +1,19 @@
-/// How a server is restarted, and how long that may take.
+/// How the server is restarted, and how long that may take.
 struct RestartOptions: Equatable, Sendable {
-    /// Run by `/bin/sh`; nil where somebody restarts it by hand.
+    /// Run by `/bin/sh`; nil if the user restarts the server by hand.
     var command: String?
-    /// Where the server says whether it is ready.
+    /// Path of the readiness check, which is answered with 200 when the server is ready.
     var ready = "/readyz"
-    /// Until the restart is noticed and the server is ready again, in seconds.
+    /// Seconds until the restart must be noticed and the server be ready again.
     var within = 120.0
-    /// For all to come back once it is ready, in seconds.
+    /// Seconds for all clients to return once the server is ready.
     var comeBack = 30.0
 
-    /// What a page of Rostrum's asks for: a session also of a stream whose publisher is not back yet.
+    /// The WHEP endpoint as Rostrum's pages use it: it creates a session even if the publisher is not back yet.
     static let whep = "/whep/{stream}?wait=60"
 }
 
-/// What can be said of a restart.
+/// The options of `restart`.
 extension OptionDefinition {
     static let restartOptions = [
         OptionDefinition(

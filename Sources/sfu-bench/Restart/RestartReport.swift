@@ -1,42 +1,43 @@
 import Base
 
 extension Report {
-    /// What a restart of the server did to its clients.
+    /// What a restart of the server meant for its clients.
     struct Restart: Codable, Equatable, Sendable {
-        /// Who was there before.
+        /// Clients that were connected before the restart: the publishers, or the viewers.
         struct Group: Codable, Equatable, Sendable {
             var count = 0
-            /// Those who have media again.
+            /// Clients that have media again.
             var back = 0
-            /// Whose session the restart did not end.
+            /// Clients whose session survived the restart.
             var kept = 0
-            /// Times since the server was ready again: until a session was asked for that was made, and until its media
-            /// was there.
-            ///
-            /// That is, for a publisher, the server's first report of what it took; for a viewer, the first packet, and
-            /// the first complete key frame (without video, the first packet once more).
+            /// Milliseconds from the server's readiness to the request that created a session.
             var asked: Quantiles?
+            /// Milliseconds from the server's readiness to the session's first packet.
             var firstPacket: Quantiles?
+            /// Milliseconds from the server's readiness to the session's media.
+            ///
+            /// For a publisher, that is the server's first report of what it received; for a viewer, the first complete
+            /// key frame, or without video the first packet.
             var media: Quantiles?
-            /// Requests for a session, of one client.
+            /// Requests for a session by each client.
             var attempts: Quantiles?
         }
 
-        /// Whether the tool ran a command; its status, if it has ended.
+        /// Whether the tool ran a command, and its exit status if it has ended.
         var isCommanded: Bool
         var commandStatus: Int?
-        /// Milliseconds until the first sign of it, and for how long the server was not ready.
+        /// Milliseconds until the first sign of the restart, and for how long the server was not ready.
         var noticed = 0.0
         var notReady = 0.0
         var publishers = Group()
         var viewers = Group()
-        /// Why requests brought no session, and sessions no media, and how often.
+        /// Why requests created no session and new sessions had no media, and how often.
         var reasons: [String: Int] = [:]
     }
 }
 
 extension Report.Restart {
-    /// The rows of a table: what is measured, and its quantiles.
+    /// Rows of a table: what was measured, and its quantiles.
     var rows: [(title: String, values: Quantiles)] {
         let rows: [(String, Quantiles?)] = [
             ("publishers ask for their session", publishers.asked),
@@ -48,7 +49,7 @@ extension Report.Restart {
         return rows.compactMap { title, values in values.map { (title, $0) } }
     }
 
-    /// The rest of the table.
+    /// Rows of a table without quantiles.
     var facts: [(title: String, value: String)] {
         func back(_ group: Group) -> String {
             "\(group.back) of \(group.count)" + (group.kept > 0 ? ", \(group.kept) were never away" : "")
@@ -65,11 +66,12 @@ extension Report.Restart {
             + reasons.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { ("  \($0.value) ×", $0.key) }
     }
 
-    /// What fails a run.
+    /// Failures of the run: clients without media this many seconds after the server was ready.
     func failures(after seconds: Double) -> [String] {
         [(publishers, "publishers"), (viewers, "viewers")].compactMap { group, name in
             let missing = group.count - group.back
             guard missing > 0 else { return nil }
+            // Equal counts are decided by the text, so that the message does not vary.
             let common = reasons.max { ($0.value, $1.key) < ($1.value, $0.key) }
             return
                 "\(missing) of \(group.count) \(name) were lost: no media \(Format.short(seconds)) s after the "

@@ -1,19 +1,21 @@
 import Base
 
-/// A client of a run whose server is restarted: who it is, what its page would do, and what became of it.
+/// A client of a run whose server is restarted: its identity, the model of its page, and its current session.
 struct Returner: Sendable {
     let isViewer: Bool
-    /// What it waits for: a complete key frame, or its first packet where there is no video.
+    /// Whether a viewer waits for a complete key frame; without video it waits for the first packet.
     let awaitsFrame: Bool
+    /// Of the current session.
     private(set) var ticket: Entrance.Ticket
     private(set) var session: Participant
     var page = ReturningPage()
+    /// Requests for a session since the restart.
     private(set) var attempts = 0
-    /// Whether its page knows that the server is away.
+    /// Whether its page knows that the server went away.
     var hasNoticed = false
-    /// Its session outlived the restart.
+    /// Whether its session survived the restart.
     private(set) var isKept = false
-    /// Whether this session is another one than before the restart.
+    /// Whether its session was created after the restart.
     private(set) var isNew = false
 
     init(_ ticket: Entrance.Ticket, _ session: Participant, isViewer: Bool, awaitsFrame: Bool) {
@@ -24,19 +26,19 @@ struct Returner: Sendable {
 
     mutating func asks() { attempts += 1 }
 
-    /// The server, ready again, knows this session: where it is one of before, the restart did not end it.
+    /// Notes that the server, once ready, still has this session: if it is from before the restart, it survived.
     mutating func keeps(_ id: Int) {
         if !isNew, session.id == id { isKept = true }
     }
 
-    /// The server made a session for it.
+    /// Replaces the session by one that the server has created.
     mutating func take(_ session: Participant, by ticket: Entrance.Ticket) {
         (self.ticket, self.session) = (ticket, session)
         isNew = true
         page.made()
     }
 
-    /// When its media was there again, by the steps of its session.
+    /// When the new session had media; nil before that, and for a session from before the restart.
     func media(_ times: JoinTimes?) -> MonotonicTime? {
         guard isNew, let times else { return nil }
         return isViewer ? awaitsFrame ? times.firstFrame : times.firstPacket : times.taken
@@ -46,12 +48,14 @@ struct Returner: Sendable {
 }
 
 extension Report.Restart.Group {
+    /// Evaluates the clients of one role.
     /// - Parameters:
     ///   - up: when the server was ready again.
-    ///   - log: of all sessions, also of the last one of each of them.
+    ///   - log: has the steps of each client's latest session.
     init(_ clients: [Returner], since up: MonotonicTime, by log: JoinLog) {
         count = clients.count
         kept = clients.count(where: \.isKept)
+        // A session that survived has no times of a return.
         let times = clients.filter { !$0.isKept }.map { (client: $0, steps: log[$0.session.id]) }
         let back = times.filter { $0.client.media($0.steps) != nil }
         self.back = back.count + kept

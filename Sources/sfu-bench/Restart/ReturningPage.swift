@@ -1,21 +1,23 @@
 import Base
 
-/// What one of Rostrum's own pages does about a session that it lost; the clock and chance come from outside.
+/// Models how a page of Rostrum reacts to a lost session; time and random numbers are parameters.
 ///
-/// The same rules and numbers as in `persistent.js`, which opens the next session after a growing pause, and in
-/// `reconnecting-socket.js`: a page that follows its stream by a WebSocket ends the pause once that is open again, and
-/// asks then whether a session that seems to live is still known to the server.
+/// It has the rules and numbers of `persistent.js`, which opens the next session after a growing pause, and of
+/// `reconnecting-socket.js`. A page that follows its stream by a WebSocket ends the pause as soon as the socket is open
+/// again, and then asks whether the server still has a session that seems to be alive.
 struct ReturningPage: Equatable, Sendable {
     enum State: Equatable, Sendable {
-        /// It has a session; when its handshake was done, if it was.
+        /// It has a session, whose handshake was completed at this time; nil if it was not yet.
         case playing(since: MonotonicTime?)
+        /// It waits before it requests the next session.
         case pausing(until: MonotonicTime)
         /// A request for a session is under way.
         case asking
-        /// The server said no for good.
+        /// The server refused, and a repetition would not help.
         case refused
     }
 
+    /// What the page does next: request a session, or open its socket.
     enum Action: Equatable, Sendable {
         case connect, openSocket
     }
@@ -23,33 +25,33 @@ struct ReturningPage: Equatable, Sendable {
     private(set) var state = State.playing(since: nil)
     private var pauses = Backoff(first: .milliseconds(400), longest: .seconds(8))
     private var socketPauses = Backoff(first: .milliseconds(500), longest: .seconds(10))
-    /// When the socket is tried again; nil while it is open.
+    /// When to try the socket again; nil while it is open.
     private var socketDue: MonotonicTime?
-    /// A session that held for longer makes the next pause short again, in nanoseconds.
+    /// In nanoseconds; after a session that lasted longer, the next pause is short again.
     private static let steady: Int64 = 10_000_000_000
 
     // MARK: The session
 
-    /// The handshake is done.
+    /// The session's handshake is complete.
     mutating func connected(at now: MonotonicTime) {
         guard case .playing(nil) = state else { return }
         state = .playing(since: now)
     }
 
-    /// The session is over, and nobody of ours ended it.
+    /// The session has ended, though the page did not end it.
     mutating func lost(at now: MonotonicTime, using random: inout some RandomNumberGenerator) {
         guard case .playing(let since) = state else { return }
         if let since, now.nanoseconds(since: since) > Self.steady { pauses.reset() }
         state = .pausing(until: now.advanced(byNanoseconds: pauses.pause(using: &random)))
     }
 
-    /// The server made a session.
+    /// The server has created a session.
     mutating func made() {
         guard case .asking = state else { return }
         state = .playing(since: nil)
     }
 
-    /// It made none.
+    /// The request for a session has failed.
     mutating func failed(
         _ error: SignallingError, at now: MonotonicTime, using random: inout some RandomNumberGenerator
     ) {
@@ -61,13 +63,14 @@ struct ReturningPage: Equatable, Sendable {
 
     // MARK: The socket
 
+    /// The socket was closed by the server, or broke.
     mutating func socketLost(at now: MonotonicTime, using random: inout some RandomNumberGenerator) {
         guard socketDue == nil else { return }
         socketDue = now.advanced(byNanoseconds: socketPauses.pause(using: &random))
     }
 
-    /// The socket was tried.
-    /// - Returns: whether the server is to be asked if it knows the session.
+    /// The page tried to open its socket.
+    /// - Returns: whether to ask the server if it still has the session.
     mutating func socketTried(
         isTaken: Bool, at now: MonotonicTime, using random: inout some RandomNumberGenerator
     ) -> Bool {
@@ -79,6 +82,7 @@ struct ReturningPage: Equatable, Sendable {
         socketPauses.reset()
         switch state {
         case .playing: return true
+        // The server is back, so there is no point in waiting.
         case .pausing: state = .pausing(until: now)
         case .asking, .refused: break
         }
@@ -87,7 +91,7 @@ struct ReturningPage: Equatable, Sendable {
 
     // MARK: Time
 
-    /// What is to be done now; a connection counts as begun.
+    /// The actions that are due; a returned `connect` counts as under way.
     mutating func actions(at now: MonotonicTime) -> [Action] {
         var actions: [Action] = []
         if let socketDue, socketDue <= now { actions.append(.openSocket) }
@@ -100,7 +104,7 @@ struct ReturningPage: Equatable, Sendable {
 }
 
 extension SignallingError {
-    /// Whether the same request may succeed later, as `session.js` has it.
+    /// Whether the same request may succeed later, by the rules of `session.js`.
     var isTemporary: Bool {
         switch self {
         case .unreachable: true
@@ -109,7 +113,7 @@ extension SignallingError {
         }
     }
 
-    /// How long the server wants to be left alone, in seconds; nil if it does not say.
+    /// Seconds that the server wants to pass before the next request; nil if it does not say.
     var retryAfter: Double? {
         guard case .refused(_, _, let seconds) = self else { return nil }
         return seconds

@@ -2,19 +2,19 @@ import Foundation
 
 /// The operator's command, run once by `/bin/sh`.
 ///
-/// In a process group of its own and with the usual signals, which this tool handles in its own way: what the command
-/// starts may outlive the tool, and must not inherit that SIGTERM is ignored. Its output goes to standard error, since
-/// standard output may be the report. It is never ended by force: it may be the server itself.
+/// It has its own process group and the default signal dispositions. What the command starts may outlive this tool, and
+/// must not inherit that SIGTERM is ignored. Its output goes to standard error, because standard output may be the
+/// report. It is never killed: it may be the server itself.
 struct ShellCommand {
-    /// Also the name of its group.
+    /// Also the id of its process group.
     let process: pid_t
-    /// As a shell tells it: 128 and the signal's number for who was ended by one; nil while it runs.
+    /// Like a shell's `$?`: the exit status, or 128 plus the number of the signal that ended it; nil while it runs.
     private(set) var status: Int?
 
-    /// Those that a process may have been told to ignore.
+    /// Signals that this process or its parent may ignore, which a child would inherit.
     private static let signals = [SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGCHLD]
 
-    /// - Throws: `RunFailure` if there is no process to be had.
+    /// - Throws: `RunFailure` if the shell cannot be started.
     init(_ text: String) throws {
         var attributes = posix_spawnattr_t()
         var actions = posix_spawn_file_actions_t()
@@ -33,9 +33,10 @@ struct ShellCommand {
         posix_spawnattr_setpgroup(&attributes, 0)
         let flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP
         posix_spawnattr_setflags(&attributes, Int16(flags))
+        // The command must not read from the terminal.
         posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
         posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO)
-        // Connections of this tool's are none of the command's; one that is closed by then does no harm.
+        // The command must not inherit this tool's connections. A descriptor that is closed by then does no harm.
         for name in (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? [] {
             guard let file = Int32(name), file > STDERR_FILENO else { continue }
             posix_spawn_file_actions_addclose(&actions, file)
@@ -53,7 +54,7 @@ struct ShellCommand {
         self.process = process
     }
 
-    /// Looks whether it has ended.
+    /// Checks, without waiting, whether it has ended.
     mutating func look() {
         guard status == nil else { return }
         var raw: Int32 = 0

@@ -1,12 +1,14 @@
 import Base
 
-// Viewers who swipe.
+// The `feed` command: viewers who swipe.
 
 extension Bench {
+    /// Publishes the streams unless live ones are named, lets viewers swipe through the feed, and measures their waits.
     func feed() async throws -> Report {
         let publishers = options.target.liveStreams.isEmpty ? try await startPublishers() : []
-        // So long until streams that went live are in the feed, and have a key frame to begin with.
+        // Streams that have just gone live get a second to appear in the feed and to send a key frame.
         await pause(publishers.isEmpty ? 0 : 1)
+        // Viewers enter at different streams, in turn.
         let names = options.target.streamNames
         let wanted = (0..<options.audience.viewers).map { names[$0 % names.count] }
         let tickets = try await tickets(.viewer, for: wanted, scope: .feed)
@@ -28,6 +30,7 @@ extension Bench {
         return report
     }
 
+    /// Delays and counts of the measured time; violations and peaks of the whole run.
     private func swiping(_ interval: Interval) -> Report.Swiping {
         let tally = interval.tally.swiping
         let whole = interval.to.snapshot.tally.swiping
@@ -49,7 +52,7 @@ extension Bench {
             keyFrameRequestsAtMost: Int(clamping: whole.requests.max() ?? 0))
     }
 
-    /// What must not be, whatever the load.
+    /// What must not happen at any load, as sentences; each fails the run.
     static func failures(_ swiping: Report.Swiping) -> [String] {
         var failures: [String] = []
         if swiping.mostAttached > 2 {

@@ -1,9 +1,10 @@
 import Base
 import Net
 
-// What each command does.
+// The commands `publish`, `play`, `load`, `join-storm` and `churn`.
 
 extension Bench {
+    /// Publishes without viewers.
     func publish() async throws -> Report {
         let publishers = try await startPublishers()
         await pause(options.timing.warmUp)
@@ -13,6 +14,7 @@ extension Bench {
         return report
     }
 
+    /// Watches streams that others publish; memory per viewer is measured from before the joins.
     func play() async throws -> Report {
         let baseline = await probe.usage()
         let tickets = try await tickets(.viewer, count: options.audience.viewers)
@@ -22,6 +24,7 @@ extension Bench {
         return report(await measure(options.timing.duration), baseline: baseline)
     }
 
+    /// Publishes, lets viewers join at the chosen rate, and measures once all of them play.
     func load() async throws -> Report {
         let publishers = try await startPublishers()
         let tickets = try await tickets(.viewer, count: options.audience.viewers)
@@ -34,6 +37,9 @@ extension Bench {
         return report
     }
 
+    /// Lets all viewers join at the same time, while others may be playing already.
+    ///
+    /// The measured time includes the joins, so that it shows how much they disturb the earlier viewers.
     func joinStorm() async throws -> Report {
         let publishers = try await startPublishers()
         let audience = options.audience
@@ -49,7 +55,7 @@ extension Bench {
         try requireOne(of: viewers)
         let joined = await recorder.mark()
         let peak = recorder.endWatching()
-        // What the storm did to others may show a moment later.
+        // Effects on the other viewers may appear a moment later.
         await pause(1)
         let interval = Interval(from: from, to: await recorder.mark())
         recorder.isMeasuring = false
@@ -57,11 +63,12 @@ extension Bench {
         var report = report(interval, baseline: baseline, viewers: ids, peak: peak)
         report.joins = Self.joins(log.times(of: ids))
         if !earlier.isEmpty { report.earlier = interval.media(interval.earlier) }
+        // A join's cost is counted until the last viewer has joined, without the quiet second after it.
         let during = Interval(from: from, to: joined)
         report.serverUse?.cpuMillisecondsPerJoin = during.serverSeconds.map {
             $0 * 1_000 / Double(max(storm.count, 1))
         }
-        // Who joined a moment ago weighs nothing in microseconds for each packet.
+        // CPU per packet would mislead: joins used the CPU, and the new viewers have received few packets.
         report.serverUse?.microsecondsPerPacket = nil
         if let grown = report.serverUse?.residentBytes, let baseline {
             report.serverUse?.residentBytesPerViewer = (grown - baseline.residentBytes) / max(storm.count, 1)
@@ -70,8 +77,9 @@ extension Bench {
         return report
     }
 
-    /// How fast handshakes were completed.
-    /// - Parameter start: when the first began; nil for the first request.
+    /// The rate at which handshakes were completed.
+    /// - Parameter start: when the first one began; nil to count from the first HTTP request.
+    /// - Returns: nil if no handshake was completed.
     static func joins(_ times: [JoinTimes], since start: MonotonicTime? = nil) -> Report.Joins? {
         let ends = times.compactMap(\.dtlsConnected)
         guard let first = start ?? times.map(\.requested).min(), let last = ends.max() else { return nil }
@@ -80,10 +88,12 @@ extension Bench {
             handshakes: ends.count, seconds: seconds, perSecond: Double(ends.count) / seconds)
     }
 
+    /// Replaces the oldest viewer by a new one, at the join rate, for the measured time.
     func churn() async throws -> Report {
         let publishers = try await startPublishers()
         let baseline = await restingUse()
         let rate = options.audience.joinRate
+        // The initial joins are not measured, so they may be faster.
         var present = await join(
             try await tickets(.viewer, count: options.audience.viewers), rate: max(rate, 50))
         try requireOne(of: present)
@@ -97,7 +107,7 @@ extension Bench {
         var due = MonotonicClock.now()
         await withTaskGroup(of: Participant?.self) { group in
             while MonotonicClock.now() < end, !isInterrupted {
-                // Who came first leaves first; somebody else comes.
+                // The viewer that joined first leaves, and a new one joins.
                 let leaver = present.isEmpty ? nil : present.removeFirst()
                 let stream = streams[turn % streams.count]
                 turn += 1
@@ -106,6 +116,7 @@ extension Bench {
                     guard let ticket = try? await entrance.ticket(.viewer, stream: stream) else { return nil }
                     return await entrance.view(ticket)
                 }
+                // A slow server must not make tasks pile up.
                 if turn > Self.churnConcurrency, let arrived = await group.next() ?? nil {
                     present.append(arrived)
                 }
@@ -120,12 +131,13 @@ extension Bench {
         let interval = Interval(from: from, to: await recorder.mark())
         let peak = recorder.endWatching()
         recorder.isMeasuring = false
-        // Who came last is counted with the others, and needs as long as they did to begin.
+        // The last viewers count like all others, and need as long as they did to get their first frame.
         await settle(Set(present.map(\.id)))
         var report = report(interval, baseline: baseline, peak: peak)
         let times = log.times().filter { $0.isViewer && $0.requested >= from.time }
         report.joins = Self.joins(times)
         report.phases = Self.phases(times)
+        // Joins dominate the CPU time and the memory, so neither says what a packet or a viewer costs.
         report.serverUse?.microsecondsPerPacket = nil
         report.serverUse?.cpuMillisecondsPerJoin = interval.serverSeconds.map {
             $0 * 1_000 / Double(max(times.count, 1))
@@ -135,21 +147,22 @@ extension Bench {
         return report
     }
 
-    /// Joins under way at a time.
+    /// Joins in progress at a time.
     private static var churnConcurrency: Int { 64 }
 
+    /// - Throws: `RunFailure` if no viewer joined: there would be nothing to measure.
     func requireOne(of viewers: [Participant]) throws {
         guard viewers.isEmpty else { return }
         throw RunFailure(description: "no viewer joined: \(log.reason ?? "interrupted")")
     }
 
-    /// The server's use while it only has publishers.
+    /// The server's use while it has only publishers, a second after the latest change.
     func restingUse() async -> ProcessFiles.Usage? {
         await pause(1)
         return await probe.usage()
     }
 
-    /// Ends sessions properly, a few at a time.
+    /// Ends sessions at the server, concurrently.
     func leave(_ participants: [Participant]) async {
         await withTaskGroup(of: Void.self) { group in
             for participant in participants {

@@ -1,13 +1,16 @@
 import Base
 
-// Handshakes alone: what a server spends on one, and how many it does in a second.
+// `join-storm --handshakes-only`: what a handshake costs the server, and how many it completes in a second.
 
 extension Bench {
-    /// Sessions negotiated at a time.
+    /// Sessions negotiated concurrently.
     private static var negotiations: Int { 64 }
-    /// How long to look at what the server does for those who play, and to let it come to rest after signalling.
+    /// Seconds to measure the load of earlier viewers, and to let the server settle after signalling.
     private static var restSeconds: Double { 1 }
 
+    /// Negotiates all sessions first, then performs their handshakes, so that HTTP is not part of the measured cost.
+    ///
+    /// The load of earlier viewers is measured before, and subtracted.
     func handshakeStorm() async throws -> Report {
         let publishers = try await startPublishers()
         let audience = options.audience
@@ -24,6 +27,7 @@ extension Bench {
         recorder.isMeasuring = true
         recorder.beginWatching()
         let from = await recorder.mark()
+        // The generator's threads queue them in `HandshakeLine`.
         for client in prepared { generator.add(client.setup) }
         let ids = Set(prepared.map(\.setup.id))
         _ = await wait(options.timing.connect) { log.times(of: ids).allSatisfy { $0.outcome != .joining } }
@@ -32,7 +36,7 @@ extension Bench {
         for id in ids where log[id]?.outcome == .joining {
             log.fail(id, "no connection within \(Format.short(options.timing.connect)) s")
         }
-        // What the storm did to others may show a moment later.
+        // Effects on the other viewers may appear a moment later.
         await pause(1)
         let interval = Interval(from: from, to: await recorder.mark())
         recorder.isMeasuring = false
@@ -45,6 +49,7 @@ extension Bench {
         return report
     }
 
+    /// Negotiates sessions over HTTP, without connecting; one that fails is left out and logged.
     private func prepare(
         _ tickets: [Entrance.Ticket]
     ) async -> [(participant: Participant, setup: ClientSetup)] {
@@ -61,11 +66,15 @@ extension Bench {
         }
     }
 
+    /// Puts the handshake results into the report, and removes what means nothing for such a run.
+    /// - Parameters:
+    ///   - resting: while only earlier viewers played.
+    ///   - during: from the first handshake to the last.
     private func describe(
         _ report: inout Report, _ times: [JoinTimes], resting: Interval, during: Interval
     ) {
         report.joins = Self.joins(times, since: during.from.time)
-        // Clients waited for their turn: only what they then did says something of the server.
+        // Clients waited in line between the answer and ICE, so only the HTTP and DTLS phases describe the server.
         report.phases.removeAll { $0.name != "http" && $0.name != "dtls" }
         report.media = nil
         report.serverUse?.microsecondsPerPacket = nil
@@ -80,7 +89,9 @@ extension Bench {
 }
 
 extension Interval {
-    /// What each of some things cost the server, in microseconds, without what it used anyway; nil if that hides it.
+    /// The server's CPU time per item, in microseconds, without its background load.
+    /// - Parameter cores: the background load; nil for none.
+    /// - Returns: nil if the background load accounts for all of it, or the server's use is unknown.
     func serverMicroseconds(per count: Int, besides cores: Double?) -> Double? {
         guard let serverSeconds, count > 0 else { return nil }
         let others = (cores ?? 0) * to.own.elapsed(since: from.own) / 1e9
@@ -89,7 +100,10 @@ extension Interval {
 }
 
 extension Report {
-    /// A tool at its limit hides how many handshakes a second the server could do, but not what one costs it.
+    /// Judges the run by this tool's own load.
+    ///
+    /// An overloaded tool hides how many handshakes a second the server can perform, but not what each one costs it:
+    /// only lost datagrams make the run void.
     mutating func judgeHandshakes(by use: GeneratorUse) {
         let pressure = VoidRule.pressure(use)
         joins?.isToolLimited = !pressure.isEmpty

@@ -2,12 +2,13 @@ import Base
 import Foundation
 import Net
 
-// A viewer on one network after another.
+// The `network` command: a viewer on one emulated network after another.
 
 extension Bench {
-    /// How often the server is asked what it believes that the path takes.
+    /// Between two requests for the server's bandwidth estimate.
     private static let asking = Duration.milliseconds(400)
 
+    /// Watches over each profile in turn with a new viewer; a profile that fails does not end the run.
     func network() async throws -> Report {
         let publishers = options.network.isPublishing ? try await startPublishers() : []
         var report = emptyReport()
@@ -30,7 +31,7 @@ extension Bench {
         return report
     }
 
-    /// What the tool's own publisher sends.
+    /// The layers that the tool's own publisher sends, as `VideoSource` makes them; empty if they are unknown.
     private var layers: [NetworkReport.Layer] {
         guard options.network.isPublishing, options.media.videoFile == nil else { return [] }
         var bitrate = options.media.bitrate
@@ -40,6 +41,8 @@ extension Bench {
         }
     }
 
+    /// Watches over one profile until its end, and adds what the viewer recorded to the report.
+    /// - Throws: if the viewer cannot join.
     private func watch(
         over profile: NetworkProfile, into report: inout NetworkReport, _ verdict: inout Report.Verdict
     ) async throws {
@@ -48,6 +51,7 @@ extension Bench {
         guard let viewer = await entrance.watch(ticket, over: profile, into: recorder) else {
             throw RunFailure(description: log.reason ?? "the viewer did not join")
         }
+        // The time limit of the run also applies to a longer profile.
         let seconds = min(profile.seconds, options.timing.duration)
         progress.step("\(profile.name): \(Format.short(seconds)) s, \(profile.summary)")
         let asker = Task { await askForEstimates(of: viewer, for: recorder) }
@@ -67,7 +71,9 @@ extension Bench {
         }
     }
 
-    /// Rostrum tells it at the session's URL; of other servers nothing is known.
+    /// Polls the server's bandwidth estimate for the viewer, which Rostrum offers below the session's URL.
+    ///
+    /// Stops at the first failure: other servers offer no estimate.
     private func askForEstimates(of viewer: Participant, for recorder: NetworkRecorder) async {
         struct Quality: Decodable {
             var estimate: Int?

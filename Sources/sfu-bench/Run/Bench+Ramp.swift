@@ -1,13 +1,13 @@
-// More and more viewers, until the server cannot keep up.
+// The command `load --ramp`: more and more viewers, until the server cannot keep up.
 
 extension Bench {
-    /// Where a ramp ends.
+    /// The limits beyond which a level does not count; a ramp ends with the first such level.
     enum RampLimit {
         static let lossPercent = 0.1
-        /// Milliseconds.
+        /// In milliseconds.
         static let latencyP99 = 50.0
 
-        /// Why a level is beyond the limits; nil if it is within.
+        /// Why a level exceeds the limits; nil if it does not.
         static func reason(_ level: Report.Ramp.Level) -> String? {
             if level.stalled > 0 { return "\(level.stalled) viewers got nothing any more" }
             if level.lossPercent > lossPercent { return "loss of \(Format.short(level.lossPercent)) %" }
@@ -18,6 +18,7 @@ extension Bench {
         }
     }
 
+    /// Adds viewers step by step and measures each level, until a limit, the maximum or an interrupt.
     func ramp() async throws -> Report {
         let publishers = try await startPublishers()
         let baseline = await restingUse()
@@ -33,6 +34,7 @@ extension Bench {
             if best == nil { try requireOne(of: joined) }
             await pause(options.timing.warmUp)
             let interval = await measure(options.timing.duration)
+            // An interrupted level is too short to count, unless it is the only one.
             guard !isInterrupted || best == nil else { break }
             let report = report(interval, baseline: baseline)
             let level = Self.level(viewers, interval, report)
@@ -40,6 +42,7 @@ extension Bench {
             progress.step(Self.line(for: level))
             guard level.limit == nil, !report.verdict.isVoid, report.clients.failed == 0 else {
                 result.isToolLimited = report.verdict.isVoid
+                // A first level beyond the limits is still reported, without a maximum.
                 if best == nil { best = report }
                 break
             }
@@ -47,7 +50,7 @@ extension Bench {
             best = report
         }
         await leave(publishers)
-        // Numbers of the last level within the limits; what ended the ramp stands in its levels.
+        // The report has the numbers of the last level within the limits; its list of levels shows what ended the ramp.
         var report = best ?? emptyReport()
         report.ramp = result
         report.series = recorder.series
@@ -58,6 +61,7 @@ extension Bench {
         return report
     }
 
+    /// Sums up a measured level, and says whether it exceeds a limit: the tool's own, the server's, or a failure.
     private static func level(
         _ viewers: Int, _ interval: Interval, _ report: Report
     ) -> Report.Ramp.Level {

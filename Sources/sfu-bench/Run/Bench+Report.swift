@@ -1,12 +1,12 @@
 import Base
 
-// How a run becomes a report.
+// From measurements to a report.
 
 extension Bench {
     /// - Parameters:
-    ///   - baseline: the server's use before there were viewers.
-    ///   - viewers: whose joins count; nil for all viewers.
-    ///   - peak: what this tool used when it was busiest; nil to judge by the whole time.
+    ///   - baseline: the server's use before viewers joined; nil if it is unknown or does not matter.
+    ///   - viewers: ids of the viewers whose joins are reported; nil for all.
+    ///   - peak: the tool's own load when it was busiest; nil to judge by its load during the interval.
     func report(
         _ interval: Interval, baseline: ProcessFiles.Usage?, viewers: Set<Int>? = nil,
         peak: Report.GeneratorUse? = nil
@@ -28,6 +28,7 @@ extension Bench {
         return report
     }
 
+    /// Judges the tool's load, and lists as failures what no load excuses.
     private func verdict(_ report: Report, _ use: Report.GeneratorUse) -> Report.Verdict {
         var verdict = Report.Verdict()
         verdict.judge(by: use)
@@ -46,6 +47,7 @@ extension Bench {
         return verdict
     }
 
+    /// Counts clients; with handshakes alone a viewer has joined once DTLS is complete, as no media follows.
     private static func clients(_ all: [JoinTimes], isHandshakesOnly: Bool) -> Report.Clients {
         var clients = Report.Clients()
         for times in all {
@@ -63,6 +65,10 @@ extension Bench {
         return clients
     }
 
+    /// Quantiles of each step of joining, over the clients that took it.
+    ///
+    /// HTTP, ICE and DTLS are measured from the step before. The first packet and frame are measured from the request,
+    /// because that is the wait of a person.
     static func phases(_ joining: [JoinTimes]) -> [Report.Phase] {
         let steps: [(String, String, (JoinTimes) -> Double?)] = [
             ("http", "HTTP", { $0.milliseconds(to: \.answered) }),
@@ -78,6 +84,7 @@ extension Bench {
         }
     }
 
+    /// What publishers sent; key-frame requests count from the start of the run, since most of them come with joins.
     func publishing(_ interval: Interval) -> Report.Publishing {
         let tally = interval.tally
         return Report.Publishing(
@@ -89,6 +96,9 @@ extension Bench {
             lateness: Quantiles(milliseconds: tally.lateness))
     }
 
+    /// What the server used; nil if that is unknown.
+    ///
+    /// Memory per viewer is the growth since the baseline, divided by the viewers that joined.
     private func serverUse(
         _ interval: Interval, baseline: ProcessFiles.Usage?, viewers: Int
     ) -> Report.ServerUse? {

@@ -2,14 +2,17 @@ import Base
 import Foundation
 import Net
 
-// A server that is restarted while many publish and watch.
+// The command `restart`: a server that is restarted while many publish and watch.
 
 extension Bench {
-    /// Its clients are the tool's own, on the generator's threads, and not `RostrumClient`'s: those have a thread each,
-    /// which hundreds on one machine would feel, and come back as programs do and not as pages.
+    /// Restarts the server under load, and times until every client has media again.
+    ///
+    /// Clients are the tool's own and share the generator's threads. Those of `RostrumClient` have a thread each, which
+    /// hundreds of them on one machine would make noticeable, and they reconnect as programs do, not as pages do.
     func restart() async throws -> Report {
         let ready = try options.server.endpoint(options.restart.ready, stream: "")
         let watch = ReadinessWatch(ready)
+        // Fail before any client is made if readiness cannot be observed.
         guard (try? await entrance.get(ready, token: nil)) != nil else {
             throw RunFailure(
                 description:
@@ -19,6 +22,7 @@ extension Bench {
         var clients = try await everybodyPlays()
         await pause(options.timing.warmUp)
         guard !isInterrupted else { throw RunFailure(description: "interrupted before the restart") }
+        // The watch runs before the command does, so that it sees the server go down.
         watch.start()
         defer { watch.stop() }
         recorder.beginWatching()
@@ -26,9 +30,11 @@ extension Bench {
         let from = await recorder.mark()
         let outage = try await goThrough(&clients, watch, since: from.time, &found)
         let use = await use(since: outage)
+        // The peak is of the return only; the measurement that follows is in steady state.
         let peak = recorder.endWatching()
         let after = await measure(options.timing.duration)
         var report = emptyReport()
+        // Each client has a new id for each attempt: these are the ids of the latest sessions.
         let ids = Set(clients.map(\.session.id))
         let times = log.times(of: ids)
         report.clients = Self.clients(clients, times, found)
@@ -58,7 +64,9 @@ extension Bench {
         return report
     }
 
-    /// Publishes all streams, and has viewers watch them.
+    /// Publishes all streams and lets viewers watch them.
+    /// - Returns: the clients, each with the ticket by which it can return.
+    /// - Throws: `RunFailure` if a viewer has no media yet: a run could not tell when it is back.
     private func everybodyPlays() async throws -> [Returner] {
         let hosts = try await tickets(.host, count: 1)
         let publishers = try await startPublishers(hosts)
@@ -86,8 +94,11 @@ extension Bench {
         return all
     }
 
-    /// Has the server restarted, and everybody come back.
-    /// - Throws: `RunFailure` if it was not restarted, or is not ready in time.
+    /// Restarts the server and waits until all clients are back, or until no more time is allowed.
+    ///
+    /// Without a command, asks the user to restart it.
+    /// - Parameter began: when the restart was requested; its time limit counts from here.
+    /// - Throws: `RunFailure` if no restart was noticed, or the server was not ready again in time.
     private func goThrough(
         _ clients: inout [Returner], _ watch: ReadinessWatch, since began: MonotonicTime,
         _ found: inout Report.Restart
@@ -99,11 +110,13 @@ extension Bench {
         }
         let latest = began.advanced(byNanoseconds: Int64(options.restart.within * 1e9))
         var isTold = false
+        // Called after every round of attempts, with the number of clients that are not back; true ends the waiting.
         await ComeBack(entrance, log, watch).run(&clients, reasons: &found.reasons) { missing in
             command?.look()
             let (outage, now) = (watch.seen, MonotonicClock.now())
             if isInterrupted { return true }
             guard let up = outage.up else {
+                // The command failed and the server never went down: waiting would be in vain.
                 let isHopeless = outage.noticed == nil && (command?.status ?? 0) != 0
                 return isHopeless || now > latest
             }
@@ -133,9 +146,12 @@ extension Bench {
         return outage
     }
 
-    /// What the server, another process than before, has used until now.
+    /// What the server, now another process than before, has used until now.
+    ///
+    /// Its process ID and its socket are looked up again; nil if its use is unknown.
     private func use(since outage: Outage) async -> Report.ServerUse? {
         var fresh = options
+        // A process ID from the command line is that of the old process.
         fresh.machine.serverPID = nil
         let probe = await ServerProbe(fresh, client: SignallingClient(connections: 2, timeout: 2))
         guard let usage = await probe.usage(), let down = outage.down else { return nil }
@@ -145,6 +161,7 @@ extension Bench {
             cores: usage.processorSeconds / seconds, residentBytes: usage.residentBytes)
     }
 
+    /// Counts a client that did not come back as failed.
     private static func clients(
         _ clients: [Returner], _ times: [JoinTimes], _ found: Report.Restart
     ) -> Report.Clients {

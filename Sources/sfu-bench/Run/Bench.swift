@@ -4,18 +4,21 @@ import Foundation
 import Net
 import Synchronization
 
-/// Why a run came to no end worth reporting.
+/// Why a run ended without a usable result; the text is for the user.
 struct RunFailure: Error, CustomStringConvertible {
     let description: String
 }
 
-/// A run that the first signal ends, and that says what it has until then.
+/// A run that can be interrupted, and then reports what it has measured until then.
 protocol Interruptible: AnyObject, Sendable {
     var isInterrupted: Bool { get }
+    /// Called from a signal's handler, on any thread.
     func interrupt()
 }
 
-/// One run: its clients, its threads, and what it writes down.
+/// A run of the commands that use WebRTC clients on generator threads.
+///
+/// It owns the clients, the threads, the log of joins and the recorder. The commands are methods in extensions.
 final class Bench: Interruptible {
     let options: Options
     let generator: Generator
@@ -25,18 +28,22 @@ final class Bench: Interruptible {
     let progress: Progress
     let probe: ServerProbe
     private let startedAt = Date()
+    /// Set by `interrupt`, from another thread.
     private let interrupted = Atomic(false)
 
     /// How often milestones are collected.
     private static let tick = Duration.milliseconds(20)
+    /// One sample a second.
     private static let ticksPerSample = 50
+    /// A look at the tool's own load every 100 ms.
     private static let ticksPerLook = 5
-    /// Requests for tokens at a time.
+    /// Tokens requested concurrently.
     private static let tokenConcurrency = 16
 
     init(_ options: Options) async throws {
         ProcessResources.raiseOpenFileLimit()
         let recordings = try Recordings(options.media)
+        // In a feed the viewers are those of all streams together.
         let viewers = options.audience.viewers * (options.command == .feed ? 1 : options.target.streams)
         let client = SignallingClient(
             connections: min(max(viewers, 64), 512), timeout: max(options.timing.connect, 10))
@@ -51,14 +58,14 @@ final class Bench: Interruptible {
         progress = Progress(isQuiet: options.report.isQuiet)
     }
 
-    /// Ends waiting early; what was measured until then is reported.
+    /// Ends waiting early; the report covers the time until then.
     func interrupt() {
         interrupted.store(true, ordering: .relaxed)
     }
 
     var isInterrupted: Bool { interrupted.load(ordering: .relaxed) }
 
-    /// Carries out the command.
+    /// Performs the command, while a task collects milestones and samples.
     func run() async throws -> Report {
         let ticker = Task { await tick() }
         defer { ticker.cancel() }
@@ -80,10 +87,12 @@ final class Bench: Interruptible {
         return report
     }
 
+    /// Stops the generator's threads and waits for them.
     func stop() {
         generator.stop()
     }
 
+    /// Moves milestones from the threads to the log, and takes samples, until it is cancelled.
     func tick() async {
         var count = 0
         while !Task.isCancelled {
@@ -97,6 +106,7 @@ final class Bench: Interruptible {
 
     // MARK: Waiting
 
+    /// Waits for a number of seconds, or until the run is interrupted, which is noticed within 100 ms.
     func pause(_ seconds: Double) async {
         let end = MonotonicClock.now().advanced(byNanoseconds: Int64(seconds * 1e9))
         while !isInterrupted {
@@ -106,7 +116,8 @@ final class Bench: Interruptible {
         }
     }
 
-    /// - Returns: false if the condition did not come true in time.
+    /// Checks a condition every `tick`.
+    /// - Returns: false if it did not become true in time, or the run was interrupted.
     func wait(_ seconds: Double, until condition: () -> Bool) async -> Bool {
         let end = MonotonicClock.now().advanced(byNanoseconds: Int64(seconds * 1e9))
         while !condition() {
@@ -118,14 +129,16 @@ final class Bench: Interruptible {
 
     // MARK: Clients
 
-    /// Tickets for `count` clients of each stream.
+    /// Fetches tickets for `count` clients of each stream.
     func tickets(_ role: TokenSource.Role, count: Int) async throws -> [Entrance.Ticket] {
         var wanted: [String] = []
+        // In turn through the streams, so that all of them fill up at the same rate.
         for _ in 0..<count { wanted += options.target.streamNames }
         return try await tickets(role, for: wanted)
     }
 
-    /// Tickets for one client of each stream that is named, however often.
+    /// Fetches a ticket for every name in `wanted`, which may contain a stream more than once.
+    /// - Returns: the tickets in the order of their ids, which is not that of `wanted`: requests are concurrent.
     func tickets(
         _ role: TokenSource.Role, for wanted: [String], scope: TokenSource.Scope = .stream
     ) async throws -> [Entrance.Ticket] {
@@ -144,11 +157,13 @@ final class Bench: Interruptible {
         }
     }
 
-    /// Publishes every stream, and waits for the handshakes.
+    /// Publishes every stream, and waits until all publishers are connected.
+    /// - Throws: `RunFailure` if any of them is not.
     func startPublishers() async throws -> [Participant] {
         try await startPublishers(try await tickets(.host, count: 1))
     }
 
+    /// The same with tickets that the caller keeps.
     func startPublishers(_ tickets: [Entrance.Ticket]) async throws -> [Participant] {
         let publishers = await withTaskGroup(of: Participant?.self) { group in
             for ticket in tickets {
@@ -170,8 +185,11 @@ final class Bench: Interruptible {
         return publishers
     }
 
-    /// Lets viewers join, and waits until each has its first frame or has failed.
-    /// - Parameter rate: joins a second; nil for all at once.
+    /// Makes viewers join, and waits until each of them has its first frame or has failed.
+    /// - Parameters:
+    ///   - rate: joins a second; nil for all at the same time.
+    ///   - isEarlier: whether they count among those that play before a storm.
+    /// - Returns: the viewers whose signalling succeeded.
     @discardableResult
     func join(
         _ tickets: [Entrance.Ticket], rate: Double?, isEarlier: Bool = false
@@ -180,6 +198,7 @@ final class Bench: Interruptible {
         let viewers = await withTaskGroup(of: Participant?.self) { group in
             for (index, ticket) in tickets.enumerated() {
                 if let rate {
+                    // Due times count from the beginning, so that a late join does not delay those after it.
                     let due = began.advanced(byNanoseconds: Int64(Double(index) / rate * 1e9))
                     let left = due.nanoseconds(since: MonotonicClock.now())
                     if left > 0 { try? await Task.sleep(for: .nanoseconds(left)) }
@@ -200,7 +219,9 @@ final class Bench: Interruptible {
         return viewers
     }
 
-    /// Waits until all have what they wait for.
+    /// Waits until each client has its first frame, has failed, or has received media without a frame for 5 s.
+    ///
+    /// Clients without any media after the connect timeout are marked as failed.
     func settle(_ ids: Set<Int>) async {
         let patience: Int64 = 5_000_000_000
         let isOver = await wait(options.timing.connect) {
@@ -208,7 +229,7 @@ final class Bench: Interruptible {
             return log.times(of: ids).allSatisfy { times in
                 if times.firstFrame != nil { return true }
                 if case .failed = times.outcome { return true }
-                // A stream without video, or one whose key frame never comes.
+                // A stream without video, or whose key frame does not come.
                 return times.firstPacket.map { now.nanoseconds(since: $0) > patience } ?? false
             }
         }
@@ -221,16 +242,17 @@ final class Bench: Interruptible {
 
     // MARK: Measuring
 
-    /// Measures for the time the user wants.
+    /// Measures for a number of seconds.
     func measure(_ seconds: Double) async -> Interval {
         recorder.isMeasuring = true
         defer { recorder.isMeasuring = false }
         let from = await recorder.mark()
         await pause(seconds)
-        // The threads' snapshots are up to 100 ms old.
+        // The snapshots are up to 100 ms old, at both ends of the interval.
         return Interval(from: from, to: await recorder.mark())
     }
 
+    /// A report with the run's settings and no results yet.
     func emptyReport() -> Report {
         let media = options.media
         let audience = options.audience

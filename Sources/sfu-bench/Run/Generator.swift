@@ -9,8 +9,9 @@ import Wire
 final class Generator: Sendable {
     private let threads: [ClientThread<ClientHost>]
     let shared: GeneratorShared
-    /// Of the certificate that all its clients show in their DTLS handshakes.
+    /// Of the certificate that all clients use in their DTLS handshakes.
     let fingerprint: SDPFingerprint
+    /// By which `OwnLoad` finds these threads in `/proc`.
     static let threadPrefix = "bench-"
 
     init(_ options: Options) throws {
@@ -19,15 +20,17 @@ final class Generator: Sendable {
         let clock = WallClock(
             unixNanoseconds: Int64(Date().timeIntervalSince1970 * 1e9), at: MonotonicClock.now())
         let profiles = options.audience.srtp.profiles
-        // Made here too, where errors can be thrown.
+        // Created here once as well, because the closure below cannot throw.
         _ = try DTLSContext(identity: identity, profiles: profiles)
         fingerprint = SDPFingerprint(
             algorithm: identity.fingerprint.algorithm.rawValue, bytes: identity.fingerprint.bytes)
         self.shared = shared
+        // A context for each thread: it is used only there.
         threads = try (0..<options.machine.threads).map { index in
             let cpus = options.machine.cpus
             let seed = UInt64.random(in: .min ... .max)
             return try ClientThread<ClientHost>(
+                // With fewer CPUs than threads, CPUs are shared in turn.
                 name: Self.threadPrefix + String(index), cpu: cpus.isEmpty ? nil : cpus[index % cpus.count],
                 coalesces: options.audience.coalesces
             ) { start in
@@ -40,21 +43,23 @@ final class Generator: Sendable {
         }
     }
 
+    /// Whether the kernel accepted all CPUs that were requested.
     var isPinned: Bool { threads.allSatisfy(\.isPinned) }
 
+    /// Connects a client, on the thread that its id selects.
     func add(_ setup: ClientSetup) {
         threads[setup.id % threads.count].post(.add(setup))
     }
 
-    /// Lets a client say goodbye, and waits until it has: nothing comes from it any more.
+    /// Disconnects a client, and waits until that is done: it sends nothing afterwards.
     func remove(id: Int) async {
         await withCheckedContinuation { done in
-            // Refused by a thread that is about to end, which says goodbye for all its clients.
+            // A thread that is about to end refuses the command, and disconnects all its clients itself.
             if !threads[id % threads.count].post(.remove(id: id, done)) { done.resume() }
         }
     }
 
-    /// What all threads saw until now, give or take 100 ms.
+    /// The sum of all threads' snapshots, each of which is at most 100 ms old.
     func snapshot() -> Snapshot {
         var sum = Snapshot()
         for snapshot in shared.all {
@@ -68,7 +73,7 @@ final class Generator: Sendable {
         return sum
     }
 
-    /// Says goodbye to all servers, and waits for the threads.
+    /// Disconnects all clients, and waits for the threads to end.
     func stop() {
         for thread in threads { thread.stop() }
     }

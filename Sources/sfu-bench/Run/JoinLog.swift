@@ -3,26 +3,30 @@ import Synchronization
 
 /// When one client took each step of joining.
 struct JoinTimes: Equatable, Sendable {
+    /// How a client's attempt to join ended, or that it goes on.
     enum Outcome: Equatable, Sendable {
+        /// The handshake is not complete yet.
         case joining
         case joined
         case failed(String)
-        /// It left, or was asked to.
+        /// It left by its own decision, or by the run's.
         case left
     }
 
     var isViewer: Bool
+    /// When the POST with the offer was sent; until then, when the attempt began.
     var requested: MonotonicTime
+    /// When the SDP answer arrived.
     var answered: MonotonicTime?
     var iceConnected: MonotonicTime?
     var dtlsConnected: MonotonicTime?
     var firstPacket: MonotonicTime?
     var firstFrame: MonotonicTime?
-    /// Of a publisher: when the server first reported of its media.
+    /// When the server's RTCP first confirmed a publisher's media.
     var taken: MonotonicTime?
     var outcome = Outcome.joining
 
-    /// Milliseconds between two steps; nil if one was not taken.
+    /// Milliseconds between two steps; nil if either was not reached.
     func milliseconds(
         from: KeyPath<JoinTimes, MonotonicTime?>, to: KeyPath<JoinTimes, MonotonicTime?>
     ) -> Double? {
@@ -30,21 +34,25 @@ struct JoinTimes: Equatable, Sendable {
         return Double(end.nanoseconds(since: start)) / 1e6
     }
 
-    /// Milliseconds since the request.
+    /// Milliseconds from the request to a step; nil if it was not reached.
     func milliseconds(to: KeyPath<JoinTimes, MonotonicTime?>) -> Double? {
         self[keyPath: to].map { Double($0.nanoseconds(since: requested)) / 1e6 }
     }
 }
 
-/// What became of every client of a run.
+/// The state of every client of a run.
+///
+/// Signalling tasks and the task that collects milestones write to it, so it is locked.
 final class JoinLog: Sendable {
     private let clients = Mutex<[Int: JoinTimes]>([:])
+    /// Why the first client failed; the others usually failed for the same reason.
     private let firstFailure = Mutex<String?>(nil)
 
     func begin(_ id: Int, isViewer: Bool, at now: MonotonicTime) {
         clients.withLock { $0[id] = JoinTimes(isViewer: isViewer, requested: now) }
     }
 
+    /// Notes the times of the POST; they replace the preliminary `requested`.
     func answered(_ id: Int, requested: MonotonicTime, at now: MonotonicTime) {
         clients.withLock { clients in
             clients[id]?.requested = requested
@@ -52,6 +60,7 @@ final class JoinLog: Sendable {
         }
     }
 
+    /// Marks a client as failed, unless it has left or failed before.
     func fail(_ id: Int, _ reason: String) {
         let isNew = clients.withLock { clients in
             guard clients[id]?.outcome == .joining || clients[id]?.outcome == .joined else { return false }
@@ -61,6 +70,7 @@ final class JoinLog: Sendable {
         if isNew { firstFailure.withLock { $0 = $0 ?? reason } }
     }
 
+    /// Marks a client as gone; one that failed remains failed.
     func left(_ id: Int) {
         clients.withLock { clients in
             if case .failed = clients[id]?.outcome { return }
@@ -68,6 +78,9 @@ final class JoinLog: Sendable {
         }
     }
 
+    /// Records milestones.
+    ///
+    /// A failure is named after the first phase that was not completed.
     func take(_ notices: [Notice]) {
         for notice in notices {
             switch notice.milestone {
@@ -86,6 +99,7 @@ final class JoinLog: Sendable {
                     times?.iceConnected == nil ? "ICE" : times?.dtlsConnected == nil ? "DTLS" : "consent"
                 fail(notice.id, "\(phase) failed")
             case .closedByServer:
+                // The server closes a session that was just left: no failure.
                 if clients.withLock({ $0[notice.id]?.outcome != .left }) {
                     fail(notice.id, "the server closed the session")
                 }
@@ -93,6 +107,7 @@ final class JoinLog: Sendable {
         }
     }
 
+    /// Sets the time of a step once; later milestones of the same kind do not count.
     private func set(_ notice: Notice, _ step: WritableKeyPath<JoinTimes, MonotonicTime?>) {
         clients.withLock { clients in
             if clients[notice.id]?[keyPath: step] == nil { clients[notice.id]?[keyPath: step] = notice.time }
@@ -104,7 +119,7 @@ final class JoinLog: Sendable {
     /// Why the first client failed; nil if none did.
     var reason: String? { firstFailure.withLock { $0 } }
 
-    /// All clients, or those of the ids given.
+    /// Times of all clients, or of those with the given ids; in no particular order.
     func times(of ids: Set<Int>? = nil) -> [JoinTimes] {
         clients.withLock { clients in
             guard let ids else { return Array(clients.values) }

@@ -1,11 +1,12 @@
 import Base
 import Net
 
-/// What this tool had used of the machine until one moment.
+/// The CPU time that this tool had used at one moment.
 struct OwnLoad: Sendable {
     var time: MonotonicTime
-    /// Generator threads by name.
+    /// Times of the generator threads, by name.
     var threads: [String: ProcessFiles.ThreadTime]
+    /// CPU time of the whole process.
     var processNanoseconds: Int64
 
     static func now() -> OwnLoad {
@@ -14,13 +15,13 @@ struct OwnLoad: Sendable {
             processNanoseconds: ProcessorClock.processNanoseconds())
     }
 
-    /// Nanoseconds since an earlier moment, by the wall clock.
+    /// Nanoseconds of elapsed time since an earlier moment; at least 1 ms, because it is divided by.
     func elapsed(since before: OwnLoad) -> Double {
         max(Double(time.nanoseconds(since: before.time)), 1e6)
     }
 
-    /// What was used since an earlier moment.
-    /// - Parameter processors: CPUs that the process may run on.
+    /// The load since an earlier moment.
+    /// - Parameter processors: how many CPUs the process may run on.
     func use(since before: OwnLoad, processors: Int, isPinned: Bool = false) -> Report.GeneratorUse {
         let elapsed = elapsed(since: before)
         let threads = threads.keys.sorted().compactMap { name -> Report.GeneratorUse.Thread? in
@@ -36,23 +37,25 @@ struct OwnLoad: Sendable {
     }
 }
 
-/// Finds the moment of a run in which the tool was busiest.
+/// Finds the time of a run at which the tool was busiest.
 ///
-/// A storm is over in a second or two, and what comes before and after it is quiet: the mean says nothing of whether
-/// handshakes waited for the server or for the tool.
+/// A storm is over in a second or two, and it is quiet before and after it: the mean does not show whether handshakes
+/// waited for the server or for the tool.
 struct BusiestMoment: Sendable {
-    /// Long enough to be no accident, in nanoseconds.
+    /// Of the time that is looked at, in nanoseconds: long enough that a short spike does not decide.
     static let length: Int64 = 300_000_000
 
     private let processors: Int
-    /// Of the latest moment, and of a little more than that.
+    /// Samples of the latest `length` nanoseconds, and the last one before them.
     private var loads: [OwnLoad] = []
+    /// The highest load so far; nil until `length` has passed.
     private(set) var use: Report.GeneratorUse?
 
     init(processors: Int) {
         self.processors = processors
     }
 
+    /// Adds a sample, and compares the load over the latest `length` with the highest so far.
     mutating func add(_ load: OwnLoad) {
         loads.append(load)
         let isOldEnough = { (other: OwnLoad) in load.time.nanoseconds(since: other.time) >= Self.length }
@@ -64,10 +67,10 @@ struct BusiestMoment: Sendable {
 }
 
 extension Report.GeneratorUse {
-    /// The share of a thread's or of the process' time that was used, whichever is greater.
+    /// The busiest thread's share of a CPU or the process's share of all its CPUs, whichever is greater; 0 to 1.
     var busiest: Double { max(threads.map(\.busy).max() ?? 0, processorShare) }
 
-    /// Puts the shares of the busiest moment in the place of those of the whole time.
+    /// Replaces the shares of the whole interval by those of the busiest moment.
     mutating func takePeak(_ peak: Report.GeneratorUse) {
         threads = peak.threads
         processorShare = peak.processorShare

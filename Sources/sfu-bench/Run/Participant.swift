@@ -7,14 +7,15 @@ import Synchronization
 import TURN
 import Wire
 
-/// One client that takes part in a run, as signalling knows it.
+/// A client of a run, as signalling sees it.
 struct Participant: Sendable {
     let id: Int
+    /// Where to end the session; nil if the server named no URL.
     let session: URL?
     let token: String?
 }
 
-/// Makes clients: token, offer, POST, answer, and off to a generator thread.
+/// Creates clients: fetches a token, posts an offer, and hands the negotiated client to a generator thread.
 final class Entrance: Sendable {
     private let options: Options
     private let client: SignallingClient
@@ -22,8 +23,9 @@ final class Entrance: Sendable {
     private let generator: Generator
     private let log: JoinLog
     private let recordings: Recordings
+    /// Ids are unique in the run, also those of clients that return.
     private let nextID = Atomic(0)
-    /// Of this machine.
+    /// The addresses of this machine, loopback included.
     private let ownAddresses = LocalAddresses.advertised(for: .any, includeLoopback: true)
 
     init(
@@ -38,15 +40,19 @@ final class Entrance: Sendable {
         self.recordings = recordings
     }
 
-    /// A place in the run; its token is fetched before the clock starts.
+    /// Permission for one client to join.
+    ///
+    /// Its token is fetched beforehand, so that this does not count as part of the join.
     struct Ticket: Sendable {
         let id: Int
         let stream: String
         let role: TokenSource.Role
         let identity: String
+        /// Nil where the server is used without credentials.
         let token: String?
     }
 
+    /// Fetches a token for a new identity, which is unique on this machine.
     func ticket(
         _ role: TokenSource.Role, stream: String, scope: TokenSource.Scope = .stream
     ) async throws(SignallingError) -> Ticket {
@@ -57,7 +63,7 @@ final class Entrance: Sendable {
             token: try await tokens.token(for: identity, role, stream, client, scope: scope))
     }
 
-    /// For somebody with a name.
+    /// Fetches a token for an identity and a name that the caller chooses.
     func ticket(
         _ role: TokenSource.Role, stream: String, identity: String, name: String
     ) async throws(SignallingError) -> Ticket {
@@ -67,14 +73,14 @@ final class Entrance: Sendable {
         )
     }
 
-    /// The same place once more.
+    /// The same ticket with a new id, for another attempt.
     func next(_ ticket: Ticket) -> Ticket {
         Ticket(
             id: nextID.wrappingAdd(1, ordering: .relaxed).oldValue, stream: ticket.stream, role: ticket.role,
             identity: ticket.identity, token: ticket.token)
     }
 
-    /// The same with a fresh token.
+    /// The same ticket with a new id and a new token.
     func renewed(_ ticket: Ticket) async throws(SignallingError) -> Ticket {
         let next = next(ticket)
         return Ticket(
@@ -82,7 +88,8 @@ final class Entrance: Sendable {
             token: try await tokens.token(for: next.identity, next.role, next.stream, client))
     }
 
-    /// Publishes or plays, and tells what kept it from that.
+    /// Publishes or plays.
+    /// - Throws: why the server did not admit the client; the log has that, too.
     func enter(_ ticket: Ticket, isViewer: Bool) async throws(SignallingError) -> Participant {
         let (requests, path) = (isViewer ? Self.playing : publishing, path(isViewer: isViewer))
         let (participant, setup) = try await negotiated(
@@ -91,24 +98,27 @@ final class Entrance: Sendable {
         return participant
     }
 
-    /// Whether the server still knows a session; one that names none has nothing to ask for.
+    /// Whether the server still has a session; false if the server named no URL for it.
     func isKnown(_ participant: Participant) async -> Bool {
         guard let session = participant.session else { return false }
         return await client.knows(session, token: participant.token)
     }
 
-    /// Lets go of a client whose session is over, without a word to the server.
+    /// Removes a client whose session is over, without ending the session at the server.
     func forget(_ id: Int) async { await generator.remove(id: id) }
 
     private static let playing: [ClientOffer.Request] = [.playAudio, .playVideo]
 
     private func path(isViewer: Bool) -> String { isViewer ? options.target.whep : options.target.whip }
 
+    /// Publishes the ticket's stream; nil if that fails, which is logged.
     func publish(_ ticket: Ticket) async -> Participant? {
         await join(ticket, publishing, path: options.target.whip, isViewer: false, isEarlier: false)
     }
 
+    /// The tracks to offer, by what the settings provide media for.
     private var publishing: [ClientOffer.Request] {
+        // A single layer is sent without simulcast.
         let rids = options.media.layers > 1 ? MediaOptions.rids.prefix(options.media.layers) : []
         let video = ClientOffer.Request.publishVideo(.vp8, rids: Array(rids))
         var requests: [ClientOffer.Request] = []
@@ -117,13 +127,14 @@ final class Entrance: Sendable {
         return requests
     }
 
-    /// - Parameter isEarlier: counts among those who play before a storm.
+    /// Watches the ticket's stream; nil if that fails, which is logged.
+    /// - Parameter isEarlier: whether it counts among the viewers that play before a storm.
     func view(_ ticket: Ticket, isEarlier: Bool = false) async -> Participant? {
         await join(
             ticket, Self.playing, path: options.target.whep, isViewer: true, isEarlier: isEarlier)
     }
 
-    /// Watches over an impaired network.
+    /// Watches the ticket's stream over an emulated network.
     func watch(
         _ ticket: Ticket, over profile: NetworkProfile, into recorder: NetworkRecorder
     ) async -> Participant? {
@@ -134,12 +145,14 @@ final class Entrance: Sendable {
         return joining?.participant
     }
 
-    /// Asks for something of the server's.
+    /// Sends a GET request, and returns the body.
     func get(_ url: URL, token: String?) async throws(SignallingError) -> String {
         try await client.get(url, token: token)
     }
 
-    /// Enters the story feed, at the ticket's stream.
+    /// Enters the story feed at the ticket's stream.
+    ///
+    /// Offers two seats, each with audio and video, and the data channel for the feed's messages.
     func swipe(_ ticket: Ticket) async -> Participant? {
         let (path, preload) = (options.target.feed, options.audience.swiping.preload.rawValue)
         return await join(
@@ -148,12 +161,13 @@ final class Entrance: Sendable {
             isViewer: true, isEarlier: false)
     }
 
-    /// Negotiates for a client that is to connect, and nothing else; sound alone, which nothing is repeated of.
+    /// Negotiates a session without connecting it, for audio alone, which is never replayed to a new viewer.
     func prepare(_ ticket: Ticket) async -> (participant: Participant, setup: ClientSetup)? {
         await negotiate(
             ticket, [.playAudio], path: options.target.whep, isViewer: true, isEarlier: false)
     }
 
+    /// Negotiates, and hands the client to its thread; nil if signalling failed.
     private func join(
         _ ticket: Ticket, _ requests: [ClientOffer.Request], path: String, isViewer: Bool, isEarlier: Bool
     ) async -> Participant? {
@@ -163,6 +177,7 @@ final class Entrance: Sendable {
         return joining?.participant
     }
 
+    /// Negotiates without throwing; the log has the reason for a nil.
     private func negotiate(
         _ ticket: Ticket, _ requests: [ClientOffer.Request], path: String, isViewer: Bool, isEarlier: Bool,
         purpose chosen: ClientSetup.Purpose? = nil
@@ -171,7 +186,9 @@ final class Entrance: Sendable {
             ticket, requests, path: path, isViewer: isViewer, isEarlier: isEarlier, purpose: chosen)
     }
 
-    /// The same, and tells what it failed by, which the log is told too.
+    /// Negotiates a session: creates a socket, posts the offer, and interprets the answer.
+    /// - Parameter chosen: what the client will do; nil to derive that from the options.
+    /// - Throws: why it failed, which is also logged.
     private func negotiated(
         _ ticket: Ticket, _ requests: [ClientOffer.Request], path: String, isViewer: Bool, isEarlier: Bool,
         purpose chosen: ClientSetup.Purpose? = nil
@@ -181,9 +198,11 @@ final class Entrance: Sendable {
             let endpoint = try options.server.endpoint(path, stream: ticket.stream)
             var random = SystemRandomNumberGenerator()
             let coalesces = isViewer && options.audience.coalesces
+            // The socket is bound before the offer is made, because the offer contains its port.
             let socket = try Self.socket(on: .any, coalesces: coalesces)
             let offer = ClientOffer(
                 requests, credentials: ICECredentials(using: &random), fingerprint: generator.fingerprint,
+                // IPv4 alone: the socket is bound to IPv4, and is replaced later if the server has IPv6 only.
                 candidates: offeredAddresses.filter { $0.ipv4 != nil }.prefix(Self.offeredCandidates).map {
                     TransportAddress(ip: $0, port: socket.localAddress.port)
                 }, feedback: isViewer ? options.network.feedback.offered : .transportWide, using: &random)
@@ -214,7 +233,7 @@ final class Entrance: Sendable {
         }
     }
 
-    /// None to a server that shall be reached by another way: it would check ours over UDP.
+    /// The addresses in the offer; none for TCP and TURN, as a full ICE agent would check ours over UDP.
     private var offeredAddresses: [IPAddress] { options.target.transport == .udp ? ownAddresses : [] }
 
     private var viewerSettings: ViewerSettings {
@@ -224,6 +243,7 @@ final class Entrance: Sendable {
     }
 
     private func publisherSettings(of stream: String) -> PublisherSettings {
+        // A stream's own recording, then that of all streams, then synthetic media.
         let own = recordings.ofStream[stream]
         return PublisherSettings(
             media: options.media, recordedVideo: own?.video ?? recordings.video,
@@ -232,17 +252,20 @@ final class Entrance: Sendable {
     }
 
     private func feedSettings(of id: Int) -> FeedSettings {
+        // Viewers together make `rate` swipes a second; without a rate each makes one in 2 s.
         let swiping = options.audience.swiping
         let viewers = Double(max(options.audience.viewers, 1))
         let interval = swiping.rate.map { $0 > 0 ? viewers / $0 : 0 } ?? 2
         return FeedSettings(
             streams: options.target.streamNames, interval: Int64(interval * 1e9), jumps: swiping.jumps,
             turns: swiping.turns, callsOff: swiping.callsOff,
+            // A different sequence of moves for each viewer, and the same ones in the next run.
             seed: swiping.seed &* 1_000_003 &+ UInt64(id),
             isMeasured: id % options.audience.decryptEvery == 0)
     }
 
-    /// Reads the answer, and chooses one of the server's addresses.
+    /// Parses the answer, and selects the candidates to try.
+    /// - Throws: `SignallingError.unusable` if it does not fit the offer, or names no usable candidate.
     private func plan(of sdp: String, to offer: ClientOffer) throws -> ClientPlan {
         guard let description = try? SessionDescription(parsing: sdp) else {
             throw SignallingError.unusable("no session description")
@@ -253,7 +276,7 @@ final class Entrance: Sendable {
         } catch {
             throw SignallingError.unusable("\(error)")
         }
-        // Rostrum's relay names a worker by the first of its addresses alone.
+        // Rostrum's relay identifies a worker by the first of its addresses only.
         let offered =
             options.target.transport == .turn
             ? Array(plan.candidates.filter { $0.transport == .udp }.prefix(1)) : plan.candidates
@@ -263,7 +286,9 @@ final class Entrance: Sendable {
         return plan
     }
 
-    /// The relay to go by, where the user asks for that; load is for this machine, or for a server of theirs.
+    /// The relay to use, if the user wants one.
+    ///
+    /// Like media, it must be on this machine unless the user owns the server.
     private func relay(of answer: SignallingClient.Answer) throws(SignallingError) -> TURNClientAgent.Relay? {
         guard options.target.transport == .turn else { return nil }
         guard let relay = answer.relay else { throw .unusable("no relay by UDP, at an address in numbers") }
@@ -275,20 +300,21 @@ final class Entrance: Sendable {
         return relay
     }
 
-    /// The candidates to try: those on loopback if there are any, else those at this machine's addresses.
+    /// The candidates to try: loopback ones if there are any, else those at this machine's addresses.
     ///
-    /// All of one IP version, because a client has one socket.
-    ///
-    /// Others only if the user owns the server: an HTTP endpoint on loopback may be a tunnel to somewhere else.
+    /// All have the same IP version, because a client has one socket. Other addresses are used only if the user owns
+    /// the server: an HTTP endpoint on loopback may be a tunnel to another machine.
+    /// - Throws: `SignallingError.unusable` if there is none.
     static func usable(
         _ candidates: [ICECandidate], of transport: ICECandidate.Transport = .udp, isOwned: Bool,
         own: [IPAddress]
     ) throws(SignallingError) -> [ICECandidate] {
-        // A TCP connection leads to one of them.
+        // A TCP connection reaches only one of them.
         let limit = transport == .tcp ? 1 : checkedCandidates
         let fitting = candidates.filter {
             $0.transport == transport && $0.component == 1 && $0.transportAddress != nil
         }
+        // The first match determines the IP version.
         func those(_ isWanted: (IPAddress) -> Bool) -> [ICECandidate] {
             let wanted = fitting.filter { $0.transportAddress.map { isWanted($0.ip) } ?? false }
             let isIPv4 = wanted.first?.transportAddress?.ip.ipv4 != nil
@@ -309,15 +335,16 @@ final class Entrance: Sendable {
         return those { _ in true }
     }
 
-    /// Of the server's, those that are tried; of our own, those that a full agent is told.
+    /// The most candidates of the server that are tried.
     private static let checkedCandidates = 8
+    /// The most addresses of our own in an offer, for a server that is a full ICE agent.
     private static let offeredCandidates = 4
 
     private static func isIPv6(_ plan: ClientPlan) -> Bool {
         plan.candidates.first?.transportAddress.map { $0.ip.ipv4 == nil } ?? false
     }
 
-    /// The socket that fits the server's candidates: the one that the offer told of, if that does.
+    /// The socket that can reach the server's candidates: the offered one, unless they need TCP or IPv6.
     private static func socket(
         for plan: ClientPlan, instead offered: DatagramSocket, coalesces: Bool
     ) throws -> ClientSocket {
@@ -328,40 +355,43 @@ final class Entrance: Sendable {
         return .datagram(try socket(on: IPAddress(high: 0, low: 0), coalesces: coalesces))
     }
 
+    /// A UDP socket on any port, with kernel timestamps, from which latency is measured.
     private static func socket(on ip: IPAddress, coalesces: Bool) throws -> DatagramSocket {
         try DatagramSocket(
             bind: TransportAddress(ip: ip, port: 0), bufferBytes: 1 << 20, coalescing: coalesces,
             stamping: true)
     }
 
-    /// Leaves: closes the connection, and ends the session at the server.
+    /// Closes the connection, then ends the session at the server.
     ///
-    /// In this order: what came after the session's end would be a datagram of nobody's to the server.
+    /// In this order: after the session's end, the server could not attribute the closing datagrams to any session.
     func leave(_ participant: Participant) async {
         log.left(participant.id)
         await generator.remove(id: participant.id)
         guard let session = participant.session else { return }
-        // The connection is closed already, which says the same.
+        // A failure does not matter: by closing the connection the client has already left.
         try? await client.delete(session, token: participant.token)
     }
 }
 
-/// What publishers play, read or made once.
+/// The files that publishers play, read once.
 struct Recordings: Sendable {
     var video: RecordedVideo?
     var audio: RecordedAudio?
-    /// What single streams have of their own.
+    /// Media of single streams, by the stream's name.
     var ofStream: [String: (video: RecordedVideo, audio: RecordedAudio)] = [:]
 
-    /// Nothing yet.
+    /// No files: publishers send synthetic media unless `ofStream` has something for them.
     init() {}
 
+    /// Reads and parses the files of the options.
+    /// - Throws: `UsageError` with the path, if a file cannot be read or has an unsupported format.
     init(_ media: MediaOptions) throws(UsageError) {
         if let path = media.videoFile {
             do {
                 let file = try Self.read(path)
                 video = try RecordedVideo(parsing: file)
-                // A film brings its own sound, if it has any.
+                // A film includes its own sound, if it has any.
                 if media.audioFile == nil, WebMFile.isWebM(file) { audio = try? RecordedAudio(parsing: file) }
             } catch let problem as RecordedVideo.Problem {
                 throw UsageError("\(path) \(problem)")

@@ -1,30 +1,32 @@
 import Foundation
 import Synchronization
 
-/// Tells on standard error how a run goes: a line that changes on a terminal, single lines elsewhere.
+/// Shows on standard error how a run proceeds: a line that is updated on a terminal, plain lines elsewhere.
 final class Progress: Sendable {
     private let isQuiet: Bool
     private let isTerminal = isatty(STDERR_FILENO) == 1
+    /// Whether the terminal shows an updatable line, which must be erased before anything else is written.
     private let hasLine = Mutex(false)
 
     init(isQuiet: Bool) {
         self.isQuiet = isQuiet
     }
 
-    /// A step of the run, which stays.
+    /// Writes a line that stays.
     func step(_ text: String) {
         guard !isQuiet else { return }
         clear()
         write(text + "\n")
     }
 
-    /// The last second of the run, which the next one overwrites.
+    /// Shows the latest second of the run, until the next one replaces it; only on a terminal.
     func show(_ point: Report.SeriesPoint) {
         guard !isQuiet, isTerminal else { return }
         hasLine.withLock { $0 = true }
         write("\r\u{1B}[K" + Self.line(for: point))
     }
 
+    /// Erases the updatable line, if there is one.
     func clear() {
         guard
             hasLine.withLock({ hasLine in

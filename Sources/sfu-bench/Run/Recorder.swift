@@ -3,25 +3,27 @@ import Foundation
 import Net
 import Synchronization
 
-/// Everything that is known at one moment; two of them make a measurement.
+/// All measurements of one moment; the difference of two marks makes an interval.
 struct Mark: Sendable {
     var time: MonotonicTime
     var snapshot: Snapshot
+    /// Nil if the server's use is unknown.
     var server: ProcessFiles.Usage?
     var own: OwnLoad
 }
 
-/// Watches a run: once a second it writes down how things stand, and it takes the marks of measurements.
+/// Samples the run every second, and takes the marks between which it is measured.
 final class Recorder: Sendable {
     private struct State {
         var series: [Report.SeriesPoint] = []
+        /// The mark of the previous sample.
         var last: Mark?
         var isMeasuring = false
-        /// Nil unless somebody wants to know.
+        /// Nil unless the busiest moment is being searched for.
         var busiest: BusiestMoment?
     }
 
-    /// Beyond this, one point stands for several seconds.
+    /// A day of samples; later ones are not kept.
     private static let maximumPoints = 86_400
     private let generator: Generator
     private let probe: ServerProbe
@@ -34,26 +36,28 @@ final class Recorder: Sendable {
         self.probe = probe
     }
 
+    /// Reads the server's use first, because that may take a while, and then all other values together.
     func mark() async -> Mark {
         let usage = await probe.usage()
         return Mark(
             time: MonotonicClock.now(), snapshot: generator.snapshot(), server: usage, own: .now())
     }
 
-    /// Looks for the moment in which this tool is busiest, from now on.
+    /// Begins to search for the moment at which this tool is busiest.
     func beginWatching() {
         state.withLock { $0.busiest = BusiestMoment(processors: processors) }
         watch()
     }
 
-    /// Called many times a second.
+    /// Takes a sample of the tool's own load, if the search is on; called about every 100 ms.
     func watch() {
         guard state.withLock({ $0.busiest != nil }) else { return }
         let load = OwnLoad.now()
         state.withLock { $0.busiest?.add(load) }
     }
 
-    /// - Returns: nil if the time was too short.
+    /// Ends the search.
+    /// - Returns: the load of the busiest moment; nil if the search was too short.
     func endWatching() -> Report.GeneratorUse? {
         watch()
         return state.withLock { state in
@@ -69,8 +73,8 @@ final class Recorder: Sendable {
 
     var series: [Report.SeriesPoint] { state.withLock { $0.series } }
 
-    /// Writes the last second down.
-    /// - Returns: nil the first time, when there is nothing to compare with.
+    /// Adds a point for the time since the previous call to the series.
+    /// - Returns: nil for the first call, which has nothing to compare with.
     @discardableResult
     func sample() async -> Report.SeriesPoint? {
         let mark = await mark()
@@ -103,14 +107,16 @@ final class Recorder: Sendable {
 struct Interval: Sendable {
     let from: Mark
     let to: Mark
+    /// Length by the threads' snapshots; at least 1 ms, because it is divided by.
     let seconds: Double
     let tally: Tally
+    /// What was counted of the viewers that played before a storm.
     let earlier: Tally
 
     init(from: Mark, to: Mark) {
         self.from = from
         self.to = to
-        // The snapshots say themselves when they were made.
+        // Snapshots are older than the marks; their own times match their counters.
         seconds = max(Double(to.snapshot.time.nanoseconds(since: from.snapshot.time)) / 1e9, 0.001)
         tally = to.snapshot.tally.since(from.snapshot.tally)
         earlier = to.snapshot.earlier.since(from.snapshot.earlier)
@@ -118,9 +124,10 @@ struct Interval: Sendable {
 
     func perSecond(_ count: UInt64) -> Double { Double(count) / seconds }
 
-    /// By the wall clock, which server and process times go by.
+    /// Elapsed seconds between the marks, to which the CPU times belong.
     private var wallSeconds: Double { max(Double(to.time.nanoseconds(since: from.time)) / 1e9, 0.001) }
 
+    /// CPU seconds of the server; nil if its use is unknown.
     var serverSeconds: Double? {
         guard let before = from.server, let after = to.server else { return nil }
         return after.processorSeconds - before.processorSeconds
@@ -128,10 +135,10 @@ struct Interval: Sendable {
 
     var serverCores: Double? { serverSeconds.map { $0 / wallSeconds } }
 
-    /// The server's CPU time for each packet that reached a viewer, in microseconds.
+    /// The server's CPU time for each packet that reached a viewer, in microseconds; nil without packets.
     var microsecondsPerPacket: Double? {
         guard let serverSeconds, tally.packets > 0 else { return nil }
-        // The two were measured over times that differ by some milliseconds.
+        // Rates are divided, not totals: CPU and packets were measured over times that differ by some milliseconds.
         return serverSeconds / wallSeconds / perSecond(tally.packets) * 1e6
     }
 
@@ -143,6 +150,7 @@ struct Interval: Sendable {
         return use
     }
 
+    /// What viewers received, by one of the two tallies of this interval.
     func media(_ tally: Tally) -> Report.Media {
         Report.Media(
             seconds: seconds, packets: Int(clamping: tally.packets),

@@ -4,7 +4,7 @@ import Net
 import Restream
 import Synchronization
 
-/// A run of `sfu-bench publish --protocol srt`: a film with the time in its pictures, for one or many streams.
+/// A run of `sfu-bench publish --protocol srt`: a film with the time in its pictures, sent to one or many streams.
 final class SRTBench: ReportingRun {
     private let options: Options
     private let client: SignallingClient
@@ -14,7 +14,7 @@ final class SRTBench: ReportingRun {
     private let interrupted = Atomic(false)
 
     private static let tick = Duration.milliseconds(20)
-    /// For what was not acknowledged yet, in seconds.
+    /// For packets that are not acknowledged yet, in seconds.
     private static let farewell = 2.0
 
     init(_ options: Options) async throws {
@@ -29,6 +29,8 @@ final class SRTBench: ReportingRun {
 
     var isInterrupted: Bool { interrupted.load(ordering: .relaxed) }
 
+    /// Connects all publishers, generates one film for all of them, and measures.
+    /// - Throws: `RunFailure` if no stream goes live.
     func run() async throws -> SRTReport {
         var publishers: [SRTPublisher] = []
         for stream in options.target.streamNames { publishers.append(try await begin(stream)) }
@@ -57,6 +59,7 @@ final class SRTBench: ReportingRun {
             isPinned: !options.machine.cpus.isEmpty)
         report.noteServer(probe.description, before.2, await probe.usage())
         report.conclude(publishers, from: before.0, film.made, from: before.1)
+        // No new packets, so that the queues can drain before the connections are closed.
         film.stop()
         await wait(Self.farewell, for: publishers, evenInterrupted: true) {
             publishers.allSatisfy { $0.current.sending.waiting == 0 || $0.current.isOver }
@@ -65,13 +68,14 @@ final class SRTBench: ReportingRun {
         return report
     }
 
-    /// Has what is made written once, and sent to all.
+    /// Returns a function that muxes each sample once and sends the packets to all publishers.
     private static func sender(to publishers: [SRTPublisher]) -> @Sendable (RestreamMedia) -> Void {
         let writer = Mutex<TransportStreamWriter?>(nil)
         return { media in
             let (packets, isKeyFrame) = writer.withLock { writer -> ([UInt8], Bool) in
                 switch media {
                 case .format(let format):
+                    // A film that is restarted has a new transport stream.
                     writer = try? TransportStreamWriter(format)
                     return ([], false)
                 case .sample(let sample):
@@ -82,6 +86,7 @@ final class SRTBench: ReportingRun {
         }
     }
 
+    /// Connects a publisher, to the address of the options or to the one that Rostrum gives for the stream.
     private func begin(_ stream: String) async throws -> SRTPublisher {
         let destination: SRTDestination
         if let template = options.target.srt {
@@ -95,6 +100,9 @@ final class SRTBench: ReportingRun {
         return try SRTPublisher(to: destination, at: MonotonicClock.now())
     }
 
+    /// Waits until a condition is true, or for a number of seconds, or until an interrupt unless that is ignored.
+    ///
+    /// Meanwhile it updates the publishers' state, which the SRT library does not report on its own.
     private func wait(
         _ limit: Double, for publishers: [SRTPublisher], evenInterrupted: Bool = false,
         until condition: () -> Bool

@@ -2,17 +2,19 @@ import Base
 import Foundation
 import Net
 
-/// Where a publisher by SRT goes: the server's address, and the stream ID by which it is let in.
+/// The target of an SRT publisher: the server's address, the stream ID, and the connection's settings.
 struct SRTDestination: Sendable {
     let host: String
     let port: UInt16
     let streamID: Secret<String>
     let settings: SRTServerSettings
 
-    /// What both ends keep at least, in milliseconds, where the address does not say.
+    /// The receiver's buffer in milliseconds, if the address does not set it; the larger value of both ends counts.
     private static let usualLatency = 200
 
-    /// Takes `srt://host:port?streamid=ID[&passphrase=WORDS][&latency=MILLISECONDS]`, as encoders have it.
+    /// Parses `srt://host:port?streamid=ID[&passphrase=WORDS][&latency=MILLISECONDS]`, as encoders use it.
+    ///
+    /// Unknown parameters are refused.
     init(parsing text: String) throws(UsageError) {
         guard let parts = URLComponents(string: text), parts.scheme == "srt", let host = parts.host,
             let port = parts.port.flatMap({ UInt16(exactly: $0) }), port > 0
@@ -30,6 +32,7 @@ struct SRTDestination: Sendable {
     private init(
         host: String, port: UInt16, streamID: String, passphrase: String?, latency: String?
     ) throws(UsageError) {
+        // URLs have IPv6 addresses in brackets.
         self.host = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
         self.port = port
         guard streamID.utf8.count <= 512 else { throw UsageError("a stream ID has 512 bytes at most") }
@@ -48,7 +51,9 @@ struct SRTDestination: Sendable {
         UsageError("\"\(text)\" is nowhere to publish: write it like srt://127.0.0.1:9710?streamid=ID")
     }
 
-    /// Asks Rostrum where encoders of a stream go.
+    /// Asks Rostrum for the address and stream ID of a stream's encoders.
+    /// - Throws: `RunFailure` if the server does not answer so, does not accept SRT, or requires a passphrase, which it
+    ///   does not reveal.
     static func asked(
         of server: ServerAddress, for stream: String, token: String?, _ client: SignallingClient
     ) async throws -> SRTDestination {

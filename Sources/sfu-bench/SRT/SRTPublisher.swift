@@ -2,24 +2,27 @@ import Base
 import Net
 import Synchronization
 
-/// One stream that is published by SRT.
+/// A stream that is published by SRT.
+///
+/// The film's thread sends; the run's task reads the state.
 final class SRTPublisher: Sendable {
-    /// What became of it.
+    /// The state of the connection.
     struct Values: Equatable, Sendable {
-        /// When the server took the call.
+        /// When the server accepted the connection; nil before.
         var live: MonotonicTime?
-        /// As the library counts, and as it was last known.
+        /// Counters of the SRT library, as of the last look.
         var sending = SRTCaller.Sending()
-        /// Messages that the library had no room for.
+        /// Messages that did not fit into the library's buffer.
         var left: UInt64 = 0
-        /// Whether something was sent.
+        /// Whether anything was sent.
         var hasBegun = false
-        /// Why it is over, in words; nil while it is not.
+        /// Why the connection ended, in words; nil while it is open.
         var failure: String?
 
         var isOver: Bool { failure != nil }
     }
 
+    /// When it began to connect.
     let asked: MonotonicTime
     private let caller: SRTCaller
     private let values = Mutex(Values())
@@ -33,7 +36,7 @@ final class SRTPublisher: Sendable {
 
     var current: Values { values.withLock { $0 } }
 
-    /// Sees how it stands; called every few milliseconds.
+    /// Updates the state; called every few milliseconds.
     func look(at now: MonotonicTime) {
         let (phase, sending) = (caller.phase, caller.sending)
         values.withLock { values in
@@ -46,10 +49,12 @@ final class SRTPublisher: Sendable {
         }
     }
 
-    /// Begins with a key frame once it is connected: a picture that comes later than its sound may be left out.
+    /// Sends packets, starting with a key frame once connected.
+    ///
+    /// A server may drop pictures that come later than their sound.
     /// - Parameters:
-    ///   - packets: of MPEG-TS.
-    ///   - isKeyFrame: whether decoders can begin with them.
+    ///   - packets: of MPEG-TS, in whole packets.
+    ///   - isKeyFrame: whether a decoder can start with them.
     func send(_ packets: [UInt8], isKeyFrame: Bool) {
         let isWanted = values.withLock { values in
             guard values.live != nil, !values.isOver, values.hasBegun || isKeyFrame else { return false }
@@ -57,6 +62,7 @@ final class SRTPublisher: Sendable {
             return true
         }
         guard isWanted else { return }
+        // As many transport packets in a message as fit.
         var place = 0
         while place < packets.count {
             let end = min(place + SRTCaller.messageLength, packets.count)

@@ -2,14 +2,14 @@ import Base
 import Foundation
 import Net
 
-/// All that a run of `sfu-bench publish --protocol srt` found out, which `--json` writes.
+/// The results of a run of `sfu-bench publish --protocol srt`, in the form that `--json` writes.
 struct SRTReport: Codable, Equatable, Sendable, WritableReport {
-    /// Of all publishers, since they began; packets are those of SRT.
+    /// Counters of all publishers together, since they connected; packets are those of SRT.
     struct Sums: Equatable, Sendable {
         var sent = 0
         var retransmitted = 0
         var lost = 0
-        /// Too late to be sent, and what the library had no room for.
+        /// Packets that were too late to be sent, and messages that did not fit into the library's buffer.
         var dropped = 0
         var bytes = 0
 
@@ -26,7 +26,7 @@ struct SRTReport: Codable, Equatable, Sendable, WritableReport {
             }
         }
 
-        /// What came since then.
+        /// What was counted since `earlier`.
         func since(_ earlier: Sums) -> Sums {
             var result = self
             result.sent -= earlier.sent
@@ -44,32 +44,33 @@ struct SRTReport: Codable, Equatable, Sendable, WritableReport {
     var streamProtocol = "srt"
     var server: String
     var publishers: Int
-    /// That the server took.
+    /// Publishers that the server accepted.
     var live = 0
-    /// That were over before the end of the run.
+    /// Live publishers whose connection ended before the run.
     var lost = 0
     var seconds = 0.0
-    /// From calling until the server takes the call, in milliseconds.
+    /// From connecting to the server's acceptance, in milliseconds.
     var connect: Quantiles?
-    /// Pictures made, for all publishers together.
+    /// Pictures that were generated; all publishers send the same ones.
     var frames = 0
     var keyFrames = 0
-    /// Packets of all publishers, each once.
+    /// Packets of all publishers, without retransmissions.
     var packets = 0
-    /// Packets that the server missed, and asked for again.
+    /// Packets that the server reported as lost.
     var packetsLost = 0
     var packetsRetransmitted = 0
-    /// Packets that were too late, or for which there was no room.
+    /// Packets that were too late, or did not fit into the buffer.
     var packetsDropped = 0
-    /// Of the links, in milliseconds.
+    /// Round-trip times of the publishers' connections, in milliseconds.
     var roundTrip: Quantiles?
     var megabitsPerSecond = 0.0
-    /// How late pictures and sounds were made, in milliseconds.
+    /// How late pictures and sound were generated, in milliseconds.
     var lateness: Quantiles?
     var serverUse: Report.ServerUse?
     var generator: Report.GeneratorUse?
     var verdict = Report.Verdict()
 
+    // `protocol` is a keyword of Swift, so the property has another name.
     private enum CodingKeys: String, CodingKey {
         case tool, version, command, server, publishers, live, lost, seconds, connect, frames, keyFrames
         case packets, packetsLost, packetsRetransmitted, packetsDropped, roundTrip, megabitsPerSecond
@@ -84,6 +85,7 @@ struct SRTReport: Codable, Equatable, Sendable, WritableReport {
 
     // MARK: Filling
 
+    /// Notes the server's use; `seconds` must be set before.
     mutating func noteServer(_ source: String, _ before: ProcessFiles.Usage?, _ after: ProcessFiles.Usage?) {
         guard let before, let after, seconds > 0 else { return }
         let used = after.processorSeconds - before.processorSeconds
@@ -91,7 +93,10 @@ struct SRTReport: Codable, Equatable, Sendable, WritableReport {
             source: source, cpuSeconds: used, cores: used / seconds, residentBytes: after.residentBytes)
     }
 
-    /// Takes in what became of the publishers, and judges.
+    /// Evaluates the publishers' counters, and judges the run.
+    /// - Parameters:
+    ///   - sums: counters at the start of the measurement.
+    ///   - earlier: of the film, then.
     mutating func conclude(
         _ publishers: [SRTPublisher], from sums: Sums, _ made: FilmThread.Made, from earlier: FilmThread.Made
     ) {
@@ -107,6 +112,7 @@ struct SRTReport: Codable, Equatable, Sendable, WritableReport {
         judge(ends.lazy.compactMap(\.1.failure).first ?? made.failure)
     }
 
+    /// Fills in what follows from the publishers alone.
     private mutating func conclude(_ ends: [SRTPublisher.Values], joined: [Double], _ sums: Sums) {
         live = ends.filter { $0.live != nil }.count
         lost = ends.filter { $0.live != nil && $0.isOver }.count
@@ -119,6 +125,7 @@ struct SRTReport: Codable, Equatable, Sendable, WritableReport {
         if seconds > 0 { megabitsPerSecond = Double(max(sums.bytes, 0)) * 8 / 1e6 / seconds }
     }
 
+    /// - Parameter reason: of the first failure, if there was one.
     private mutating func judge(_ reason: String?) {
         let words = reason.map { ": \($0)" } ?? ""
         if live < publishers {

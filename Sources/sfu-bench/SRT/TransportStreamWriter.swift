@@ -2,22 +2,23 @@ import Base
 import CMuxer
 import Restream
 
-/// Writes a film as an MPEG transport stream, as encoders send it by SRT; by libavformat.
+/// Muxes a film into an MPEG transport stream with libavformat, as encoders send it by SRT.
 ///
-/// Used by one thread at a time.
+/// Not thread-safe; the caller serializes access.
 final class TransportStreamWriter {
+    /// An error of libavformat.
     struct Failure: Error, CustomStringConvertible {
         let code: Int32
 
         var description: String { "libavformat does not write the transport stream: error \(-code)" }
     }
 
-    // Freed in `deinit`. What it has to write is the library's, until `cmuxer_clear`: it is copied before.
+    // Freed in `deinit`. Its output belongs to the library until `cmuxer_clear`, so it is copied before.
     private let handle: OpaquePointer
     private let videoTrack: Int32
     private let audioTrack: Int32
     private let framesPerSecond: Int
-    /// What is 0 in the stream; nil before the first sample.
+    /// The time of the first sample; nil before it.
     private var zero: MonotonicTime?
 
     init(_ format: RestreamFormat) throws(Failure) {
@@ -38,23 +39,26 @@ final class TransportStreamWriter {
         cmuxer_free(handle)
     }
 
-    /// - Returns: packets of 188 bytes, one behind the other.
+    /// Muxes a sample.
+    /// - Returns: whole packets of 188 bytes each, concatenated.
     func write(_ sample: RestreamSample) throws(Failure) -> [UInt8] {
         let zero = zero ?? sample.time
         self.zero = zero
         let isSound = sample.kind == .sound
-        // Encoders begin later than 0, so that no clock of theirs does.
+        // Times start at a second, so that none that is derived from them is negative.
         let time = max(sample.time.nanoseconds(since: zero) / 1_000, 0) + 1_000_000
         let duration = Int64(1_000_000) / Int64(max(framesPerSecond, 1))
+        // A frame of AAC has 1,024 samples of 48 kHz: 21,333 µs.
         _ = try Self.check(
             cmuxer_write(
                 handle, isSound ? audioTrack : videoTrack, time, time, isSound ? 21_333 : duration,
                 sample.kind == .picture ? 0 : 1, sample.bytes, sample.bytes.count))
-        // Nothing waits for what comes next.
+        // Flushed, so that no sample waits in the muxer for the next one.
         _ = try Self.check(cmuxer_flush(handle))
         return takePackets()
     }
 
+    /// Copies the muxer's output, then releases it.
     private func takePackets() -> [UInt8] {
         var (packets, index, offset, count) = ([UInt8](), 0, Int64(0), 0)
         var bytes: UnsafePointer<UInt8>?
@@ -66,6 +70,7 @@ final class TransportStreamWriter {
         return packets
     }
 
+    /// Turns negative results into errors.
     private static func check(_ result: Int32) throws(Failure) -> Int32 {
         guard result >= 0 else { throw Failure(code: result) }
         return result

@@ -4,37 +4,41 @@ import FoundationNetworking
 import Net
 import TURN
 
-/// Speaks WHIP and WHEP: one POST for an answer, one DELETE to leave.
+/// The HTTP side of WHIP and WHEP: a POST exchanges offer and answer, a DELETE ends the session.
 ///
 /// - Source: RFC 9725 §4.2 (WHIP), draft-ietf-wish-whep §4.2.
 final class SignallingClient: Sendable {
-    /// What a POST brought.
+    /// The response to an offer.
     struct Answer: Sendable {
         let sdp: String
-        /// Where DELETE goes; nil if the server named nothing.
+        /// The session's URL, for DELETE; nil if the server named none.
         let session: URL?
-        /// By which the server can be reached, too; nil where it names none.
+        /// A relay through which the server can be reached; nil if it named none that can be used.
         let relay: TURNClientAgent.Relay?
-        /// When the request left and when its answer was there.
+        /// When the request was sent, and when the whole response had arrived.
         let requested: MonotonicTime
         let answered: MonotonicTime
     }
 
-    /// Longer answers are no SDP.
+    /// In bytes; a longer body cannot be an SDP answer.
     private static let maximumAnswer = 1 << 20
     private let session: URLSession
 
-    /// - Parameter connections: to one server at a time; requests beyond wait.
+    /// - Parameters:
+    ///   - connections: to one server at the same time; further requests wait.
+    ///   - timeout: for each request, in seconds.
     init(connections: Int = 128, timeout: Double = 30) {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.httpMaximumConnectionsPerHost = connections
         configuration.timeoutIntervalForRequest = timeout
+        // Clients are independent of each other: no cookies and no cache in common.
         configuration.httpCookieStorage = nil
         configuration.urlCache = nil
         session = URLSession(configuration: configuration)
     }
 
-    /// Sends an offer; redirects are followed.
+    /// Posts an offer; one redirect on the same host is followed.
+    /// - Throws: if the server cannot be reached, refuses, or answers with something other than an answer.
     func post(offer: String, to endpoint: URL, token: String?) async throws(SignallingError) -> Answer {
         var request = URLRequest(url: endpoint)
         request.httpMethod = "POST"
@@ -50,6 +54,7 @@ final class SignallingClient: Sendable {
         let location = response.value(forHTTPHeaderField: "Location")
         return Answer(
             sdp: String(decoding: body, as: UTF8.self),
+            // The `Location` may be relative, to the URL after a redirect.
             session: location.flatMap { URL(string: $0, relativeTo: response.url ?? endpoint)?.absoluteURL },
             relay: response.value(forHTTPHeaderField: "Link").flatMap { TURNClientAgent.Relay(links: $0) },
             requested: requested, answered: answered)
@@ -61,18 +66,18 @@ final class SignallingClient: Sendable {
         request.httpMethod = "DELETE"
         authorize(&request, token)
         let (body, response) = try await send(request)
-        // 404: it is gone already, and that is what was wanted.
+        // 404: the session has ended already, which is what was wanted.
         guard (200..<300).contains(response.statusCode) || response.statusCode == 404 else {
             throw Self.refusal(response, body)
         }
     }
 
-    /// Sends JSON, and returns what came back with a status of success.
+    /// Posts JSON, and returns the body of a successful response.
     func post(json: Data, to url: URL, token: String? = nil) async throws(SignallingError) -> Data {
         try await send(json: json, by: "POST", to: url, token: token)
     }
 
-    /// The same by another method.
+    /// Sends JSON by any method, and returns the body of a successful response.
     func send(
         json: Data, by method: String, to url: URL, token: String?
     ) async throws(SignallingError) -> Data {
@@ -86,7 +91,7 @@ final class SignallingClient: Sendable {
         return body
     }
 
-    /// Whether the server knows what is there; no answer counts as no.
+    /// Whether a GET of this URL succeeds; a failed request counts as no.
     func knows(_ url: URL, token: String?) async -> Bool {
         var request = URLRequest(url: url)
         authorize(&request, token)
@@ -94,6 +99,7 @@ final class SignallingClient: Sendable {
         return (200..<300).contains(response.statusCode)
     }
 
+    /// Returns the body of a response with status 200; throws for any other.
     func get(_ url: URL, token: String? = nil) async throws(SignallingError) -> String {
         var request = URLRequest(url: url)
         authorize(&request, token)
@@ -107,15 +113,15 @@ final class SignallingClient: Sendable {
         request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization")
     }
 
-    /// Sends a request, and once more to where a redirect led (RFC 9725 §4.5).
+    /// Sends a request, and repeats it where a redirect led (RFC 9725 §4.5).
     ///
-    /// Foundation on Linux follows a 307 by itself, but without the body of the request.
+    /// Foundation on Linux follows a 307 automatically, but drops the request's body.
     private func send(_ request: URLRequest) async throws(SignallingError) -> (Data, HTTPURLResponse) {
         let first = try await sendOnce(request)
         guard request.httpBody != nil, let target = first.1.url, let url = request.url,
             target.absoluteURL != url.absoluteURL
         else { return first }
-        // Load is for the server that the user named.
+        // The load is meant for the server that the user named, and for no other.
         guard target.host == url.host else {
             throw .unusable("redirected to another host, \(target.host ?? "?"): name that one")
         }
@@ -124,6 +130,7 @@ final class SignallingClient: Sendable {
         return try await sendOnce(again)
     }
 
+    /// Sends a request; system errors become `unreachable`, with the host that was tried.
     private func sendOnce(_ request: URLRequest) async throws(SignallingError) -> (Data, HTTPURLResponse) {
         let result: (Data, URLResponse)
         do {
@@ -136,7 +143,7 @@ final class SignallingClient: Sendable {
         return (result.0, response)
     }
 
-    /// What a refusal says of itself: the title and detail of problem+json (RFC 9457), or plain text.
+    /// The error for a refused request, with the detail or title of problem+json (RFC 9457), or the start of its text.
     private static func refusal(_ response: HTTPURLResponse, _ body: Data) -> SignallingError {
         struct Problem: Decodable {
             var title: String?
@@ -148,6 +155,7 @@ final class SignallingClient: Sendable {
         } else {
             detail = String(decoding: body.prefix(200), as: UTF8.self)
         }
+        // Seconds only; a date, or more than a day, is ignored.
         let seconds = response.value(forHTTPHeaderField: "Retry-After").flatMap { Double($0) }
         let retryAfter = seconds.flatMap { (0...86_400).contains($0) ? $0 : nil }
         return .refused(status: response.statusCode, detail: detail, retryAfter: retryAfter)

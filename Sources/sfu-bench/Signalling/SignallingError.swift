@@ -1,10 +1,10 @@
-/// Why a request to the server brought nothing of use.
+/// Why a request to the server had no usable result.
 enum SignallingError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// No connection, or it broke; the text is the system's.
+    /// The connection failed or broke; the text is the system's.
     case unreachable(String)
-    /// The server refused; `detail` is what it said, and `retryAfter` when it may be asked again, in seconds.
+    /// The server refused: `detail` is its explanation, `retryAfter` the seconds until it may be asked again.
     case refused(status: Int, detail: String, retryAfter: Double? = nil)
-    /// The answer cannot be used.
+    /// The server answered, but the answer cannot be used, for this reason.
     case unusable(String)
 
     var description: String {

@@ -2,17 +2,18 @@ import Foundation
 import RostrumClient
 
 extension RostrumServer {
-    /// A stream, as whoever has this token meets it.
+    /// A client for one stream that uses this token; nil for requests without one.
     func stream(_ id: String, as token: String?) -> StreamClient {
         stream(id, tokens: token.map { .fixed($0) } ?? .none)
     }
 }
 
-/// What a stream's shop has.
+/// The gifts that a stream's audience can buy, as the API expects them.
 struct GiftCatalogue: Encodable, Sendable {
     struct Kind: Encodable, Sendable {
         let id: String
         let name: String
+        /// An emoji, or the address of a picture.
         let picture: String
         let price: Int
     }
@@ -21,7 +22,7 @@ struct GiftCatalogue: Encodable, Sendable {
     let kinds: [Kind]
 }
 
-/// One gift, as the shop that sold it tells of it.
+/// One gift, as the shop that sold it reports it to the server.
 struct SoldGift: Encodable, Sendable {
     struct Price: Encodable, Sendable {
         let amount: Int
@@ -35,19 +36,19 @@ struct SoldGift: Encodable, Sendable {
     let price: Price
 }
 
-/// What a host asks the audience.
+/// A poll to open, as the API expects it.
 struct PollQuestion: Encodable, Sendable {
     let question: String
     let options: [String]
 }
 
 extension StreamClient {
-    /// Has the audience see what there is to give, by the stream's host.
+    /// Sets the gifts that the audience can buy; requires the host's token.
     func sell(_ catalogue: GiftCatalogue) async throws(RostrumError) {
         try await call("PATCH", "/interaction", ["gifts": catalogue])
     }
 
-    /// Asks the audience, by the stream's host.
+    /// Opens a poll; requires the host's token.
     /// - Returns: the poll's number.
     func openPoll(_ question: PollQuestion) async throws -> Int {
         struct Opened: Decodable {

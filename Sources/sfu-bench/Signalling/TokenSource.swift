@@ -1,12 +1,15 @@
 import Crypto
 import Foundation
 
-/// Where the credentials of publishers and viewers come from.
+/// The source of the tokens of publishers and viewers.
 ///
-/// One token given by the user, tokens made with a secret, tokens of a server that runs with `--dev`, or none.
+/// A token given by the user, tokens signed here with a secret, tokens from a server that runs with `--dev`, or none.
 enum TokenSource: Sendable {
+    /// The same token for every client.
     case fixed(String)
+    /// Signed here, one for each identity.
     case signed(keyID: String, secret: String)
+    /// Requested at this URL, one for each identity.
     case development(URL)
     case none
 
@@ -14,7 +17,7 @@ enum TokenSource: Sendable {
         case host, viewer, admin
     }
 
-    /// What a token that is made here says.
+    /// The claims of a token that is signed here.
     struct Claims: Encodable {
         /// The key's id.
         var iss: String
@@ -28,12 +31,12 @@ enum TokenSource: Sendable {
         var exp: Int
     }
 
-    /// Of what is made or asked for, in seconds.
+    /// Of tokens that are signed here or requested, in seconds.
     private static let lifetime = 86_400
 
-    /// Finds out what will do.
+    /// Selects the source by the options, or tries whether the server has tokens for development.
     ///
-    /// A server on loopback that answers at `/v1/tokens` runs with `--dev`; any other is asked without credentials.
+    /// A server on loopback that answers at `/v1/tokens` runs with `--dev`. Any other is used without tokens.
     init(_ options: Options, client: SignallingClient) async {
         if let token = options.target.token {
             self = .fixed(token)
@@ -51,17 +54,17 @@ enum TokenSource: Sendable {
         }
     }
 
-    /// What a token is good for.
+    /// Which streams a token is valid for.
     enum Scope: Sendable {
         case stream
         /// Every stream of the feed.
         case feed
     }
 
-    /// A token for one identity, whose name is the same unless it is told.
+    /// Returns a token for an identity; its name is the identity unless another one is given.
     ///
-    /// Nil for a viewer of the feed of a server with `--dev`, where anybody sees everything, and where the only token
-    /// is another's: sessions with one token are one viewer, who has no more than two streams.
+    /// Nil for a viewer of the feed, unless tokens are signed here. With `--dev` a viewer may watch everything, and a
+    /// fixed token is the same for all viewers: sessions with one token are one viewer, who gets two streams at most.
     func token(
         for identity: String, _ role: Role, _ stream: String, _ client: SignallingClient,
         scope: Scope = .stream, name: String? = nil
@@ -76,6 +79,7 @@ enum TokenSource: Sendable {
         case .signed(let keyID, let secret):
             let now = Int(Date().timeIntervalSince1970)
             let claims = Claims(
+                // Valid since a minute ago, in case the server's clock is behind.
                 iss: keyID, sub: identity, name: name ?? identity, stream: stream, role: role.rawValue,
                 nbf: now - 60,
                 exp: now + Self.lifetime)

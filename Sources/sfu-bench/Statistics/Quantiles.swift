@@ -1,12 +1,13 @@
-/// The usual quantiles of some values.
+/// The usual quantiles of a set of values, as reports list them.
 struct Quantiles: Equatable, Sendable, Codable {
+    /// How many values there were.
     var count: Int
     var p50: Double
     var p95: Double
     var p99: Double
     var maximum: Double
 
-    /// By nearest rank, so that each is a value that occurred.
+    /// Computed by nearest rank, so that each quantile is a value that occurred.
     /// - Returns: nil if there are no values.
     init?(_ values: [Double]) {
         guard !values.isEmpty else { return nil }
@@ -18,7 +19,7 @@ struct Quantiles: Equatable, Sendable, Codable {
         maximum = sorted[sorted.count - 1]
     }
 
-    /// Of a histogram of nanoseconds, in milliseconds.
+    /// The quantiles of a histogram of nanoseconds, in milliseconds; nil if it is empty.
     init?(milliseconds histogram: LogHistogram) {
         func value(_ quantile: Double) -> Double { Double(histogram.quantile(quantile) ?? 0) / 1e6 }
         guard !histogram.isEmpty else { return nil }

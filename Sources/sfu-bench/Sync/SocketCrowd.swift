@@ -1,26 +1,28 @@
 import Base
 import Net
 
-/// A message that came on one of many sockets.
+/// A text message that arrived on one of many sockets.
 struct SocketMessage {
-    /// The token of its socket.
+    /// The token of the socket.
     let socket: Int
+    /// What was read from the socket, of which the message is a part.
     let bytes: [UInt8]
-    /// Where its text lies.
+    /// Where the text lies in `bytes`.
     let text: Range<Int>
-    /// How long it had waited to be read, in nanoseconds; nil where the kernel does not say.
+    /// How long it had waited in the kernel to be read, in nanoseconds; nil if the kernel does not report that.
     let age: Int64?
     let readAt: MonotonicTime
 }
 
-/// What became of many sockets.
+/// Events of many sockets since the last report.
 struct SocketNews {
     var connected = 0
+    /// Sockets that could not be connected.
     var failed = 0
-    /// Closed by the server or broken after they were connected.
+    /// Sockets that were closed by the server, or broke, after they were connected.
     var lost = 0
     var messages = 0
-    /// Why, and how often.
+    /// Why sockets failed or were lost, and how often.
     var reasons: [String: Int] = [:]
 
     var isEmpty: Bool { connected + failed + lost + messages == 0 && reasons.isEmpty }
@@ -34,11 +36,12 @@ struct SocketNews {
     }
 }
 
-/// WebSockets to one server that one thread reads: they connect some at a time, and are read frame by frame.
+/// WebSockets to one server, which one thread reads; some connect at a time, and they are read frame by frame.
 ///
-/// Says of each socket every five seconds that somebody is there, as the pages do, and answers pings.
+/// Sends a heartbeat on each socket every five seconds, as pages do, and answers pings.
 final class SocketCrowd {
     private enum State {
+        /// Not connected.
         case none
         case shakingHands
         case open
@@ -46,31 +49,39 @@ final class SocketCrowd {
 
     private struct Socket {
         var state = State.none
-        /// Of a frame that has not come whole.
+        /// The beginning of a frame, or of the response to the handshake, that is incomplete.
         var rest: [UInt8] = []
     }
 
-    /// Handshakes under way at a time: the server's queue of connections is not what is measured.
+    /// Concurrent handshakes: the server's accept queue is not to be measured.
     private static let handshakesAtOnce = 64
+    /// In nanoseconds.
     private static let helloInterval: Int64 = 5_000_000_000
     private static let hello = ServerFrames.clientFrame(.text, Array(#"{"type":"heartbeat"}"#.utf8))
     private static let switching = Array("HTTP/1.1 101".utf8)
 
     private let streams: ClientStreams
     private let address: TransportAddress
-    /// By token, whole.
+    /// The complete HTTP request for the socket of a token.
     private let handshake: (Int) -> [UInt8]
+    /// By token.
     private var sockets: [Socket]
+    /// Reused for every read.
     private var input = [UInt8](repeating: 0, count: 64 << 10)
+    /// The first socket that was not tried yet.
     private var next = 0
+    /// Handshakes in progress.
     private var shaking = 0
-    /// Who says next that they are there, and since when so many should have.
+    /// The socket of the next heartbeat, and the time since which heartbeats are due.
     private var helloNext = 0
     private var helloSince: MonotonicTime
-    /// Since it was taken away.
+    /// Events since the owner last took them.
     var news = SocketNews()
 
-    /// - Parameter streams: of which it has the tokens from 0 to `count`.
+    /// - Parameters:
+    ///   - streams: where this crowd uses the tokens from 0 to `count - 1`.
+    ///   - count: of the sockets.
+    ///   - handshake: makes the HTTP request of a socket.
     init(
         _ streams: ClientStreams, to address: TransportAddress, count: Int,
         handshake: @escaping (Int) -> [UInt8]
@@ -84,13 +95,15 @@ final class SocketCrowd {
 
     var count: Int { sockets.count }
 
-    /// Whether every socket was at least tried to be connected.
+    /// Whether every socket was connected, or at least tried.
     var isComplete: Bool { next == sockets.count }
 
     func isOpen(_ token: Int) -> Bool { sockets[token].state == .open }
 
-    /// A handshake for a path (RFC 6455 §4.1).
-    /// - Parameter token: a bearer's; nil for nobody.
+    /// The request of a WebSocket handshake (RFC 6455 §4.1).
+    ///
+    /// The key is constant, because the server's proof of having read it is not checked.
+    /// - Parameter token: of the bearer; nil for an anonymous client.
     static func handshake(_ path: String, to address: TransportAddress, token: String? = nil) -> [UInt8] {
         var lines = [
             "GET \(path) HTTP/1.1", "Host: \(address)", "Upgrade: websocket", "Connection: Upgrade",
@@ -102,7 +115,7 @@ final class SocketCrowd {
 
     // MARK: Connecting
 
-    /// Begins to connect those whose turn it is.
+    /// Starts handshakes, as many as are allowed at a time.
     func connect() {
         while next < sockets.count, shaking < Self.handshakesAtOnce {
             let token = next
@@ -121,6 +134,7 @@ final class SocketCrowd {
         }
     }
 
+    /// Closes a socket, and counts it as failed or as lost.
     private func fail(_ token: Int, _ reason: String) {
         streams.close(token: token)
         switch sockets[token].state {
@@ -136,15 +150,15 @@ final class SocketCrowd {
 
     // MARK: Talking
 
-    /// Sends a frame that `ServerFrames.clientFrame` made.
-    /// - Returns: whether the kernel took it.
+    /// Sends a frame made by `ServerFrames.clientFrame`, if the socket is open.
+    /// - Returns: whether the kernel accepted it.
     @discardableResult
     func send(_ frame: [UInt8], token: Int) -> Bool {
         isOpen(token) && streams.send(frame, token: token)
     }
 
-    /// Reads what has come on a socket.
-    /// - Parameter take: called with each message.
+    /// Reads all that has arrived on a socket.
+    /// - Parameter take: called for each text message, in order.
     func read(_ token: Int, _ take: (SocketMessage) -> Void) {
         while true {
             switch streams.receive(token: token, into: &input) {
@@ -154,6 +168,7 @@ final class SocketCrowd {
                 return
             case .bytes(let count, let age):
                 let now = MonotonicClock.now()
+                // What is left of the previous read comes first.
                 if sockets[token].rest.isEmpty {
                     let buffer = input
                     look(at: buffer, count, token, age, now, take)
@@ -162,11 +177,13 @@ final class SocketCrowd {
                     sockets[token].rest = []
                     look(at: bytes, bytes.count, token, age, now, take)
                 }
+                // A buffer that was not filled has emptied the socket.
                 guard count == input.count else { return }
             }
         }
     }
 
+    /// Processes what was read: the response to the handshake, then frames; keeps an incomplete rest.
     private func look(
         at bytes: [UInt8], _ count: Int, _ token: Int, _ age: Int64?, _ now: MonotonicTime,
         _ take: (SocketMessage) -> Void
@@ -178,6 +195,7 @@ final class SocketCrowd {
                 return
             }
             guard bytes.starts(with: Self.switching) else {
+                // The status line explains the refusal.
                 let line = bytes[..<count].prefix { $0 != 13 }
                 return fail(token, "refused: \(String(decoding: line, as: UTF8.self))")
             }
@@ -205,7 +223,7 @@ final class SocketCrowd {
         if offset < count { sockets[token].rest = Array(bytes[offset..<count]) }
     }
 
-    /// Where what follows a head begins; nil while it is not complete.
+    /// Where the body begins after the head of an HTTP message; nil if the head is incomplete.
     static func endOfHead(_ bytes: [UInt8], _ count: Int) -> Int? {
         guard count >= 4 else { return nil }
         for index in 3..<count
@@ -216,7 +234,8 @@ final class SocketCrowd {
         return nil
     }
 
-    /// - Returns: false if that was the end of it.
+    /// Processes a frame that is not text.
+    /// - Returns: false if the server has closed the connection.
     private func control(_ frame: ServerFrames.Frame, _ bytes: [UInt8], _ token: Int) -> Bool {
         switch frame.kind {
         case .ping:
@@ -224,6 +243,7 @@ final class SocketCrowd {
         case .close:
             let code =
                 frame.payload.count >= 2
+                // 1005 stands for a close frame without a code (RFC 6455 §7.4.1).
                 ? Int(bytes[frame.payload.lowerBound]) << 8 | Int(bytes[frame.payload.lowerBound + 1]) : 1_005
             fail(token, "closed with \(code)")
             return false
@@ -234,7 +254,9 @@ final class SocketCrowd {
 
     // MARK: Heartbeats
 
-    /// Spread over the interval, as those of people who came one after the other.
+    /// Sends the heartbeats that are due.
+    ///
+    /// They are spread over the interval, as those of viewers who joined one after the other.
     func sayHello() {
         let now = MonotonicClock.now()
         guard !sockets.isEmpty, isComplete else {

@@ -6,8 +6,8 @@ import Synchronization
 
 /// A run of `sfu-bench sync`: followers of one stream, and commands whose changes they see.
 ///
-/// The stream is made and ended as an app does it, by `RostrumClient`; the followers and the commands are what is
-/// measured, and come by bare sockets of the tool's own, which cost it less than the server.
+/// `RostrumClient` creates and ends the stream, as an app does. Followers and commands are what is measured, and use
+/// plain sockets of this tool's own, which cost the tool less than the server.
 struct SyncBench {
     private let options: Options
     private let client: SignallingClient
@@ -18,15 +18,18 @@ struct SyncBench {
     private let stream: String
     private let progress: Progress
 
-    /// A change that has not come by then will not come.
+    /// In seconds; a change that has not arrived by then counts as lost.
     private static let patience = 10.0
     private static let threadPrefix = "bench-"
-    /// An operator's: others may not toggle a hand without end.
+    /// The identity whose hand goes up and down.
+    ///
+    /// It is an operator's, because the server limits how often others may do that.
     private static let viewer = "bench-viewer"
 
     init(_ options: Options) async throws {
         ProcessResources.raiseOpenFileLimit()
         var options = options
+        // A new name for each run, so that no state of an earlier run is left.
         options.target.stream += "-" + String(UInt32.random(in: .min ... .max), radix: 16)
         let client = SignallingClient(timeout: max(options.timing.connect, 10))
         self.options = options
@@ -39,9 +42,11 @@ struct SyncBench {
         progress = Progress(isQuiet: options.report.isQuiet)
     }
 
+    /// Connects all followers, then sends the commands one at a time, and waits after each until all have seen it.
     func run() async throws -> SyncReport {
         let host = server.stream(stream, as: try await token("bench-host", .host))
         let viewer = try await token(Self.viewer, .admin)
+        // No commands of the host follow, and it has no session: without a long grace period the stream would end.
         try await host.create(hostGraceSeconds: 3_600)
         try await host.goLive()
         let shared = SyncShared()
@@ -50,6 +55,7 @@ struct SyncBench {
         let threads = try startThreads(shared)
         defer { for thread in threads { thread.stop() } }
         var report = SyncReport(options)
+        // Besides the timeout, followers get the time to connect at 500 a second.
         await wait(options.timing.connect + Double(options.following.clients) / 500) {
             shared.tally.withLock { $0.sockets.connected + $0.sockets.failed } >= options.following.clients
         }
@@ -70,6 +76,7 @@ struct SyncBench {
             threadsBefore, ProcessFiles.ownThreads(prefix: Self.threadPrefix),
             seconds: seconds(since: measuring))
         report.noteServer(before, await probe.usage())
+        // Followers that are lost during the hold fail the run.
         if options.following.hold > 0 {
             progress.step("holding for \(Format.short(options.following.hold)) s")
             try? await Task.sleep(for: .seconds(options.following.hold))
@@ -79,8 +86,12 @@ struct SyncBench {
         return report
     }
 
+    /// Starts the threads: readers for most followers, and one for the sample.
+    ///
+    /// The first one also sends the commands.
     private func startThreads(_ shared: SyncShared) throws -> [SyncThread] {
         let following = options.following
+        // At least one follower is left for the readers.
         let sample = min(following.sample, following.clients - 1)
         let readers = options.machine.threads
         let setup = { (followers: Int, isSample: Bool, commands: Bool) in
@@ -110,14 +121,16 @@ struct SyncBench {
         return threads
     }
 
-    /// Without a token: anybody may follow, and a name would cost the server more than most followers do.
+    /// The followers' handshake, without a token.
+    ///
+    /// Followers need none, and a named follower costs the server more than an anonymous one.
     private var handshake: [UInt8] {
         SocketCrowd.handshake("/v1/streams/\(stream)/sync", to: address)
     }
 
     // MARK: Commands
 
-    /// A hand goes up or down, and all see it.
+    /// Raises or lowers a hand, and waits until all followers have seen that.
     private func command(
         _ index: Int, _ token: String?, _ threads: [SyncThread], _ shared: SyncShared
     ) async -> SyncReport.Command {
@@ -127,6 +140,7 @@ struct SyncBench {
         if let token { lines.append("Authorization: Bearer \(token)") }
         if isUp { lines += ["Content-Type: application/json", "Content-Length: 2"] }
         let request = lines.joined(separator: "\r\n") + "\r\n\r\n" + (isUp ? "{}" : "")
+        // Text that messages with this change contain; a follower that was too slow gets a snapshot instead.
         let change = "\"raisedHands\":{\"\(Self.viewer)\":"
         let command = SyncCommand(
             number: index + 1, request: Array(request.utf8),
@@ -134,6 +148,7 @@ struct SyncBench {
             snapshotMarker: Array((isUp ? change + "{" : "\"raisedHands\":{}").utf8))
         let wanted = shared.tally.withLock { $0.sockets.connected - $0.sockets.lost }
         threads[0].send(command)
+        // The tally is that of the previous command until the thread begins this one.
         await wait(Self.patience) {
             shared.command?.command.number == command.number
                 && shared.tally.withLock {
@@ -155,6 +170,7 @@ struct SyncBench {
 
     // MARK: Waiting
 
+    /// Waits until a condition is true, or for a number of seconds.
     private func wait(_ limit: Double, until condition: () -> Bool) async {
         let end = MonotonicClock.now().advanced(byNanoseconds: Int64(limit * 1e9))
         while !condition(), MonotonicClock.now() < end {

@@ -2,18 +2,19 @@ import Base
 import Net
 import Synchronization
 
-/// The followers of one thread: WebSockets that are read as far as the change that is waited for.
+/// The followers of one thread: WebSockets whose messages are searched for the change of the current command.
 ///
-/// Lives on its thread.
+/// Belongs to its thread.
 final class SyncReader {
+    /// What a thread is to do.
     struct Setup: Sendable {
         let address: TransportAddress
-        /// A WebSocket handshake, whole.
+        /// The complete request of a WebSocket handshake.
         let handshake: [UInt8]
         let followers: Int
-        /// Whether their times count apart.
+        /// Whether its followers' times are also counted separately.
         let isSample: Bool
-        /// Whether commands leave from here.
+        /// Whether it sends the commands.
         let commands: Bool
     }
 
@@ -23,11 +24,12 @@ final class SyncReader {
     private let shared: SyncShared
     private let streams: ClientStreams
     private let crowd: SocketCrowd
-    /// By follower: the last command whose change it saw.
+    /// By follower: the number of the latest command whose change it has seen.
     private var seen: [Int]
     private var input = [UInt8](repeating: 0, count: 64 << 10)
+    /// What has arrived of the response to the command.
     private var answer: [UInt8] = []
-    /// Gathered over one look at the sockets.
+    /// Collected over one turn, so that the shared tally is locked once.
     private var news = SyncNews()
 
     init(_ setup: Setup, shared: SyncShared, waker: Waker) throws(NetError) {
@@ -39,10 +41,10 @@ final class SyncReader {
         seen = [Int](repeating: 0, count: setup.followers)
     }
 
-    /// After the followers': the connection that commands leave by.
+    /// The token of the connection for commands, which follows those of the followers.
     private var commandToken: Int { setup.followers }
 
-    /// One turn: new connections, what has come, and heartbeats.
+    /// One turn of the thread: new connections, incoming messages, heartbeats, and the report to the shared tally.
     func turn() {
         crowd.connect()
         streams.wait(nanoseconds: crowd.isComplete ? 20_000_000 : 1_000_000) { token in
@@ -58,6 +60,7 @@ final class SyncReader {
 
     // MARK: Commands
 
+    /// Sends a command on a new connection; its time starts when the request is handed to the kernel.
     func send(_ command: SyncCommand) {
         streams.close(token: commandToken)
         answer = []
@@ -70,6 +73,7 @@ final class SyncReader {
         _ = streams.send(command.request, token: commandToken)
     }
 
+    /// Reads the status of the response to the command; the rest does not matter.
     private func readAnswer() {
         guard case .bytes(let count, _) = streams.receive(token: commandToken, into: &input),
             news.answer == nil, let began = shared.command?.began
@@ -82,6 +86,7 @@ final class SyncReader {
 
     // MARK: Reading
 
+    /// Notes when a message with the current change arrived; each follower counts once.
     private func look(at message: SocketMessage) {
         guard let (command, began) = shared.command, seen[message.socket] < command.number else { return }
         let span = message.bytes.span

@@ -1,15 +1,16 @@
 import Foundation
 
-/// All that a run of `sfu-bench sync` found out, which `--json` writes.
+/// The results of a run of `sfu-bench sync`, in the form that `--json` writes.
 ///
-/// Times are in milliseconds unless their names say otherwise.
+/// Times are in milliseconds unless a name says otherwise.
 struct SyncReport: Codable, Equatable, Sendable {
-    /// One command, as the followers saw it.
+    /// The outcome of one command.
     struct Command: Equatable, Sendable {
-        /// It was carried out, and all followers saw its change.
+        /// Whether it succeeded, and all followers saw its change.
         let isComplete: Bool
+        /// Until the response arrived.
         let answered: Double?
-        /// Until the first and the last follower had read the change.
+        /// Until the first and the last follower had read the change; nil if none had.
         let first: Double?
         let last: Double?
     }
@@ -21,32 +22,38 @@ struct SyncReport: Codable, Equatable, Sendable {
     var clients: Int
     var connected = 0
     var failed = 0
-    /// Of those connected, until the end of the run.
+    /// Connected followers that were lost before the end of the run.
     var lost = 0
-    /// Why, and how often.
+    /// Why sockets failed or were lost, and how often.
     var reasons: [String: Int] = [:]
     var connectSeconds = 0.0
     var commands: Int
-    /// Commands that were carried out and seen by all.
+    /// Commands that succeeded and were seen by all followers.
     var complete = 0
-    /// From a command's first byte to the change read, over all clients and commands, and over the sample's.
+    /// From a command's first byte until the change was read, for all followers.
+    ///
+    /// `sample` has the followers on a separate thread.
     var seen: Quantiles?
     var sample: Quantiles?
-    /// From a command's first byte until the kernel had the change for its client: nothing of it is this tool's.
+    /// From a command's first byte until the kernel had the change for the follower: none of it is this tool's time.
     var arrived: Quantiles?
-    /// How long changes that had arrived waited to be read: the tool's own part of `seen`.
+    /// How long changes waited in the kernel to be read: this tool's part of `seen`.
     var waited: Quantiles?
+    /// Until the response to a command, and until the first and the last follower had read its change.
     var answered: Quantiles?
     var first: Quantiles?
     var last: Quantiles?
     var holdSeconds: Double
+    /// Memory of the server, with all followers connected.
     var residentBytes: Int?
+    /// Growth of that memory since before they connected, divided by their number.
     var bytesPerClient: Int?
-    /// Of the server, for each message that its clients got while commands were sent.
+    /// CPU time of the server for each change that a follower received, in microseconds.
     var microsecondsPerChange: Double?
     var threads: [Report.GeneratorUse.Thread] = []
     var verdict = Report.Verdict()
 
+    /// Not part of the JSON.
     private var taken: [Command] = []
     private var serverSeconds: Double?
 
@@ -81,6 +88,7 @@ struct SyncReport: Codable, Equatable, Sendable {
         serverSeconds = after.processorSeconds - before.processorSeconds
     }
 
+    /// Computes the load of the tool's threads while commands were sent.
     mutating func noteUse(
         _ before: [String: ProcessFiles.ThreadTime], _ after: [String: ProcessFiles.ThreadTime],
         seconds: Double
@@ -94,7 +102,7 @@ struct SyncReport: Codable, Equatable, Sendable {
         }
     }
 
-    /// Takes in what the threads saw, and judges.
+    /// Evaluates what the threads saw, and judges the run.
     mutating func conclude(_ tally: SyncTally) {
         let sockets = tally.sockets
         (connected, failed, lost, reasons) = (
@@ -126,7 +134,7 @@ struct SyncReport: Codable, Equatable, Sendable {
         verdict.isVoid = !verdict.reasons.isEmpty
     }
 
-    /// A tool that reads late measures itself.
+    /// Reasons why the tool was the bottleneck: it read late, or a thread was too busy.
     static func voidReasons(
         seen: Quantiles?, waited: Quantiles?, _ threads: [Report.GeneratorUse.Thread]
     ) -> [String] {
@@ -143,7 +151,7 @@ struct SyncReport: Codable, Equatable, Sendable {
         return reasons
     }
 
-    /// Of `seen`, that may be the tool's; and what is too short to matter, in milliseconds.
+    /// The share of `seen` that may be this tool's, and a wait in milliseconds that is too short to matter.
     private static let longestShare = 0.25
     private static let shortestWait = 2.0
 

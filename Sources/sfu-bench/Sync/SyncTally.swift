@@ -1,38 +1,41 @@
 import Base
 import Synchronization
 
-/// One command, and what its change looks like to a follower.
+/// A command, and what its change looks like in the followers' messages.
 struct SyncCommand: Sendable {
-    /// From 1.
+    /// Counted from 1.
     let number: Int
-    /// An HTTP request, whole.
+    /// A complete HTTP request.
     let request: [UInt8]
-    /// What a change message holds that tells of it.
+    /// Bytes that a message with the change contains.
     let marker: [UInt8]
-    /// What a snapshot holds that does, for those who read too slowly for changes.
+    /// Bytes that a snapshot with the change contains; slow followers get a snapshot instead of changes.
     let snapshotMarker: [UInt8]
 }
 
-/// What the threads of a run have seen.
+/// What all threads of a run have seen.
 struct SyncTally: Sendable {
-    /// From the command's first byte to the change read: all followers, and those on a thread of their own.
+    /// Nanoseconds from the command's first byte until the change was read, for all followers.
+    ///
+    /// `sample` has the followers on a separate thread.
     var seen = LogHistogram()
     var sample = LogHistogram()
-    /// From the command's first byte until the kernel had the change for its follower.
+    /// Nanoseconds from the command's first byte until the kernel had the change for the follower.
     var arrived = LogHistogram()
-    /// What the change then waited until it was read: the tool's own part.
+    /// Nanoseconds that the change then waited to be read, which is this tool's own time.
     var waited = LogHistogram()
     var sockets = SocketNews()
-    /// Of the present command.
+    /// Followers that have seen the current command's change.
     var seenNow = 0
+    /// Of the current command, in nanoseconds after its first byte.
     var firstSeen: Int64?
     var lastSeen: Int64?
     var answer: (status: Int, after: Int64)?
 }
 
-/// What one thread has seen since it last told.
+/// What one thread has seen since its last report.
 struct SyncNews {
-    /// Changes of the present command: nanoseconds after its first byte, and for how long they had waited to be read.
+    /// Changes of the current command: nanoseconds after its first byte, and how long they had waited to be read.
     var seen: [(after: Int64, waited: Int64?)] = []
     var sockets = SocketNews()
     var answer: (status: Int, after: Int64)?
@@ -47,6 +50,7 @@ struct SyncNews {
 }
 
 extension SyncTally {
+    /// Adds the report of one thread.
     mutating func merge(_ news: SyncNews, isSample: Bool) {
         for (after, waited) in news.seen {
             seen.add(after)
@@ -63,17 +67,18 @@ extension SyncTally {
     }
 }
 
-/// What the threads of a run and the one who reports share.
+/// State that the threads of a run share with the task that controls it.
 final class SyncShared: Sendable {
     let tally = Mutex(SyncTally())
     private let present = Mutex<(command: SyncCommand, began: MonotonicTime)?>(nil)
     let isStopped = Atomic(false)
 
-    /// The command that is under way, and when its first byte left.
+    /// The current command, and when its first byte was sent; nil before the first command.
     var command: (command: SyncCommand, began: MonotonicTime)? { present.withLock { $0 } }
 
-    /// Notes that a command leaves now.
+    /// Notes that a command is sent now, and resets what is counted for each command.
     func begin(_ command: SyncCommand, at now: MonotonicTime) {
+        // The counters first: once the command is visible, other threads may count its changes.
         tally.withLock { tally in
             (tally.seenNow, tally.firstSeen, tally.lastSeen, tally.answer) = (0, nil, nil, nil)
         }

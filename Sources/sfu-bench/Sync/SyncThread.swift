@@ -1,9 +1,10 @@
 import Net
 import Synchronization
 
-/// One thread and the followers that it reads.
+/// A thread with the followers that it reads.
 final class SyncThread: Sendable {
     private let waker: Waker
+    /// Far more than needed: the next command follows when all have seen the previous one.
     private let commands = Mailbox<SyncCommand>(capacity: 16)
     private let shared: SyncShared
     private let thread: NativeThread
@@ -33,7 +34,7 @@ final class SyncThread: Sendable {
         waker.wake()
     }
 
-    /// Ends the thread, and with it its connections.
+    /// Stops the readers of all threads, and waits for this one, which closes its connections.
     func stop() {
         shared.isStopped.store(true, ordering: .releasing)
         waker.wake()

@@ -1,8 +1,8 @@
 import Foundation
 
-/// Tells what the server under test uses of its machine.
+/// Measures the CPU time and memory of the server under test.
 ///
-/// From `/proc` if it runs on this one, else from its metrics, if it has any in Prometheus' names.
+/// Reads `/proc` if the server runs on this machine, else its metrics, if they have Prometheus's usual names.
 struct ServerProbe: Sendable {
     private enum Source: Sendable {
         case process(Int)
@@ -12,9 +12,12 @@ struct ServerProbe: Sendable {
 
     private let source: Source
     private let client: SignallingClient
-    /// For the report.
+    /// Names the source in the report; `unknown` if there is none.
     let description: String
 
+    /// Selects the source: the process of the options, then one that listens on the server's port, then the metrics.
+    ///
+    /// Metrics named on the command line take precedence over a listening process that was found.
     init(_ options: Options, client: SignallingClient) async {
         self.client = client
         let path = options.machine.metrics ?? "/metrics"
@@ -35,6 +38,7 @@ struct ServerProbe: Sendable {
         }
     }
 
+    /// - Returns: nil if the source is unknown or has failed.
     func usage() async -> ProcessFiles.Usage? {
         switch source {
         case .process(let pid): ProcessFiles.usage(pid: pid)
@@ -48,6 +52,7 @@ struct ServerProbe: Sendable {
         return usage(metrics: text)
     }
 
+    /// Parses the two metrics of Prometheus's process collector from its text format; nil if either is missing.
     static func usage(metrics: String) -> ProcessFiles.Usage? {
         func value(_ name: String) -> Double? {
             let line = metrics.split(separator: "\n").first {
