@@ -4,32 +4,32 @@ import Peer
 import SCTP
 import Wire
 
-/// The browser's end of one peer connection: controlling ICE, DTLS in the role the server leaves, and SRTP.
+/// The browser's side of one peer connection: controlling ICE, DTLS in the role that the server leaves to it, and SRTP.
 ///
-/// The mirror of `PeerConnection`, for `sfu-bench` and simulations: takes datagrams and the time, sends through a
-/// sink from its one socket, tells what happened through `takeEvents()`.
+/// The counterpart of `PeerConnection`, for `sfu-bench`, simulations and headless clients. It receives datagrams and
+/// the time, sends through a sink from its one socket, and reports through `takeEvents()`.
 /// - Source: RFC 8445 §6, §7.2 (full agent); RFC 5764 §5 (DTLS-SRTP).
 package final class ClientConnection {
-    /// What happened to the connection, in order.
+    /// Events of the connection, in order.
     package enum Event: Equatable, Sendable {
-        /// ICE has selected a pair; DTLS begins.
+        /// ICE has selected a pair; the DTLS handshake begins.
         case iceConnected
-        /// Media may be encrypted and sent from now on.
+        /// Media can be encrypted and sent from now on.
         case connected(SRTPProfile)
-        /// The server said goodbye.
+        /// The server has closed the DTLS connection.
         case closedByServer
-        /// No way to the server works, it no longer answers, or the handshake failed.
+        /// No path to the server works, the server does not answer any more, or the handshake failed.
         case failed
         case dataChannel(DataChannelEvent)
     }
 
     private static let authenticator = OpenSSLAuthenticator()
 
-    /// Whether keys were agreed on.
+    /// Whether SRTP keys are available.
     package private(set) var isConnected = false
-    /// Whether the connection is over, for whatever reason.
+    /// Whether the connection has ended, for any reason.
     package private(set) var isClosed = false
-    /// The client's socket, as it knows it itself.
+    /// The address of the client's socket, which may differ from the one that the server sees.
     package let localAddress: TransportAddress
     private var ice: ICEControllingAgent
     private let dtls: DTLSEndpoint
@@ -37,11 +37,17 @@ package final class ClientConnection {
     private var inbound: SRTPInbound?
     private var outbound: SRTPOutbound?
     private let engine: SRTPEngine
+    /// The selected path's far end; nil until ICE selects one.
     private var remoteAddress: TransportAddress?
+    /// Nil if no data channels were negotiated.
     private let channelPlan: DataChannelPlan?
     private let timeline: SCTPTimeline
+    /// Nil before the handshake is complete, and without data channels.
     private var channels: DataChannelEndpoint?
-    /// Where the server's last authentic check came from: it may begin with DTLS before a pair is selected here.
+    /// Source of the server's last authentic check.
+    ///
+    /// A server in the active role may begin the DTLS handshake before a pair is selected here; answers go to this
+    /// address then.
     private var checkedFrom: TransportAddress?
     private var events: [Event] = []
 
@@ -62,6 +68,7 @@ package final class ClientConnection {
             local: credentials, remote: plan.remoteCredentials, configuration: configuration, at: now,
             using: &random)
         ice.addLocal(.init(host: localAddress))
+        // With TCP a client can only connect to the server's passive candidates.
         for candidate in plan.candidates where candidate.tcpType ?? .passive == .passive {
             guard let address = candidate.transportAddress else { continue }
             ice.addRemote(.init(address: address, priority: candidate.priority))
@@ -74,19 +81,19 @@ package final class ClientConnection {
             })
     }
 
-    /// What happened since the last call.
+    /// Events since the last call.
     package func takeEvents() -> [Event] {
         guard !events.isEmpty else { return [] }
         defer { events.removeAll() }
         return events
     }
 
-    /// Round-trip time of the latest ICE check.
+    /// Round-trip time of the latest ICE check; nil before the first answer.
     package var roundTripTime: Duration? { ice.roundTripTime }
 
     // MARK: Datagrams
 
-    /// Takes STUN or DTLS in; media goes to `unprotect` and `unprotectControl`.
+    /// Handles STUN and DTLS; RTP and RTCP go to `unprotect` and `unprotectControl`.
     package func receive(
         _ datagram: Span<UInt8>, from source: TransportAddress, at now: MonotonicTime,
         using random: inout some RandomNumberGenerator, into sink: inout some DatagramSink & ~Copyable
@@ -109,6 +116,7 @@ package final class ClientConnection {
         }
     }
 
+    /// Performs the effects of ICE.
     private func perform(
         _ effects: [ICEControllingAgent.Effect], at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
@@ -119,6 +127,7 @@ package final class ClientConnection {
             case .select(let path):
                 let isFirst = remoteAddress == nil
                 remoteAddress = path.remote
+                // Later selections only change the path.
                 guard isFirst else { continue }
                 events.append(.iceConnected)
                 perform(dtls.start(at: now), at: now, into: &sink)
@@ -127,6 +136,7 @@ package final class ClientConnection {
         }
     }
 
+    /// Performs the effects of DTLS.
     private func perform(
         _ effects: [DTLSEndpoint.Effect], at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
@@ -149,6 +159,7 @@ package final class ClientConnection {
         }
     }
 
+    /// Starts SCTP; without data channels DTLS needs no state any more.
     private func beginChannels(at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
         guard let channelPlan else { return dtls.releaseHandshake() }
         channels = try? DataChannelEndpoint(plan: channelPlan, role: dtlsRole, timeline: timeline, at: now)
@@ -165,7 +176,7 @@ package final class ClientConnection {
 
     // MARK: Time
 
-    /// When `advance` wants to be called; nil once closed.
+    /// When `advance` must be called next; nil once closed.
     package var deadline: MonotonicTime? {
         guard !isClosed else { return nil }
         return min(
@@ -173,7 +184,7 @@ package final class ClientConnection {
             channels?.deadline ?? .distantFuture)
     }
 
-    /// Does what is due: checks, consent, DTLS and SCTP repetitions.
+    /// Does what is due: checks, consent, and retransmissions of DTLS and SCTP.
     package func advance(
         to now: MonotonicTime, using random: inout some RandomNumberGenerator,
         into sink: inout some DatagramSink & ~Copyable
@@ -185,17 +196,17 @@ package final class ClientConnection {
         if let due = channels?.deadline, now >= due { withChannels(into: &sink) { $0.advance(to: now) } }
     }
 
-    /// Says goodbye.
+    /// Closes the connection and notifies the server.
     package func close(into sink: inout some DatagramSink & ~Copyable) {
         guard !isClosed else { return }
         channels = nil
-        // What remains to be done needs no time.
+        // The effects of closing do not depend on the time.
         perform(dtls.close(), at: .zero, into: &sink)
         isClosed = true
         isConnected = false
     }
 
-    /// Goes on with the server's new credentials after an ICE restart; the keys stay.
+    /// Applies new credentials and candidates after an ICE restart; the SRTP keys stay.
     package func restartICE(
         credentials: ICECredentials, remote: ICECredentials, candidates: [ICECandidate], at now: MonotonicTime
     ) {
@@ -208,7 +219,9 @@ package final class ClientConnection {
 
     // MARK: Data channels
 
-    /// Opens a channel, on which messages can be sent at once; channel 0 is there without.
+    /// Opens a channel, on which messages can be sent immediately.
+    ///
+    /// Channel 0 is negotiated and needs no opening.
     package func openDataChannel(
         _ open: DataChannelOpen, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) throws(DataChannelError) -> UInt16 {
@@ -218,7 +231,8 @@ package final class ClientConnection {
         return stream
     }
 
-    /// Sends a message; throws where the channel is not open or has no room.
+    /// Sends a message on a data channel.
+    /// - Throws: if the channel is not open, or has no room for the message.
     package func send(
         _ message: DataChannelMessage, on stream: UInt16, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
@@ -228,13 +242,14 @@ package final class ClientConnection {
         withChannels(into: &sink) { _ in }
     }
 
-    /// Closes the channel in both directions, once what was sent has arrived.
+    /// Closes the channel in both directions, once everything that was sent has arrived.
     package func closeDataChannel(
         _ stream: UInt16, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) {
         withChannels(into: &sink) { $0.close(stream, at: now) }
     }
 
+    /// Runs `body`, then collects the events and packets that it has caused.
     private func withChannels(
         into sink: inout some DatagramSink & ~Copyable, _ body: (DataChannelEndpoint) -> Void
     ) {
@@ -299,7 +314,7 @@ package final class ClientConnection {
     /// Encrypts and sends an RTCP compound of at most 1,200 bytes.
     package func sendControl(_ bytes: [UInt8], into sink: inout some DatagramSink & ~Copyable) {
         guard let remoteAddress, let overhead = outbound?.profile.controlOverhead else { return }
-        // One that cannot be protected has no use; the next report comes soon.
+        // A compound that cannot be protected is dropped; the next report follows soon.
         try? sink.append(to: remoteAddress, capacity: bytes.count + overhead) { buffer throws(SRTPError) in
             for index in 0..<bytes.count { buffer[index] = bytes[index] }
             return try outbound?.protectControl(&buffer, length: bytes.count) ?? 0

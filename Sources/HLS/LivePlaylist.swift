@@ -1,8 +1,9 @@
 import Base
 
-/// The last segments of one rendition, and the playlist that tells of them: parts in, text and bytes out.
+/// The last segments of one rendition, and the media playlist that lists them: parts in, text and bytes out.
 ///
-/// No I/O and no clock. Names begin with a tag of the packaging's own, so that a cache never takes one for another's.
+/// No I/O and no clock. File names begin with a tag that is unique to each packaging, so caches never mix two of them
+/// up.
 /// - Source: RFC 8216bis (draft-pantos-hls-rfc8216bis-16) §4.4 (tags), §6.2.5 (server control), §B.1 (low latency).
 package struct LivePlaylist: Sendable {
     /// A part of a segment, as it is served.
@@ -26,13 +27,13 @@ package struct LivePlaylist: Sendable {
         }
     }
 
-    /// How long things are, which playlists announce.
+    /// The structure of segments, as playlists announce it.
     package struct Timing: Equatable, Sendable {
-        /// No part is longer, in milliseconds.
+        /// The longest part, in milliseconds.
         package var part: Int
-        /// No segment is longer, in milliseconds.
+        /// The longest segment, in milliseconds.
         package var segment: Int
-        /// Parts of a segment that is not the first.
+        /// Parts of every segment but the first.
         package var partsPerSegment: Int
 
         package init(part: Int, segment: Int, partsPerSegment: Int) {
@@ -42,11 +43,11 @@ package struct LivePlaylist: Sendable {
         }
     }
 
-    /// In bits a second.
+    /// In bits per second.
     package struct Bitrates: Equatable, Sendable {
-        /// Of the richest segment.
+        /// Of the segment with the highest rate.
         package var peak: Int
-        /// Nil where whoever encodes it means none, and what comes is what there is.
+        /// Nil if no encoder aims at a rate, as for passed-on pictures; the measured rate is used then.
         package var average: Int?
 
         package init(peak: Int, average: Int?) {
@@ -56,14 +57,14 @@ package struct LivePlaylist: Sendable {
     }
 
     private struct Initialization {
-        /// Its name begins with.
+        /// The tag that its name begins with.
         let tag: String
         let number: Int
         let bytes: [UInt8]
     }
 
     private struct Segment {
-        /// Its name, and those of its parts, begin with.
+        /// The tag that its name and those of its parts begin with.
         let tag: String
         let sequenceNumber: Int
         /// The number of its initialization segment.
@@ -78,51 +79,51 @@ package struct LivePlaylist: Sendable {
         var byteCount: Int { parts.reduce(0) { $0 + $1.bytes.count } }
     }
 
-    /// Complete segments that are kept: what players may lag behind, and 20 s of memory.
+    /// Complete segments in memory: 20 s, by which players may lag behind.
     package static let segmentLimit = 10
-    /// Bytes of all parts that are kept, whatever their segments are.
+    /// Bytes of all parts in memory, however few segments that leaves.
     package static let byteLimit = 32 << 20
-    /// Segments with parts in the playlist, at its end: three target durations (§4.4.4.9).
+    /// Segments at the end of the playlist that list their parts: three target durations (§4.4.4.9).
     private static let segmentsWithParts = 3
 
     private let tag: String
     private let timing: Timing
-    /// The oldest first; the last one may be under way.
+    /// The oldest first; the last one may be incomplete.
     private var segments: [Segment] = []
     private var initializations: [Initialization] = []
-    /// Older ones.
+    /// Older segments, which are on the disk alone.
     private var archive = SegmentArchive()
-    /// Of segments in memory that are on the disk, too.
+    /// Sequence numbers of segments in memory that are also on the disk.
     private var stored: Set<Int> = []
-    /// The first segment that nobody was asked to write yet.
+    /// Sequence number of the first segment that `takeFinished` has not returned yet.
     private var nextToStore = 0
     private var discontinuitySequence = 0
     private var nextSequenceNumber = 0
-    /// Of what is kept.
+    /// Bytes of all segments in memory.
     package private(set) var byteCount = 0
-    /// Of both tracks, as RFC 6381 writes them; nil before anything began.
+    /// Of both tracks, in the syntax of RFC 6381; nil before `begin`.
     package private(set) var codecs: String?
     /// In pixels.
     package private(set) var resolution = (width: 0, height: 0)
-    /// Nil where pictures come as they like.
+    /// Nil for a variable rate.
     package private(set) var framesPerSecond: Int?
-    /// As who encodes it means them.
+    /// The rates that the encoder aims at.
     private var meant = Bitrates(peak: 0, average: nil)
-    /// Of the richest segment so far, in bits a second.
+    /// Rate of the richest segment so far, in bits per second.
     private var peakBitrate = 0
     package private(set) var hasEnded = false
 
-    /// - Parameter tag: what all names begin with, of letters and digits; another one for each packaging.
+    /// - Parameter tag: the start of all names, of letters and digits; unique to each packaging.
     package init(tag: String, timing: Timing) {
         self.tag = tag
         self.timing = timing
     }
 
-    /// Goes on where another rendition's playlist is: players that change to one that has just begun find what they
-    /// have.
+    /// Continues another rendition's playlist, so that players that change to this new rendition find the segments that
+    /// they have.
     /// - Parameters:
-    ///   - tag: as for one that begins with nothing.
-    ///   - other: with the same tracks.
+    ///   - tag: as for a new playlist.
+    ///   - other: a rendition with the same tracks.
     package init(tag: String, continuing other: LivePlaylist) {
         self.init(tag: tag, timing: other.timing)
         segments = other.segments.filter(\.isComplete)
@@ -132,8 +133,8 @@ package struct LivePlaylist: Sendable {
         byteCount = segments.reduce(0) { $0 + $1.byteCount }
     }
 
-    /// Counts on from where another rendition's playlist is, and takes nothing over: its pictures are of another codec.
-    /// - Parameter tag: as for one that begins with nothing.
+    /// Continues another rendition's numbers without its segments, because the pictures have another codec.
+    /// - Parameter tag: as for a new playlist.
     package init(tag: String, countingOnFrom other: LivePlaylist) {
         self.init(tag: tag, timing: other.timing)
         discontinuitySequence = other.discontinuitySequence + other.segments.count(where: \.isDiscontinuous)
@@ -142,11 +143,11 @@ package struct LivePlaylist: Sendable {
 
     // MARK: What is made
 
-    /// What follows belongs to this initialization segment; where something was there before, it is discontinuous.
+    /// Starts a new initialization segment; if there were segments before, what follows is discontinuous.
     /// - Parameters:
-    ///   - width: in pixels, as the height; 0 for sound alone.
-    ///   - framesPerSecond: nil where pictures come as they like.
-    ///   - meant: its bitrates, as who encodes it means them; they may turn out to be others.
+    ///   - width: in pixels, like the height; 0 for audio alone.
+    ///   - framesPerSecond: nil for a variable rate.
+    ///   - meant: the rates that the encoder aims at; actual rates may differ.
     package mutating func begin(
         initialization: [UInt8], codecs: String, width: Int, height: Int, framesPerSecond: Int?,
         meant: Bitrates
@@ -161,7 +162,7 @@ package struct LivePlaylist: Sendable {
         trim()
     }
 
-    /// Takes in the next part; one that nothing begins with is left out.
+    /// Adds the next part; a part that has no segment to belong to is dropped.
     package mutating func append(_ part: Part) {
         guard !hasEnded, let initialization = initializations.last?.number else { return }
         if part.startsSegment || segments.last?.isComplete ?? true
@@ -183,7 +184,7 @@ package struct LivePlaylist: Sendable {
         trim()
     }
 
-    /// Nothing more comes.
+    /// Completes the playlist; no further parts are accepted.
     package mutating func end() {
         completeSegment()
         hasEnded = true
@@ -221,13 +222,13 @@ package struct LivePlaylist: Sendable {
 
     // MARK: What is on the disk
 
-    /// A complete segment, to be written.
+    /// A complete segment, to be written to the disk.
     package struct Finished: Equatable, Sendable {
         package let name: String
         package let bytes: [UInt8]
     }
 
-    /// How far back `text(reachesBack:)` goes at most, in milliseconds; 0 for no further than memory.
+    /// How far `text(reachesBack:)` reaches back at most, in milliseconds; 0 for no further than memory.
     package var window: Int {
         get { archive.window }
         set {
@@ -236,7 +237,7 @@ package struct LivePlaylist: Sendable {
         }
     }
 
-    /// Segments that were completed since this was asked last; empty where nobody can go back.
+    /// Segments completed since the last call; empty if the window is 0.
     package mutating func takeFinished() -> [Finished] {
         guard window > 0 else { return [] }
         let finished = segments.filter { $0.isComplete && $0.tag == tag && $0.sequenceNumber >= nextToStore }
@@ -246,20 +247,20 @@ package struct LivePlaylist: Sendable {
         }
     }
 
-    /// A segment is on the disk.
+    /// Records that a segment is on the disk.
     ///
-    /// One that is not when memory lets go of it costs all that lies before it.
-    /// - Returns: false where that comes too late, and its file is of no use.
+    /// A segment that is not on the disk when it leaves memory ends the reach of everything before it.
+    /// - Returns: false if it has left memory already, so that its file is useless.
     package mutating func noteStored(_ name: String) -> Bool {
         guard let segment = segments.first(where: { $0.name == name }) else { return false }
         stored.insert(segment.sequenceNumber)
         return true
     }
 
-    /// Files that no playlist names any more.
+    /// Files that are in no playlist any more, to be deleted.
     package mutating func takeForgotten() -> [String] { archive.takeForgotten() }
 
-    /// All files that there are of it, which nobody asks for any more.
+    /// All files on the disk, to be deleted because nothing refers to the playlist any more.
     package mutating func forgetAll() -> [String] {
         archive.clear()
         let held = segments.filter { stored.contains($0.sequenceNumber) }.map(\.name)
@@ -267,24 +268,24 @@ package struct LivePlaylist: Sendable {
         return archive.takeForgotten() + held
     }
 
-    /// Lets go of what the disk has, too, once nothing more comes.
+    /// Removes from memory what is also on the disk, once the playlist has ended.
     package mutating func releaseStored() {
         guard hasEnded, window > 0 else { return }
         while let first = segments.first, stored.contains(first.sequenceNumber) { removeFirst() }
         trim()
     }
 
-    /// How long what viewers can go back to is, in milliseconds.
+    /// How far viewers can go back, in milliseconds.
     package var reach: Int { archive.milliseconds + segments.reduce(0) { $0 + $1.milliseconds } }
 
     // MARK: Where it stands
 
-    /// Whether a player that knows no parts could begin.
+    /// Whether a player without support for parts could start.
     package var hasCompleteSegment: Bool { segments.contains(where: \.isComplete) }
 
-    /// How a playlist that has this segment, or this part, stands to the one that there is.
+    /// Whether the playlist contains a segment or part already, or will soon.
     ///
-    /// A part beyond a segment's last one is the next segment's first (RFC 8216bis §6.2.5.2).
+    /// A part beyond the last one of a segment means the first one of the next segment (RFC 8216bis §6.2.5.2).
     package func standing(of position: PlaylistQuery.Position) -> Standing {
         let next =
             segments.last.map { $0.isComplete ? $0.sequenceNumber + 1 : $0.sequenceNumber }
@@ -303,25 +304,25 @@ package struct LivePlaylist: Sendable {
         return part < segment.parts.count ? .there : .awaited
     }
 
-    /// Whether something can be had.
+    /// Whether a file or position is available.
     package enum Standing: Equatable, Sendable {
         case there
-        /// It is there, by its name, where whoever was asked to write it put it.
+        /// Available under its name in the files that were written.
         case onDisk
-        /// It comes soon.
+        /// Available soon.
         case awaited
-        /// It would have to be waited for too long.
+        /// Too far in the future to wait for.
         case tooFar
-        /// It was, or will never be.
+        /// Not available any more, or never.
         case nowhere
     }
 
     // MARK: Files
 
-    /// Whether a name is one of those that this playlist gives.
+    /// Whether a file name belongs to this playlist.
     package func names(_ file: String) -> Bool { tagged(file) != nil }
 
-    /// A name that it gives, or has taken over, and what that begins with.
+    /// Parses a file name of this playlist, or of one that it continues.
     private func tagged(_ name: String) -> (tag: String, file: MediaFileName)? {
         if let file = MediaFileName(name, tag: tag) { return (tag, file) }
         let tags = segments.map(\.tag) + initializations.map(\.tag)
@@ -330,8 +331,8 @@ package struct LivePlaylist: Sendable {
         return (tag, file)
     }
 
-    /// A part, segment or initialization segment.
-    /// - Returns: its bytes, where it is there.
+    /// The content of a part, segment or initialization segment.
+    /// - Returns: bytes only with `there`.
     package func file(named name: String) -> (standing: Standing, bytes: [UInt8]) {
         guard let (tag, file) = tagged(name) else { return (.nowhere, []) }
         let segment = { [segments] (number: Int) in
@@ -350,7 +351,7 @@ package struct LivePlaylist: Sendable {
             if let segment = segment(number), segment.parts.indices.contains(index) {
                 return (.there, segment.parts[index].bytes)
             }
-            // What was taken over is complete.
+            // Segments of a continued playlist are complete, so none of their parts is still to come.
             guard tag == self.tag else { return (.nowhere, []) }
             return (file == hinted ? .awaited : isLater(number, index) ? .tooFar : .nowhere, [])
         }
@@ -361,7 +362,7 @@ package struct LivePlaylist: Sendable {
         return (number, index) > (nextNumber, nextIndex)
     }
 
-    /// The part that comes next; nil where nothing does.
+    /// The next part to come; nil if the playlist has ended.
     private var hinted: MediaFileName? {
         guard !hasEnded else { return nil }
         guard let last = segments.last, !last.isComplete else { return .part(nextSequenceNumber, 0) }
@@ -370,16 +371,16 @@ package struct LivePlaylist: Sendable {
 
     // MARK: Text
 
-    /// How far a playlist is, as those of the stream's other renditions tell it.
+    /// The position of a playlist, as those of the stream's other renditions report it.
     /// - Source: RFC 8216bis §4.4.5.4.
     package struct Report: Equatable, Sendable {
-        /// Of the media playlist, relative to whose it is in.
+        /// Of the media playlist, relative to the one that contains the report.
         package var uri: String
         fileprivate var sequenceNumber: Int
         fileprivate var part: Int
     }
 
-    /// Nil before there is a part.
+    /// Nil without segments, and after the end.
     /// - Parameter uri: of the media playlist.
     package func report(uri: String) -> Report? {
         guard !hasEnded, let last = segments.last else { return nil }
@@ -388,9 +389,9 @@ package struct LivePlaylist: Sendable {
 
     /// The media playlist.
     /// - Parameters:
-    ///   - skips: whether whoever asks knows the older segments.
-    ///   - reachesBack: whether it begins with what is on the disk.
-    ///   - reports: of the other renditions that are under way.
+    ///   - skips: whether the player has the older segments already.
+    ///   - reachesBack: whether it begins with segments on the disk.
+    ///   - reports: positions of the other renditions that are being made.
     package func text(skips: Bool = false, reachesBack: Bool = false, reports: [Report] = []) -> String {
         let older = reachesBack ? archive.entries : []
         var lines = header(with: older)
@@ -456,7 +457,7 @@ package struct LivePlaylist: Sendable {
         }
     }
 
-    /// Segments that lie further from the end than six target durations (§6.2.5.1).
+    /// Segments that are more than six target durations before the end (§6.2.5.1).
     private func skippable(with older: [SegmentArchive.Entry]) -> Int {
         let boundary = 6 * ((timing.segment + 999) / 1_000) * 1_000
         let complete = older.map(\.milliseconds) + segments.filter(\.isComplete).map(\.milliseconds)
@@ -476,7 +477,7 @@ package struct LivePlaylist: Sendable {
         return "\(milliseconds / 1_000).\(rest)"
     }
 
-    /// As the playlist that names it does; nil before anything began.
+    /// The rendition's entry in the multivariant playlist; nil before `begin`.
     /// - Parameter uri: of the media playlist.
     package func variant(uri: String) -> MultivariantPlaylist.Variant? {
         guard let codecs else { return nil }
@@ -489,7 +490,7 @@ package struct LivePlaylist: Sendable {
             framesPerSecond: framesPerSecond)
     }
 
-    /// In bits a second; nil before a segment is complete.
+    /// In bits per second; nil before a segment is complete.
     private var averageBitrate: Int? {
         let complete = segments.filter(\.isComplete)
         let milliseconds = complete.reduce(0) { $0 + $1.milliseconds }

@@ -1,13 +1,14 @@
-/// The name of something that playlists refer to, relative to them.
+/// The name of a file that playlists refer to, relative to them.
 enum MediaFileName: Equatable {
     case initialization(Int)
     case segment(Int)
-    /// A segment's number, and the part's in it.
+    /// Number of the segment, and index of the part in it.
     case part(Int, Int)
 
-    /// Longer ones are none of ours.
+    /// In bytes; `text` makes no longer names.
     private static let lengthLimit = 64
 
+    /// The name with a packaging's tag.
     func text(_ tag: String) -> String {
         switch self {
         case .initialization(let number): "\(tag)-i\(number).mp4"
@@ -16,7 +17,8 @@ enum MediaFileName: Equatable {
         }
     }
 
-    /// - Returns: nil for what `text` does not write.
+    /// Parses a name.
+    /// - Returns: nil for a name that `text` would not make with this tag.
     init?(_ name: String, tag: String) {
         guard name.utf8.count <= Self.lengthLimit, name.hasPrefix(tag) else { return nil }
         let parts = name.split(separator: ".", omittingEmptySubsequences: false)

@@ -1,19 +1,19 @@
-/// The playlist that names a stream's renditions, the one that players begin with first.
+/// The playlist that lists a stream's renditions, the preferred one first.
 /// - Source: RFC 8216bis §4.4.6.2 (`EXT-X-STREAM-INF`).
 package struct MultivariantPlaylist: Equatable, Sendable {
-    /// One rendition, as players choose by it.
+    /// One rendition, with the properties by which players choose.
     package struct Variant: Equatable, Sendable {
         /// Of its media playlist, relative to this one.
         package var uri: String
-        /// Of its richest segment, in bits a second.
+        /// Of the segment with the highest rate, in bits per second.
         package var bandwidth: Int
-        /// Of all, in bits a second; nil where that is not known yet.
+        /// Of all segments, in bits per second; nil if not known yet.
         package var averageBandwidth: Int?
-        /// Of all tracks, as RFC 6381 writes them.
+        /// Of all tracks, in the syntax of RFC 6381.
         package var codecs: String
-        /// In pixels; nil for sound alone.
+        /// In pixels; nil for audio alone.
         package var resolution: Resolution?
-        /// Nil where pictures come as they like.
+        /// Nil for a variable rate.
         package var framesPerSecond: Int?
 
         package init(
@@ -40,10 +40,12 @@ package struct MultivariantPlaylist: Equatable, Sendable {
         }
     }
 
+    /// In order of preference: players start with the first one.
     package var variants: [Variant]
 
     package init(_ variants: [Variant]) { self.variants = variants }
 
+    /// The playlist, with a line feed after each line.
     package var text: String {
         let header = ["#EXTM3U", "#EXT-X-VERSION:9", "#EXT-X-INDEPENDENT-SEGMENTS"]
         return (header + variants.flatMap(\.lines)).joined(separator: "\n") + "\n"
@@ -51,8 +53,10 @@ package struct MultivariantPlaylist: Equatable, Sendable {
 }
 
 extension MultivariantPlaylist.Variant {
+    /// The tag with its attributes, and the URI.
     fileprivate var lines: [String] {
         var attributes = ["BANDWIDTH=\(bandwidth)"]
+        // An average above the peak would be invalid; the two may come from different measurements.
         if let averageBandwidth { attributes.append("AVERAGE-BANDWIDTH=\(min(averageBandwidth, bandwidth))") }
         attributes.append("CODECS=\"\(codecs)\"")
         if let resolution { attributes.append("RESOLUTION=\(resolution.width)x\(resolution.height)") }

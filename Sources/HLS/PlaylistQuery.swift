@@ -1,10 +1,10 @@
-/// What a player wants of a media playlist.
+/// The query of a request for a media playlist.
 /// - Source: RFC 8216bis §6.2.5.2 (blocking), §6.2.5.1 (delta updates).
 package struct PlaylistQuery: Equatable, Sendable {
-    /// The first thing that the player does not have.
+    /// The first segment or part that the player does not have.
     package struct Position: Equatable, Sendable {
         package var sequenceNumber: Int
-        /// Nil for the whole segment.
+        /// Index in the segment; nil for the whole segment.
         package var part: Int?
 
         package init(sequenceNumber: Int, part: Int?) {
@@ -13,14 +13,14 @@ package struct PlaylistQuery: Equatable, Sendable {
         }
     }
 
-    /// Whose media playlist it is, by the name that requests give it.
+    /// The requested rendition, as requests spell it.
     package enum Rendition: String, Sendable {
         case source, original, low, sound
     }
 
-    /// What makes no sense.
+    /// Why a query is refused.
     package enum Failure: Error, Equatable, Sendable {
-        /// A number that is none, or too large.
+        /// A value is not a number, or is too large.
         case malformed
         /// `_HLS_part` without `_HLS_msn`.
         case partAlone
@@ -29,12 +29,12 @@ package struct PlaylistQuery: Equatable, Sendable {
 
     package var rendition = Rendition.source
 
-    /// What has to be there before there is an answer; nil for the playlist as it is.
+    /// What the playlist must contain before the request is answered; nil to answer immediately.
     package var position: Position?
-    /// Whether older segments are to be skipped.
+    /// Whether older segments may be omitted.
     package var skips: Bool
 
-    /// - Parameters: the values of `_HLS_msn`, `_HLS_part`, `_HLS_skip` and `rendition`, where the request has them.
+    /// - Parameters: the values of `_HLS_msn`, `_HLS_part`, `_HLS_skip` and `rendition`; nil for those that are absent.
     package init(
         sequenceNumber: String?, part: String?, skip: String?, rendition: String? = nil
     ) throws(Failure) {
@@ -42,7 +42,7 @@ package struct PlaylistQuery: Equatable, Sendable {
             guard let known = Rendition(rawValue: rendition) else { throw .unknownRendition }
             self.rendition = known
         }
-        // Date ranges are skipped by `v2` too: there are none.
+        // `v2` also omits date ranges, and our playlists contain none.
         skips = skip == "YES" || skip == "v2"
         guard let sequenceNumber else {
             guard part == nil else { throw .partAlone }
@@ -57,7 +57,7 @@ package struct PlaylistQuery: Equatable, Sendable {
         position = Position(sequenceNumber: number, part: index)
     }
 
-    /// Up to twelve digits, which no arithmetic here overflows.
+    /// A number of up to twelve digits, with which no calculation here overflows.
     static func number(_ text: some StringProtocol) -> Int? {
         guard (1...12).contains(text.utf8.count),
             text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })

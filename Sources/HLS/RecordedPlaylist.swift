@@ -1,13 +1,14 @@
 import Base
 
-/// The media playlist of what was recorded: segments are ranges of files, and nothing more comes.
+/// The media playlist of a recording: its segments are byte ranges of files, and it never changes.
 ///
 /// No I/O and no clock.
 /// - Source: RFC 8216bis (draft-pantos-hls-rfc8216bis-16) §4.4.3.5 (`EXT-X-PLAYLIST-TYPE`), §4.4.4.2
 ///   (`EXT-X-BYTERANGE`), §4.4.4.5 (`EXT-X-MAP`).
 package struct RecordedPlaylist: Equatable, Sendable {
+    /// A range of a part's file.
     package struct Segment: Equatable, Sendable {
-        /// Of the file.
+        /// Position in the file.
         package var bytes: Range<Int64>
         package var milliseconds: Int64
 
@@ -17,14 +18,14 @@ package struct RecordedPlaylist: Equatable, Sendable {
         }
     }
 
-    /// What lies in one file.
+    /// The segments of one file.
     package struct Part: Equatable, Sendable {
-        /// Of its file, relative to the playlist.
+        /// The file's address, relative to the playlist.
         package var uri: String
-        /// Of the file: what a decoder must have first.
+        /// Position of what a decoder needs before any segment.
         package var initialization: Range<Int64>
         package var segments: [Segment]
-        /// When its beginning was shown to viewers.
+        /// When viewers saw the beginning.
         package var date: WallTime
 
         package init(uri: String, initialization: Range<Int64>, segments: [Segment], date: WallTime) {
@@ -35,8 +36,9 @@ package struct RecordedPlaylist: Equatable, Sendable {
         }
     }
 
+    /// In order; each begins with a discontinuity, because it has its own time line and perhaps another codec.
     package var parts: [Part]
-    /// Whether decoders can begin with each segment.
+    /// Whether a decoder can start with each segment.
     package var isIndependent: Bool
 
     package init(_ parts: [Part], isIndependent: Bool) {
@@ -44,6 +46,7 @@ package struct RecordedPlaylist: Equatable, Sendable {
         self.isIndependent = isIndependent
     }
 
+    /// The playlist, with a line feed after each line.
     package var text: String {
         let longest = parts.flatMap(\.segments).map(\.milliseconds).max() ?? 0
         var lines = [
@@ -69,5 +72,6 @@ package struct RecordedPlaylist: Equatable, Sendable {
         return lines.joined(separator: "\n") + "\n"
     }
 
+    /// The syntax of byte ranges: length, then offset.
     private static func range(_ bytes: Range<Int64>) -> String { "\(bytes.count)@\(bytes.lowerBound)" }
 }

@@ -1,37 +1,39 @@
 import Base
 
-/// Segments that memory no longer holds and a disk does: how far back viewers can go.
+/// Segments that are on the disk and not in memory any more; they determine how far back viewers can go.
 ///
-/// No I/O. Whoever writes files says what is on the disk, and is told what may go from it.
+/// No I/O. The owner reports which files have been written, and deletes the files that this returns.
 struct SegmentArchive: Sendable {
+    /// One segment of the archive.
     struct Entry: Equatable, Sendable {
         let sequenceNumber: Int
-        /// The number of its initialization segment.
+        /// Number of its initialization segment.
         let initialization: Int
         let isDiscontinuous: Bool
         let milliseconds: Int
-        /// Of its file.
+        /// The file's name.
         let name: String
-        /// Its tags and its name, as playlists have them, without what stands before a change of initialization.
+        /// The segment's tags and name in playlists, without those of a change of the initialization segment.
         let lines: [String]
     }
 
-    /// How long it is at most, with what memory holds, in milliseconds; 0 for none.
+    /// Longest reach in milliseconds, including the segments in memory; 0 to keep none.
     var window = 0
-    /// The oldest first, without a gap up to the first one in memory.
+    /// The oldest first, without a gap up to the first segment in memory.
     private(set) var entries: [Entry] = []
+    /// Total duration of `entries`.
     private(set) var milliseconds = 0
-    /// Files that no playlist names any more.
+    /// Files that are in no playlist any more, until `takeForgotten` returns them.
     private var forgotten: [String] = []
 
-    /// Takes in what memory has just let go of.
+    /// Adds the segment that has just left memory.
     mutating func append(_ entry: Entry) {
         entries.append(entry)
         milliseconds += entry.milliseconds
     }
 
-    /// Forgets what lies further back than it may.
-    /// - Parameter held: milliseconds that memory holds behind it.
+    /// Removes the oldest segments that are beyond the window.
+    /// - Parameter held: duration of the segments in memory, in milliseconds.
     mutating func trim(besides held: Int) {
         var count = 0
         while count < entries.count, milliseconds + held > window {
@@ -42,19 +44,20 @@ struct SegmentArchive: Sendable {
         entries.removeFirst(count)
     }
 
-    /// Forgets all: what follows it is not on the disk.
+    /// Removes all segments, because the one that follows them is not on the disk and a gap must not appear.
     mutating func clear() {
         forgotten += entries.map(\.name)
         entries = []
         milliseconds = 0
     }
 
-    /// Files that may be removed, once players have had time for them.
+    /// Files that may be deleted, once players have had time to fetch them.
     mutating func takeForgotten() -> [String] {
         defer { forgotten = [] }
         return forgotten
     }
 
+    /// Sequence numbers in the archive have no gaps, so its first and its size suffice.
     func contains(_ sequenceNumber: Int) -> Bool {
         guard let first = entries.first else { return false }
         return (first.sequenceNumber..<first.sequenceNumber + entries.count).contains(sequenceNumber)

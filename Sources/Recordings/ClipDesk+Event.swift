@@ -5,7 +5,7 @@ import Synchronization
 import Transcoder
 
 extension ClipDesk {
-    /// What is told of clips, of the jobs that make them, and of their taps.
+    /// Events from transcoder jobs, files and taps, in the order in which the desk handles them.
     enum Event: InboxElement {
         case report(StreamID, ClipReport)
         case failed(StreamID, clip: UInt64, FileError)
@@ -13,6 +13,7 @@ extension ClipDesk {
         case tapEnded(StreamID, TapID)
         case keyFrameWanted(StreamID, InputID)
 
+        /// Waiting events with equal topics replace each other in the inbox.
         enum Topic: Hashable, Sendable {
             case report(UInt64, isEnd: Bool)
             case failure(UInt64)
@@ -21,7 +22,7 @@ extension ClipDesk {
             case keyFrame(InputID)
         }
 
-        /// Clips and jobs are counted over all streams.
+        /// Clips and jobs are numbered across all streams, so the numbers suffice.
         var topic: Topic? {
             switch self {
             case .report(_, let report): .report(report.number, isEnd: report.isEnd)
@@ -32,7 +33,7 @@ extension ClipDesk {
             }
         }
 
-        /// Each is told once, but wishes for key frames.
+        /// Each event comes once and must not be dropped; only requests for key frames are repeated.
         var isNeeded: Bool {
             if case .keyFrameWanted = self { false } else { true }
         }
@@ -40,7 +41,7 @@ extension ClipDesk {
 }
 
 extension ClipReport {
-    /// Whether nothing follows.
+    /// Whether this is the last report on its clip.
     fileprivate var isEnd: Bool {
         switch content {
         case .accepted, .bytes: false
@@ -49,7 +50,7 @@ extension ClipReport {
     }
 }
 
-/// The files of clips that are being made, for the thread that brings their bytes.
+/// The files of clips that are being made, for the thread that receives their bytes from the transcoder.
 final class ClipFiles: Sendable {
     private let files = Mutex<[UInt64: RecordingFile]>([:])
 

@@ -4,33 +4,38 @@ import Glibc
 import Store
 import Transcoder
 
-/// Keeps what streams sent last, and makes clips of it when somebody wants one.
+/// Keeps the last minutes of live streams in memory, and makes clips of them on request.
 ///
-/// What is kept lies in the transcoder's memory as it came, so it costs no encoder, and no publisher sends more for it.
-/// A clip is encoded as H.264 and AAC, which everything plays, whatever the stream is sent as.
+/// The transcoder's process keeps the packets as they were published, so keeping costs no encoder, and taps request
+/// nothing from publishers that is not sent for others anyway. A clip is encoded as H.264 and AAC, which every player
+/// supports, whatever the stream's codecs are.
 package actor ClipDesk {
-    /// What is counted.
+    /// Numbers for metrics.
     package struct Counters: Equatable, Sendable {
-        /// Streams of which the last minutes are kept now.
+        /// Streams whose last minutes are kept now.
         package var streams = 0
         /// Clips that are being made now.
         package var making = 0
+        /// Since the start.
         package var made: UInt64 = 0
+        /// Since the start.
         package var failed: UInt64 = 0
     }
 
-    /// What is kept of a stream.
+    /// What is kept of one stream.
     private struct Ring {
         var inputs: ProgrammeInputs
+        /// The transcoder's job that keeps the packets; nil while there is none.
         var job: JobID?
-        /// Of the job, as the desk counts all of them.
+        /// The job's number across all streams, by which its events are recognized.
         var number: UInt64 = 0
-        /// When the transcoder is asked again.
+        /// When the transcoder is asked for a job again; nil while there is one.
         var retryAt: MonotonicTime?
+        /// Nil while no clip of the stream is being made.
         var making: Making?
-        /// Whether it is kept only until the clip that is being made is complete.
+        /// Whether it ends once the clip that is being made is complete.
         var isUnwanted = false
-        /// When the latest clips were asked for.
+        /// When the latest clips were requested, for the rate limit.
         var times: [MonotonicTime] = []
     }
 
@@ -38,26 +43,28 @@ package actor ClipDesk {
     private struct Making {
         let number: UInt64
         var entry: RecordingEntry
-        /// When it is given up.
+        /// When the clip is given up.
         var deadline: MonotonicTime
-        /// Who asked, until that is answered.
+        /// The request that waits for the transcoder's answer; nil once it is answered.
         var continuation: CheckedContinuation<Result<RecordingEntry, ClipRefusal>, Never>?
+        /// Whether the clip is being completed or discarded, so that this happens once.
         var isConcluding = false
     }
 
-    /// In seconds, of a clip.
+    /// Seconds that a clip may have.
     package static let lengths = 1...120
-    /// In seconds, where nobody says another.
+    /// Seconds of a clip if the request names no length.
     package static let usualLength = 30
-    /// Made at the same time, of all streams: the transcoder has other work.
+    /// Clips made at the same time, over all streams, because the transcoder has other work.
     private static let makingLimit = 2
-    /// Of one stream, within `window`.
+    /// Clips of one stream within `window`.
     private static let rateLimit = 6
     private static let window = Duration.seconds(60)
-    /// How long the transcoder may take to say that it makes a clip.
+    /// How long the transcoder may take to accept a clip.
     private static let answerTime = Duration.seconds(10)
-    /// For each second of a clip: on a busy machine encoding is slower than time.
+    /// Seconds allowed for each second of a clip: on a busy machine encoding is slower than real time.
     private static let secondsForOne = 5
+    /// Between two attempts to start a job.
     private static let pause = Duration.seconds(1)
 
     private let limit: Int
@@ -71,15 +78,17 @@ package actor ClipDesk {
     private var counted = Counters()
     private var lastNumber: UInt64 = 0
     private var isStopped = false
+    /// Receives each completed clip.
     private var tell: (@Sendable (StreamID, RecordingEntry) async -> Void)?
     private let inbox = Inbox<Event>(limit: 1_024)
+    // Reached by the transcoder's thread without waiting for the actor.
     private nonisolated let files = ClipFiles()
     private var listener: Task<Void, Never>?
 
     /// - Parameters:
-    ///   - limit: streams of which the last minutes are kept at once.
-    ///   - recordings: has the files, with those of recordings.
-    ///   - taps: take what is sent for others.
+    ///   - limit: streams whose last minutes are kept at the same time.
+    ///   - recordings: stores the files, together with those of recordings.
+    ///   - taps: request nothing from publishers that is not sent for others.
     package init(
         limit: Int, recordings: RecordingDesk, transcoder: TranscoderSupervisor, taps: any ProgrammeTaps,
         log: Log, now: @escaping @Sendable () -> Moment
@@ -92,8 +101,8 @@ package actor ClipDesk {
         self.now = now
     }
 
-    /// Begins to act on what the transcoder says.
-    /// - Parameter tell: hears of each clip that is complete.
+    /// Starts handling events.
+    /// - Parameter tell: called with each completed clip.
     package func start(_ tell: @escaping @Sendable (StreamID, RecordingEntry) async -> Void) {
         guard listener == nil else { return }
         self.tell = tell
@@ -104,7 +113,7 @@ package actor ClipDesk {
         }
     }
 
-    /// Gives up what is being made, and lets go of all that is kept.
+    /// Abandons the clips that are being made, and releases everything that is kept.
     package func stop() async {
         isStopped = true
         for stream in rings.keys {
@@ -115,7 +124,7 @@ package actor ClipDesk {
         inbox.close()
     }
 
-    /// What waits for the desk.
+    /// Numbers of the desk's own queue of events.
     package nonisolated var inboxCounters: InboxCounters { inbox.counters }
 
     /// As of now.
@@ -130,7 +139,7 @@ package actor ClipDesk {
 
     // MARK: What is kept
 
-    /// Takes in what viewers get of a stream now, of which clips may be made; nil for nothing.
+    /// Follows what viewers of a stream receive now; nil while they receive nothing.
     package func update(_ stream: StreamID, to programme: RecordingDesk.Programme?) {
         guard !isStopped else { return }
         rings[stream]?.isUnwanted = false
@@ -139,15 +148,15 @@ package actor ClipDesk {
         if rings[stream] == nil { keep(stream) } else { connect(stream) }
     }
 
-    /// Nobody makes clips of a stream any more.
+    /// Stops keeping a stream, of which no clips are to be made any more.
     package func forget(_ stream: StreamID) {
         programmes[stream] = nil
         guard let ring = rings[stream] else { return }
         if ring.making == nil { end(stream) } else { rings[stream]?.isUnwanted = true }
     }
 
-    /// Does what is due; called every second.
-    /// - Parameter ended: whether a stream has ended.
+    /// Handles deadlines and retries; called every second.
+    /// - Parameter ended: returns whether a stream has ended.
     package func advance(ended: @Sendable (StreamID) -> Bool) async {
         guard !isStopped else { return }
         let time = now().elapsed
@@ -155,7 +164,7 @@ package actor ClipDesk {
             if let making = ring.making, time >= making.deadline {
                 log.warning("clip.late", ["stream": stream, "clip": making.entry.id])
                 await conclude(stream, because: .failed)
-                // Who does not answer is asked for nothing else.
+                // A job that did not answer in time is replaced by a new one.
                 release(stream)
             } else if ring.making == nil, ended(stream) {
                 programmes[stream] = nil
@@ -169,13 +178,14 @@ package actor ClipDesk {
         for stream in programmes.keys where rings[stream] == nil { keep(stream) }
     }
 
-    /// Begins to keep what comes of a stream, where there is room.
+    /// Begins to keep a stream if the limit permits.
     private func keep(_ stream: StreamID) {
         guard programmes[stream] != nil, rings.count < limit else { return }
         rings[stream] = Ring(inputs: ProgrammeInputs(taps, transcoder, origin: SourceOrigin.packaging))
         launch(stream)
     }
 
+    /// Starts the job that keeps a stream's packets.
     private func launch(_ stream: StreamID) {
         guard var ring = rings[stream], ring.job == nil, !isStopped else { return }
         lastNumber += 1
@@ -187,7 +197,8 @@ package actor ClipDesk {
         connect(stream)
     }
 
-    /// What is done with what the transcoder says: bytes go to the file, the rest comes here.
+    /// The handler of a job's events, which runs on the transcoder's thread: bytes go directly to the file, everything
+    /// else to the inbox.
     private func hearing(_ stream: StreamID, job: UInt64) -> TranscoderSupervisor.Handler {
         { [inbox, files] event in
             switch event {
@@ -207,7 +218,7 @@ package actor ClipDesk {
         }
     }
 
-    /// Sees to it that what viewers get now is what is kept.
+    /// Feeds what viewers receive now to the job.
     private func connect(_ stream: StreamID) {
         guard let job = rings[stream]?.job else { return }
         rings[stream]?.inputs.connect(to: programmes[stream], of: stream, for: job) { [inbox] tap in
@@ -215,6 +226,7 @@ package actor ClipDesk {
         }
     }
 
+    /// Ends the job; another one follows after a pause unless the ring is removed.
     private func release(_ stream: StreamID) {
         rings[stream]?.inputs.disconnect()
         if let job = rings[stream]?.job { transcoder.end(job) }
@@ -229,8 +241,10 @@ package actor ClipDesk {
 
     // MARK: Making
 
-    /// Has a clip made of the last `seconds` of a stream; it is complete a little later.
-    /// - Parameter tier: which one watching takes now; nil for none.
+    /// Makes a clip of the last `seconds` of a stream.
+    ///
+    /// Returns when the transcoder has accepted the clip; it is complete a little later, as `tell` reports.
+    /// - Parameter tier: the tier that watching requires now; nil for none.
     package func make(
         of stream: StreamID, seconds: Int, title: String?, tier: String?
     ) async throws(ClipRefusal) -> RecordingEntry {
@@ -252,7 +266,7 @@ package actor ClipDesk {
             if rings[stream]?.making?.number == number { rings[stream]?.making = nil }
             throw error
         }
-        // Meanwhile the transcoder may have died, or the server ends.
+        // During the wait for the disk the transcoder may have died, or the server may have begun to stop.
         guard let making = rings[stream]?.making, making.number == number, !making.isConcluding else {
             throw .lost
         }
@@ -267,7 +281,8 @@ package actor ClipDesk {
         return try answer.get()
     }
 
-    /// - Returns: the job that makes it.
+    /// Checks limits and the state of the stream.
+    /// - Returns: the job that is to make the clip.
     private func admit(_ stream: StreamID, at time: MonotonicTime) throws(ClipRefusal) -> JobID {
         guard !isStopped else { throw .unavailable }
         guard let ring = rings[stream] else { throw rings.count < limit ? .nothingThere : .full }
@@ -316,7 +331,7 @@ package actor ClipDesk {
         }
     }
 
-    /// There is nothing to make a clip of.
+    /// Ends a clip for which the transcoder has nothing to encode.
     private func refuse(_ stream: StreamID) async {
         guard var making = rings[stream]?.making, !making.isConcluding else { return }
         rings[stream]?.making?.isConcluding = true
@@ -328,8 +343,8 @@ package actor ClipDesk {
         finish(stream, making.number, .nothingThere)
     }
 
-    /// Completes a clip, or says that there is none.
-    /// - Parameter reason: nil for one that is complete.
+    /// Completes a clip, or discards it.
+    /// - Parameter reason: nil if the transcoder reports it complete.
     private func conclude(_ stream: StreamID, because reason: RecordingEntry.EndReason?) async {
         guard let making = rings[stream]?.making, !making.isConcluding else { return }
         rings[stream]?.making?.isConcluding = true
@@ -345,11 +360,11 @@ package actor ClipDesk {
         if isWhole {
             (entry.milliseconds, entry.size) = (status.milliseconds, status.size)
             counted.made &+= 1
-            // Before it is seen to be complete: whoever sees that may ask for the next one.
+            // Before the clip appears as complete: a client that sees it may immediately request the next one.
             finish(stream, making.number, .lost)
             await recordings.settle(entry, of: stream)
         } else {
-            // What is left of the file goes with the entry.
+            // Deletes what there is of the file with the entry.
             await recordings.discard(entry, of: stream)
             counted.failed &+= 1
             let refusal: ClipRefusal =
@@ -369,7 +384,8 @@ package actor ClipDesk {
         if isWhole { await tell?(stream, entry) }
     }
 
-    /// - Parameter refusal: for who asked, where that was not answered yet.
+    /// Ends the making of a clip.
+    /// - Parameter refusal: the answer for a request that still waits.
     private func finish(_ stream: StreamID, _ number: UInt64, _ refusal: ClipRefusal) {
         guard let making = rings[stream]?.making, making.number == number else { return }
         rings[stream]?.making = nil

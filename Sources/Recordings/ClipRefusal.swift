@@ -1,23 +1,23 @@
-/// Why there is no clip.
+/// Why a clip is not made.
 package enum ClipRefusal: Error, Equatable, Sendable {
-    /// This server keeps nothing on a disk, decodes nothing, or is to make none.
+    /// This server has no data directory, decodes nothing, or has clips turned off.
     case unavailable
-    /// The stream's settings say that nobody makes any.
+    /// The stream's settings do not permit clips.
     case off
     case notLive
-    /// The last minutes of as many streams as may be are kept already.
+    /// The last minutes of as many streams as permitted are kept already.
     case full
-    /// Too little came yet, or nothing for as long as the clip would be.
+    /// Nothing was received in the requested time, or too little yet.
     case nothingThere
-    /// One clip of a stream is made at a time.
+    /// Another clip of the stream is being made; one at a time is.
     case underWay
-    /// So many were asked for already; in so many seconds the next may be.
+    /// The stream's rate limit is reached; the next clip is permitted in so many seconds.
     case tooOften(seconds: Int)
-    /// As many clips are kept of the stream as may be.
+    /// As many clips of the stream are kept as permitted.
     case tooMany
-    /// Clips of other streams are being made.
+    /// As many clips of other streams are being made as permitted.
     case busy
-    /// The transcoder has died, or does not answer.
+    /// The transcoder has died or does not answer.
     case lost
     case diskFull
     case storage

@@ -2,8 +2,9 @@ import Base
 import Forwarding
 import Transcoder
 
-/// What feeds a job with a stream's programme: one input for the picture and one for sound, and the taps behind them.
+/// Feeds a stream's programme to a transcoder job: one input for video and one for audio, with the taps behind them.
 package struct ProgrammeInputs: Sendable {
+    /// A tap and the input that it feeds.
     private struct Feed {
         let source: ProgrammeSource
         let tap: TapID
@@ -16,7 +17,7 @@ package struct ProgrammeInputs: Sendable {
     private var video: Feed?
     private var audio: Feed?
 
-    /// - Parameter origin: what a source is read for.
+    /// - Parameter origin: names what a source is decoded for, so that a decoder's crash is attributed to it.
     package init(
         _ taps: any ProgrammeTaps, _ transcoder: TranscoderSupervisor,
         origin: @escaping @Sendable (SessionID?, StreamID) -> SourceOrigin = SourceOrigin.recording
@@ -26,8 +27,8 @@ package struct ProgrammeInputs: Sendable {
         self.origin = origin
     }
 
-    /// Sees to it that what viewers get now is what the job gets.
-    /// - Parameter ended: called on a worker's thread; `tapEnded` is to follow.
+    /// Connects the job to what viewers receive now.
+    /// - Parameter ended: called on a worker's thread when a tap ends; the caller then calls `tapEnded`.
     package mutating func connect(
         to programme: RecordingDesk.Programme?, of stream: StreamID, for job: JobID,
         ended: @escaping @Sendable (TapID) -> Void
@@ -36,18 +37,18 @@ package struct ProgrammeInputs: Sendable {
         connect(&audio, to: programme?.audio, .opus, of: stream, for: job, ended)
     }
 
-    /// Nothing more comes of what it is connected to.
+    /// Closes both taps and their inputs.
     package mutating func disconnect() {
         disconnect(&video)
         disconnect(&audio)
     }
 
-    /// Nothing more comes of its picture.
+    /// Closes the video tap and its input.
     package mutating func disconnectVideo() {
         disconnect(&video)
     }
 
-    /// Nothing more comes of a tap.
+    /// Closes the input of a tap that has ended.
     package mutating func tapEnded(_ tap: TapID) {
         for feed in [video, audio] {
             guard let feed, feed.tap == tap else { continue }
@@ -57,12 +58,13 @@ package struct ProgrammeInputs: Sendable {
         if audio?.tap == tap { audio = nil }
     }
 
-    /// The transcoder can go on only with a key frame.
+    /// Requests a key frame from the publisher, without which the transcoder cannot continue.
     package func keyFrameWanted(for input: InputID) {
         guard let video, video.input == input else { return }
         taps.demandKeyFrame(video.tap, of: video.source)
     }
 
+    /// Replaces a feed if its source has changed.
     private func connect(
         _ feed: inout Feed?, to source: ProgrammeSource?, _ codec: InputCodec, of stream: StreamID,
         for job: JobID, _ ended: @escaping @Sendable (TapID) -> Void
@@ -73,6 +75,7 @@ package struct ProgrammeInputs: Sendable {
             let input = transcoder.open(
                 for: job, from: SourceKey(origin(source.session, stream)), codec)
         else { return }
+        // Without a tap the input would never receive anything.
         guard let tap = taps.open(source, into: input, ended: ended) else {
             return transcoder.close(input)
         }

@@ -1,24 +1,25 @@
 extension RecordingDesk {
-    /// What is counted.
+    /// Numbers for metrics.
     package struct Counters: Equatable, Sendable {
-        /// Under way now.
+        /// Recordings under way now.
         package var active = 0
-        /// Parts that follow in the same recording are not counted.
+        /// Recordings since the start; later parts of the same recording are not counted.
         package var started: UInt64 = 0
-        /// Parts, by why they did.
+        /// Parts since the start, by the reason of their end.
         package var ended: [RecordingEntry.EndReason: UInt64] = [:]
-        /// Of recordings that have ended.
+        /// Of parts that have ended.
         package var bytes: UInt64 = 0
     }
 
-    /// What was removed because it was old enough.
+    /// The result of deleting recordings that are old enough.
     package struct Expiry: Equatable, Sendable {
+        /// Files that were deleted.
         package var recordings = 0
-        /// Of their files.
+        /// Size of the deleted files.
         package var bytes: Int64 = 0
-        /// Why others could not be; nil if they could.
+        /// Why a file could not be deleted; nil if all could.
         package var failure: String?
-        /// Whether there are more.
+        /// Whether more files are old enough.
         package var isMore = false
 
         package init() {}

@@ -4,8 +4,10 @@ import Store
 import Transcoder
 
 extension RecordingDesk {
-    /// What is told of recordings that the desk began, and of taps that it opened: each once, but for key frames, which
-    /// are asked for again, and what is not kept, which is looked at once a second.
+    /// Events from transcoder jobs, files and taps.
+    ///
+    /// Each comes once, with two exceptions: requests for key frames are repeated, and `unkept` is raised every second
+    /// while it applies.
     enum Event: InboxElement {
         case began(StreamID, String, RecordingContainer)
         case finished(StreamID, String, RecordingReport.Cause)
@@ -13,9 +15,10 @@ extension RecordingDesk {
         case failed(StreamID, String, FileError)
         case tapEnded(StreamID, TapID)
         case keyFrameWanted(StreamID, InputID)
-        /// Something that has ended is not on the disk yet.
+        /// An entry that has ended is not on the disk yet.
         case unkept
 
+        /// Waiting events with equal topics replace each other in the inbox.
         enum Topic: Hashable, Sendable {
             case beginning(String)
             case finish(String)
@@ -38,6 +41,7 @@ extension RecordingDesk {
             }
         }
 
+        /// Whether the event must not be dropped.
         var isNeeded: Bool {
             switch self {
             case .keyFrameWanted, .unkept: false

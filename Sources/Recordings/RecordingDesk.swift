@@ -4,12 +4,12 @@ import Glibc
 import Store
 import Transcoder
 
-/// Records streams' programmes, and knows all recordings there are.
+/// Records the programmes of streams, and manages all recordings and clips on the disk.
 ///
-/// A recording is a file; where it cannot go on in the same one, because the codec changed or the transcoder died, it
-/// goes on in another part. What it says was on the disk before.
+/// A recording is a file. If it cannot continue in the same file, because the codec changed or the transcoder died, it
+/// continues in another part. Its reported length and size are those that are durable.
 package actor RecordingDesk {
-    /// What viewers get of a stream, and where it comes from.
+    /// What viewers of a stream receive, by its sources.
     package struct Programme: Equatable, Sendable {
         /// Nil for sound alone.
         package var video: ProgrammeSource?
@@ -22,17 +22,17 @@ package actor RecordingDesk {
         }
     }
 
-    /// Recordings at the same time.
+    /// Recordings under way at the same time.
     private static let limit = 64
-    /// Parts of one recording: what changes all the time is not worth a file each.
+    /// Parts of one recording: a source that changes all the time is not worth a file for each change.
     private static let partLimit = 100
     private static let declinedLimit = 10_000
-    /// Clips of one stream; who wants more removes some.
+    /// Clips of one stream; beyond that, some must be deleted first.
     private static let clipLimit = 200
     /// How long the transcoder may take to complete a file.
     private static let patience = Duration.seconds(5)
     private static let pause = Duration.seconds(1)
-    /// In seconds: what somebody reads without end is not kept for longer than that.
+    /// In seconds: the longest time that playback delays the deletion of an expired recording.
     private static let longestReading = 86_400
 
     private let shelf: RecordingShelf
@@ -44,7 +44,7 @@ package actor RecordingDesk {
     private var programmes: [StreamID: Programme] = [:]
     private var entries: [StreamID: [RecordingEntry]] = [:]
     private var waiters: [StreamID: [CheckedContinuation<Void, Never>]] = [:]
-    /// Streams that are not recorded by themselves any more until they end: somebody stopped it, or it failed.
+    /// Streams that are not recorded automatically again until they end, because recording was stopped or failed.
     private var declined: Set<StreamID> = []
     private var counted = Counters()
     private var tell: (@Sendable (StreamID, Bool, RecordingEntry?) async -> Void)?
@@ -53,9 +53,7 @@ package actor RecordingDesk {
     nonisolated let indexes = FragmentIndexes()
     private var listener: Task<Void, Never>?
 
-    /// - Parameters:
-    ///   - transcoder: makes files of what the taps feed to it.
-    ///   - now: what the time is taken from.
+    /// - Parameter transcoder: makes files of what the taps feed to it.
     package init(
         _ settings: RecordingSettings, transcoder: TranscoderSupervisor, taps: any ProgrammeTaps, log: Log,
         now: @escaping @Sendable () -> Moment
@@ -68,8 +66,8 @@ package actor RecordingDesk {
         self.now = now
     }
 
-    /// Takes in what is on the disk, and begins to act on what the transcoder says.
-    /// - Parameter tell: hears whether a stream is being recorded, and of each recording that has ended.
+    /// Loads the entries on the disk, and starts handling events.
+    /// - Parameter tell: called when recording of a stream starts or ends, and with each part that has ended.
     package func start(_ tell: @escaping @Sendable (StreamID, Bool, RecordingEntry?) async -> Void) async {
         guard listener == nil else { return }
         self.tell = tell
@@ -84,13 +82,14 @@ package actor RecordingDesk {
         }
     }
 
-    /// Completes what is under way, as far as the transcoder does so in time; nobody calls `advance` any more.
+    /// Ends a stream's recording, and waits until it is complete.
+    /// - Returns: the part that was under way; nil if the stream is not being recorded.
     package func stop() async {
         let limit = Task { [weak self] in
             do { try await Task.sleep(for: Self.patience) } catch { return }
             await self?.giveUp()
         }
-        // All at the same time, so that they take no longer than one.
+        // In parallel, so that all of them together take no longer than one.
         await withTaskGroup(of: Void.self) { group in
             for stream in active.keys {
                 group.addTask { _ = await self.stop(stream, because: .interrupted) }
@@ -101,7 +100,7 @@ package actor RecordingDesk {
         inbox.close()
     }
 
-    /// Takes what there is of each recording for all of it.
+    /// Completes each recording with what was written so far.
     private func giveUp() {
         for (stream, recording) in active where !recording.isConcluding {
             inbox.put(.over(stream, recording.entry.id))
@@ -110,7 +109,7 @@ package actor RecordingDesk {
 
     // MARK: Looking
 
-    /// A stream's recordings, the oldest first.
+    /// A stream's recordings and clips, the oldest first.
     package func recordings(of stream: StreamID) -> [RecordingEntry] {
         (entries[stream] ?? []).map { entry in
             guard let file = active[stream]?.file, active[stream]?.entry.id == entry.id else { return entry }
@@ -122,19 +121,19 @@ package actor RecordingDesk {
         }.sorted { ($0.startedAt, $0.part) < ($1.startedAt, $1.part) }
     }
 
-    /// Whether a part is under way, or the next is about to begin.
+    /// Whether a part is being written or the next one is about to begin.
     package func isRecording(_ stream: StreamID) -> Bool { active[stream] != nil }
 
-    /// Where a recording's bytes are, for somebody who reads them now: while it is read it is not removed by itself.
+    /// The path of a file that is about to be read; reading delays its automatic deletion.
     package nonisolated func readingPath(of entry: RecordingEntry) -> String? {
         readers.note(entry.id, at: now().elapsed)
         return shelf.path(of: entry)
     }
 
-    /// What waits for the desk.
+    /// Numbers of the desk's own queue of events.
     package nonisolated var inboxCounters: InboxCounters { inbox.counters }
 
-    /// Bytes of what is under way included.
+    /// Numbers for metrics, with the bytes of recordings under way.
     package var counters: Counters {
         var result = counted
         result.active = active.count
@@ -144,8 +143,8 @@ package actor RecordingDesk {
 
     // MARK: Starting and stopping
 
-    /// Begins to record; says the same again where that is under way.
-    /// - Parameter tier: which one watching takes now; nil for none.
+    /// Starts recording a stream; returns the current part if it is being recorded already.
+    /// - Parameter tier: the tier that watching requires now; nil for none.
     package func record(
         _ stream: StreamID, tier: String? = nil
     ) async throws(RecordingRefusal) -> (entry: RecordingEntry, isNew: Bool) {
@@ -170,7 +169,7 @@ package actor RecordingDesk {
         return (entry, true)
     }
 
-    /// Begins to record a stream whose setting says so, unless that was ended before.
+    /// Starts recording a stream whose settings request it, unless its recording was stopped or failed before.
     package func recordAutomatically(_ stream: StreamID, tier: String? = nil) async {
         guard active[stream] == nil, !declined.contains(stream) else { return }
         do throws(RecordingRefusal) {
@@ -181,8 +180,8 @@ package actor RecordingDesk {
         }
     }
 
-    /// Ends a stream's recording.
-    /// - Returns: it, complete; nil if there is none.
+    /// Ends a stream's recording, and waits until it is complete.
+    /// - Returns: the last part; nil if the stream is not being recorded.
     package func stop(
         _ stream: StreamID, because reason: RecordingEntry.EndReason
     ) async -> RecordingEntry? {
@@ -194,7 +193,7 @@ package actor RecordingDesk {
         return entries[stream]?.first { $0.id == ending.entry.id } ?? ending.entry
     }
 
-    /// Has a stream's recording end; it is complete a little later.
+    /// Begins to end a stream's recording; it is complete a little later.
     private func end(_ stream: StreamID, because reason: RecordingEntry.EndReason) {
         guard var ending = active[stream], ending.reason == nil else { return }
         ending.reason = reason
@@ -207,7 +206,7 @@ package actor RecordingDesk {
         }
     }
 
-    /// Removes a recording that has ended.
+    /// Deletes a recording that has ended.
     package func remove(_ id: String, of stream: StreamID) async throws(RecordingRefusal) {
         guard let entry = entries[stream]?.first(where: { $0.id == id }) else { throw .unknownRecording }
         guard entry.state == .ended else { throw .underWay }
@@ -219,7 +218,7 @@ package actor RecordingDesk {
         if entries[stream]?.isEmpty == true { entries[stream] = nil }
     }
 
-    /// Removes files that ended before `time`, those that ended first before others; not one that somebody reads.
+    /// Deletes files that ended before `time`, the oldest first, except those that are being read.
     /// - Parameter limit: files at most.
     package func expire(
         _ kind: RecordingEntry.Kind = .recording, endedBefore time: WallTime, limit: Int
@@ -238,7 +237,7 @@ package actor RecordingDesk {
             do throws(RecordingRefusal) {
                 try await remove(entry.id, of: stream)
             } catch .unknownRecording {
-                // Somebody was faster.
+                // Another request has deleted it.
                 continue
             } catch {
                 expiry.failure = "\(kind.rawValue) \(entry.id) cannot be removed"
@@ -255,7 +254,7 @@ package actor RecordingDesk {
 
     // MARK: Clips
 
-    /// Takes in a clip that is about to be made, and its file.
+    /// Registers a clip that is about to be made.
     func admit(_ clip: RecordingEntry, of stream: StreamID) async throws(ClipRefusal) {
         guard (entries[stream] ?? []).count(where: { $0.kind == .clip }) < Self.clipLimit else {
             throw .tooMany
@@ -268,7 +267,7 @@ package actor RecordingDesk {
         throw failure.isFull ? .diskFull : .storage
     }
 
-    /// Takes in what became of a clip.
+    /// Stores the entry of a completed clip.
     func settle(_ clip: RecordingEntry, of stream: StreamID) async {
         replace(clip, of: stream)
         if let failure = await shelf.conclude(clip) {
@@ -276,7 +275,7 @@ package actor RecordingDesk {
         }
     }
 
-    /// Forgets a clip of which there is nothing.
+    /// Deletes a clip that could not be made.
     func discard(_ clip: RecordingEntry, of stream: StreamID) async {
         entries[stream]?.removeAll { $0.id == clip.id }
         if entries[stream]?.isEmpty == true { entries[stream] = nil }
@@ -285,8 +284,8 @@ package actor RecordingDesk {
         }
     }
 
-    /// A file for a clip that was taken in.
-    /// - Parameter fail: hears why nothing can be written any more.
+    /// The file of a registered clip.
+    /// - Parameter fail: called once, with the error after which nothing more is written.
     nonisolated func file(
         for clip: RecordingEntry, _ container: RecordingContainer,
         fail: @escaping @Sendable (FileError) -> Void
@@ -298,7 +297,7 @@ package actor RecordingDesk {
 
     // MARK: Programmes
 
-    /// Takes in what viewers get of a stream now; nil for nothing.
+    /// Follows what viewers of a stream receive now; nil while they receive nothing.
     package func update(_ stream: StreamID, to programme: Programme?) {
         guard programmes[stream] != programme else { return }
         programmes[stream] = programme
@@ -306,8 +305,8 @@ package actor RecordingDesk {
         connect(stream)
     }
 
-    /// Does what is due; called every second.
-    /// - Parameter ended: whether a stream has ended.
+    /// Handles deadlines and retries; called every second.
+    /// - Parameter ended: returns whether a stream has ended.
     package func advance(ended: @Sendable (StreamID) -> Bool) {
         declined = declined.filter { !ended($0) }
         if shelf.hasUnkept { inbox.put(.unkept) }
@@ -327,7 +326,7 @@ package actor RecordingDesk {
 
     // MARK: Parts
 
-    /// Has the transcoder begin with a part.
+    /// Starts a transcoder job for a part.
     private func launch(_ stream: StreamID) {
         guard var recording = active[stream], recording.reason == nil, recording.job == nil else { return }
         let id = recording.entry.id
@@ -344,7 +343,7 @@ package actor RecordingDesk {
         connect(stream)
     }
 
-    /// Sees to it that what viewers get now is what is recorded.
+    /// Feeds what viewers receive now to the job.
     private func connect(_ stream: StreamID) {
         guard let job = active[stream]?.job else { return }
         active[stream]?.inputs.connect(to: programmes[stream], of: stream, for: job) { [inbox] tap in
@@ -352,7 +351,7 @@ package actor RecordingDesk {
         }
     }
 
-    /// What is done with what the transcoder says: bytes go to the file, the rest comes here.
+    /// The handler of a job's events on the transcoder's thread: bytes go to the file, everything else to the inbox.
     private func hearing(
         _ stream: StreamID, _ entry: RecordingEntry, _ file: RecordingFile
     ) -> TranscoderSupervisor.Handler {
@@ -407,7 +406,7 @@ package actor RecordingDesk {
         }
     }
 
-    /// Completes a part, and goes on with the next one where nobody ended it.
+    /// Completes a part, and continues with the next one unless the recording ends.
     private func conclude(_ stream: StreamID) async {
         guard var recording = active[stream], !recording.isConcluding else { return }
         recording.isConcluding = true
@@ -416,13 +415,13 @@ package actor RecordingDesk {
         recording.job = nil
         active[stream] = recording
         let status = await recording.file?.close() ?? RecordingFile.Status()
-        // Meanwhile somebody may have ended it.
+        // Read again: the recording may have been ended during the wait.
         let reason = active[stream]?.reason
         var entry = active[stream]?.entry ?? recording.entry
         (entry.milliseconds, entry.size) = (status.milliseconds, status.size)
         entry.filmedAt = status.filmedAt ?? entry.filmedAt
         if reason == nil, entry.fileExtension == nil {
-            // Nothing is lost: the same part begins once more.
+            // The part has no file yet, so it starts again under the same ID.
             active[stream]?.isConcluding = false
             active[stream]?.retryAt = now().elapsed + Self.pause
             return
@@ -439,7 +438,7 @@ package actor RecordingDesk {
         await follow(entry, in: stream, isKept: failure == nil)
     }
 
-    /// Tries once more to remember what has ended while the disk took nothing.
+    /// Tries again to store entries that ended while the disk failed.
     private func keepUnkept() async {
         for entry in await shelf.keepUnkept() {
             guard let stream = StreamID(entry.stream) else { continue }
@@ -449,11 +448,11 @@ package actor RecordingDesk {
         }
     }
 
-    /// What comes after a part.
-    /// - Parameter isKept: whether it is on the disk; nobody is told of one that is not.
+    /// Starts the next part, or finishes the recording.
+    /// - Parameter isKept: whether the ended part is on the disk; only then it is reported.
     private func follow(_ entry: RecordingEntry, in stream: StreamID, isKept: Bool) async {
         guard let recording = active[stream], recording.reason == nil, entry.part < Self.partLimit else {
-            // Before those who wait for the end, so that whoever is told of it by them sees the same everywhere.
+            // Before the waiting requests continue, so that their callers see the same state everywhere.
             await tell?(stream, false, isKept ? entry : nil)
             active[stream] = nil
             if declined.count < Self.declinedLimit { declined.insert(stream) }

@@ -2,13 +2,15 @@ import Base
 import Foundation
 import Store
 
-/// What is known of one recording: a file, or one of several parts of one.
+/// The description of one recorded file: a whole recording, one part of it, or a clip.
+///
+/// Stored as JSON next to the file, so members keep their names and new ones must be optional.
 package struct RecordingEntry: Codable, Equatable, Sendable {
-    /// What a file shows of a stream.
+    /// What a file covers.
     package enum Kind: String, Codable, Sendable, CaseIterable {
-        /// All from when it began.
+        /// Everything from the start of recording.
         case recording
-        /// The last seconds before somebody asked for them.
+        /// The last seconds before a request for it.
         case clip
     }
 
@@ -17,54 +19,54 @@ package struct RecordingEntry: Codable, Equatable, Sendable {
         case recording, ended
     }
 
-    /// As the API and metrics say it.
+    /// Why a file ended, in the words of the API and of metrics.
     package enum EndReason: String, Codable, Sendable, CaseIterable {
-        /// Somebody stopped it.
+        /// It was stopped by request.
         case stopped
         case streamEnded = "stream-ended"
-        /// What came next did not fit into the file, and stands in the next part.
+        /// What followed did not fit into this file, and is in the next part.
         case continued
         case diskFull = "disk-full"
-        /// The disk took nothing more: it is read-only or broken, or too slow.
+        /// The disk accepted nothing more: it is read-only, broken or too slow.
         case storage
         case failed
-        /// The server ended meanwhile.
+        /// The server stopped or crashed.
         case interrupted
 
-        /// What a file that cannot be written any more ends for.
+        /// The reason for a file that cannot be written any more.
         init(_ failure: FileError) {
-            // EINVAL: what was to be written made no sense, which is not the disk's doing.
+            // EINVAL: the transcoder sent bytes that do not follow on what was written, so the disk is not to blame.
             self = failure.isFull ? .diskFull : failure.code == EINVAL ? .failed : .storage
         }
     }
 
-    /// Names it among all recordings.
+    /// Unique among all recordings and clips.
     package let id: String
     /// The stream's name.
     package let stream: String
-    /// 1, and more where the recording went on in another file.
+    /// 1 for the first file of a recording, and one more for each further file.
     package let part: Int
     /// Nil for a recording.
     private let isClip: Bool?
-    /// What its maker calls it; nil for nothing.
+    /// Chosen for a clip by its maker; nil for none.
     package let title: String?
-    /// As it is on the disk.
+    /// As stored; a file under way becomes `ended` at the next start if the server dies.
     package var state = State.recording
-    /// Milliseconds since 1970.
+    /// In milliseconds since 1970.
     package internal(set) var startedAt: Int64
-    /// When what it begins with was shown, in milliseconds since 1970; nil where only `startedAt` is known.
+    /// When viewers saw the beginning of the file, in milliseconds since 1970; nil if only `startedAt` is known.
     var filmedAt: Int64?
-    /// Milliseconds since 1970; nil while it is under way.
+    /// In milliseconds since 1970; nil while it is under way.
     package var endedAt: Int64?
     /// Nil while it is under way.
     package var endReason: EndReason?
-    /// How long it plays; of one that goes on, as far as it is on the disk.
+    /// Playing time; while it is under way, of what is durable.
     package var milliseconds: Int64 = 0
-    /// In bytes, as far as they are on the disk.
+    /// In bytes; while it is under way, of what is durable.
     package var size: Int64 = 0
-    /// Nil until there is something in it.
+    /// `webm` or `mp4`; nil until the file has content.
     package var fileExtension: String?
-    /// Which tier watching took when it began, for when nothing is known of the stream any more; nil for none.
+    /// The tier that watching required at the start, for when the stream itself has been deleted; nil for none.
     package let tier: String?
 
     init(
@@ -80,24 +82,24 @@ package struct RecordingEntry: Codable, Equatable, Sendable {
         self.startedAt = startedAt
     }
 
-    /// When what it shows was shown to viewers.
+    /// When viewers saw what the file shows.
     package var time: Range<WallTime> {
         let begin = filmedAt ?? startedAt
         return WallTime(milliseconds: begin)..<WallTime(milliseconds: begin + max(milliseconds, 0))
     }
 
-    /// What all parts of a recording have in common.
+    /// The ID of the whole recording, which the IDs of all its parts begin with.
     package var base: Substring { part > 1 ? id.prefix { $0 != "-" } : id[...] }
     package var kind: Kind { isClip == true ? .clip : .recording }
-    /// Of the file.
+    /// The file's media type.
     package var contentType: String { fileExtension == "mp4" ? "video/mp4" : "video/webm" }
-    /// Nil before there is a file.
+    /// Nil until there is a file.
     package var fileName: String? { fileExtension.map { "\(id).\($0)" } }
 
-    /// As the API and webhooks say it.
+    /// The entry in the words of the API and webhooks.
     /// - Parameters:
-    ///   - url: where the file is to be had; nil before there is one.
-    ///   - hls: where its playlist is; nil where there is none.
+    ///   - url: the file's address; nil if there is no file yet.
+    ///   - hls: the address of its playlist; nil if there is none.
     package func json(url: String?, hls: String?) -> JSON {
         .object([
             "id": .string(id), "kind": .string(kind.rawValue), "title": .text(title),
@@ -111,18 +113,19 @@ package struct RecordingEntry: Codable, Equatable, Sendable {
         ])
     }
 
-    /// 60 random bits: not to be guessed, and never the same.
+    /// 60 random bits, which cannot be guessed; one of 32 characters stands for five of them.
     static func makeID() -> String {
+        // Without characters that are easily confused: l and o, 0 and 1.
         let alphabet = Array("abcdefghijkmnpqrstuvwxyz23456789")
         return String((0..<12).map { _ in alphabet[Int.random(in: 0..<alphabet.count)] })
     }
 }
 
-/// Where recordings are kept.
+/// Location of recordings, and the space that they leave free.
 package struct RecordingSettings: Sendable {
-    /// Made when it is missing.
+    /// Created if it is missing.
     package var directory: String
-    /// Bytes of the disk that stay free: a recording ends before it takes them.
+    /// Bytes of the disk that stay free: a recording ends before it uses them.
     package var reserve: Int64 = 256 << 20
 
     package init(directory: String) {

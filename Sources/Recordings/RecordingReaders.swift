@@ -1,16 +1,18 @@
 import Base
 import Synchronization
 
-/// Which recordings somebody reads now, so that none goes away under a player, which asks for a part at a time.
+/// Which recordings are being played, so that retention deletes none under a player.
+///
+/// A player requests one piece at a time and may pause, so the time of the latest request decides.
 final class RecordingReaders: Sendable {
-    /// How long after the last request somebody counts as reading.
+    /// How long after its latest request a recording counts as being read.
     static let pause = Duration.seconds(600)
-    /// Recordings that are remembered; nobody waits for more.
+    /// Recordings that are remembered; beyond that, further ones may be deleted while they are read.
     private static let limit = 10_000
 
     private let latest = Mutex<[String: MonotonicTime]>([:])
 
-    /// Somebody asked for a part of it.
+    /// Records a request for a piece of a recording.
     func note(_ recording: String, at now: MonotonicTime) {
         latest.withLock { latest in
             if latest.count >= Self.limit { latest = latest.filter { $0.value + Self.pause > now } }

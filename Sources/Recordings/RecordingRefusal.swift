@@ -1,16 +1,18 @@
-/// Why something that was asked of recordings was not done.
+/// Why a request about recordings was refused.
 package enum RecordingRefusal: Error, Equatable, Sendable {
-    /// This server keeps nothing on a disk, or decodes nothing.
+    /// This server has no data directory, or decodes nothing.
     case unavailable
     case notLive
     case diskFull
+    /// The disk failed for another reason than its space.
     case storage
+    /// As many streams are recorded as permitted.
     case overloaded
     case unknownRecording
-    /// Only what has ended can be removed, or played by HLS.
+    /// Only a recording that has ended can be deleted, or played by HLS.
     case underWay
-    /// It is no fragmented MP4, which HLS takes.
+    /// The file is no fragmented MP4, which HLS requires.
     case notFragmented
-    /// So many wait to be looked through already.
+    /// Too many recordings wait to be indexed for playback.
     case busy
 }

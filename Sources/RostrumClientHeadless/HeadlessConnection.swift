@@ -5,24 +5,26 @@ import RostrumClient
 import Synchronization
 import Wire
 
-/// One peer connection of a `HeadlessEngine`, as apps hold it; its other side, `HeadlessPeer`, lives on the engine's
-/// thread.
+/// An app's handle of one peer connection; the connection itself, a `HeadlessPeer`, runs on the engine's thread.
 final class HeadlessConnection: MediaConnection {
     let events: AsyncStream<MediaEvent>
     let packets: AsyncStream<MediaPacket>
+    /// Carries events and packets from the engine's thread to the two streams above.
     private let outlet: HeadlessOutlet
+    /// Identifies the connection within the engine.
     private let id: Int
     private let offer: ClientOffer
-    /// Reaches the engine's thread; false where that has ended, or too much waits for it.
+    /// Sends a command to the engine's thread; false if the thread has ended or its mailbox is full.
     private let post: @Sendable (HeadlessCommand) -> Bool
 
-    /// Server addresses that are tried, at most.
+    /// Server addresses that are checked at most.
     private static let mostCandidates = 8
 
     init(id: Int, offer: ClientOffer, post: @escaping @Sendable (HeadlessCommand) -> Bool) {
         self.id = id
         self.offer = offer
         self.post = post
+        // Bounded, so that an app that does not read cannot make them grow; the oldest elements are dropped.
         let (events, eventContinuation) = AsyncStream<MediaEvent>.makeStream(
             bufferingPolicy: .bufferingNewest(256))
         let (packets, packetContinuation) = AsyncStream<MediaPacket>.makeStream(
@@ -33,11 +35,14 @@ final class HeadlessConnection: MediaConnection {
     }
 
     deinit {
+        // Without `close` the server is notified as well, but nothing waits for that.
         _ = post(.remove(id, nil))
     }
 
     func makeOffer() async throws -> String { offer.description.text }
 
+    /// Checks the answer, opens a socket, and starts the connection on the engine's thread.
+    /// - Throws: `RostrumError.unusable` for an answer that makes no sense or offers no UDP address.
     func accept(answer: String) async throws {
         var plan: ClientPlan
         do {
@@ -45,10 +50,11 @@ final class HeadlessConnection: MediaConnection {
         } catch {
             throw RostrumError.unusable("the answer: \(error)")
         }
+        // UDP only, and only component 1: RTCP shares the port of RTP.
         let usable = plan.candidates.filter {
             $0.transport == .udp && $0.component == 1 && $0.transportAddress != nil
         }
-        // All of one IP version, because there is one socket.
+        // One socket serves one IP version, so all addresses are of the same one; IPv4 is preferred.
         let ipv4 = usable.filter { $0.transportAddress?.ip.ipv4 != nil }
         plan.candidates = Array((ipv4.isEmpty ? usable : ipv4).prefix(Self.mostCandidates))
         guard !plan.candidates.isEmpty else { throw RostrumError.unusable("no address by UDP in the answer") }
@@ -68,19 +74,21 @@ final class HeadlessConnection: MediaConnection {
         }
     }
 
+    /// Waits until the goodbye has been sent.
     func close() async {
         await withCheckedContinuation { done in
-            // An engine that has ended has said goodbye for all.
+            // The engine has ended, and has closed all of its connections.
             if !post(.remove(id, done)) { done.resume() }
         }
         outlet.finish()
     }
 }
 
-/// Where a connection's thread tells what comes.
+/// Where the engine's thread delivers a connection's events and packets.
 final class HeadlessOutlet: Sendable {
     private let events: AsyncStream<MediaEvent>.Continuation
     private let packets: AsyncStream<MediaPacket>.Continuation
+    /// Set by the engine's thread; read by `say` on any thread.
     let isControlOpen = Atomic(false)
 
     init(
@@ -93,6 +101,7 @@ final class HeadlessOutlet: Sendable {
     func tell(_ event: MediaEvent) { events.yield(event) }
     func tell(_ packet: MediaPacket) { packets.yield(packet) }
 
+    /// Ends both streams.
     func finish() {
         isControlOpen.store(false, ordering: .releasing)
         events.finish()

@@ -11,18 +11,22 @@ import Wire
 
 /// WebRTC and WebSockets without cameras and loudspeakers, for programs on Linux: RTP packets in and out.
 ///
-/// One thread serves all of its connections; one engine is enough for a program. Media goes by UDP, straight to the
-/// server: there is neither ICE over TCP nor TURN.
+/// One thread serves all connections of an engine, and one engine is enough for a program. Media uses UDP directly to
+/// the server; ICE over TCP and TURN are not supported.
 public final class HeadlessEngine: MediaEngine, SocketTransport {
+    /// Owns all connections.
     private let thread: ClientThread<HeadlessHost>
-    /// Of the certificate that all its connections show.
+    /// Of the certificate that all connections use.
     private let fingerprint: SDPFingerprint
+    /// The ID of the latest connection.
     private let lastID = Atomic(0)
 
-    /// - Throws: `RostrumError.unusable` where the system has no threads or no randomness left.
+    /// Starts the engine's thread.
+    /// - Throws: `RostrumError.unusable` if the system provides no thread or no random numbers.
     public init() throws(RostrumError) {
         do {
             let identity = try DTLSIdentity()
+            // Relates the monotonic clock to UTC, for the NTP times in sender reports.
             let clock = WallClock(
                 unixNanoseconds: Int64(Date().timeIntervalSince1970 * 1e9), at: MonotonicClock.now())
             fingerprint = SDPFingerprint(
@@ -39,8 +43,8 @@ public final class HeadlessEngine: MediaEngine, SocketTransport {
         thread.requestStop()
     }
 
-    /// Begins a connection.
-    /// - Throws: `RostrumError.unusable` for a codec that is not known, or where the system has no sockets left.
+    /// Creates a connection; nothing is sent before the answer is applied.
+    /// - Throws: `RostrumError.unusable` for an unknown codec.
     public func makeConnection(_ lines: [MediaLine]) async throws -> any MediaConnection {
         let requests = try lines.map { try Self.request($0) }
         let id = lastID.wrappingAdd(1, ordering: .relaxed).newValue
@@ -50,8 +54,9 @@ public final class HeadlessEngine: MediaEngine, SocketTransport {
         return HeadlessConnection(id: id, offer: offer, post: { [thread] in thread.post($0) })
     }
 
-    /// Connects a WebSocket, by TLS where the address begins with `wss:`.
-    /// - Throws: `RostrumError.unreachable`, with the reason in words.
+    /// Connects a WebSocket, by TLS if the address begins with `wss:`.
+    /// - Throws: `RostrumError.unusable` for an address that is none, `RostrumError.unreachable` with the reason
+    ///   otherwise.
     public func connect(to url: URL) async throws -> any SocketConnection {
         let isSecure = url.scheme == "wss"
         guard let host = url.host, let port = UInt16(exactly: url.port ?? (isSecure ? 443 : 80)),
@@ -65,6 +70,7 @@ public final class HeadlessEngine: MediaEngine, SocketTransport {
         return socket
     }
 
+    /// Translates an m-line for the offer.
     private static func request(_ line: MediaLine) throws(RostrumError) -> ClientOffer.Request {
         switch line {
         case .sendAudio: return .publishAudio
@@ -80,16 +86,17 @@ public final class HeadlessEngine: MediaEngine, SocketTransport {
     }
 }
 
-/// A WebSocket of libwebsockets'.
+/// A WebSocket by libwebsockets.
 private final class HeadlessSocket: SocketConnection {
     private let link: WebSocketLink
+    /// Code and reason of the other side's close frame; 1006 without one.
     private let end = Mutex((code: 1_006, reason: ""))
 
     init(_ link: WebSocketLink) {
         self.link = link
     }
 
-    /// Waits for the handshake.
+    /// Waits for the handshake; a cancelled task closes the connection.
     func opened() async throws(RostrumError) {
         let event = await withTaskCancellationHandler {
             await link.next()

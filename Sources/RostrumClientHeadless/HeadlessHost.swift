@@ -6,35 +6,40 @@ import Peer
 import RostrumClient
 import Wire
 
-/// What the engine's thread is told.
+/// A command to the engine's thread; connections are named by their IDs.
 enum HeadlessCommand: Sendable {
     case add(HeadlessSetup)
     case send(Int, MediaPacket)
+    /// Sends a text on the control channel.
     case say(Int, String)
-    /// Says goodbye to the server, and forgets the connection.
+    /// Notifies the server, forgets the connection, and then resumes the continuation.
     case remove(Int, CheckedContinuation<Void, Never>?)
 }
 
-/// A connection that is to be made: where the server is, and what was agreed on.
+/// Everything that the engine's thread needs for a new connection.
 struct HeadlessSetup: Sendable {
     let id: Int
+    /// The client's credentials, as in its offer.
     let credentials: ICECredentials
+    /// What offer and answer agree on.
     let plan: ClientPlan
+    /// Opened by the caller, so that a failure can be thrown there.
     let socket: DatagramSocket
     let outlet: HeadlessOutlet
 }
 
-/// The connections of one engine, on its thread.
+/// The connections of one engine; used by the engine's thread only.
 struct HeadlessHost: ClientHandler {
     typealias Command = HeadlessCommand
 
     private let sockets: ClientSockets
+    /// Shared by the sinks of all connections, since only one of them sends at a time.
     private let buffer: DirectSinkBuffer
     private let dtls: DTLSContext?
     private let clock: WallClock
     private var peers: [Int: HeadlessPeer] = [:]
 
-    /// - Parameter dtls: nil where OpenSSL has no memory for it; then nobody connects.
+    /// - Parameter dtls: nil if OpenSSL could not create a context; every connection fails then.
     init(_ start: ClientStart, dtls: DTLSContext?, clock: WallClock) {
         sockets = start.sockets
         buffer = start.buffer
@@ -53,6 +58,7 @@ struct HeadlessHost: ClientHandler {
         }
     }
 
+    /// Starts a connection, or reports it as lost.
     private mutating func add(_ setup: HeadlessSetup, at now: MonotonicTime) {
         guard let dtls, peers[setup.id] == nil, sockets.add(.datagram(setup.socket), token: setup.id),
             let sink = sockets.sink(of: setup.id, buffer: buffer)
@@ -62,6 +68,7 @@ struct HeadlessHost: ClientHandler {
         peer.advance(to: now)
     }
 
+    /// Ends a connection; does nothing if it has ended.
     private mutating func remove(_ id: Int) {
         guard let peer = peers.removeValue(forKey: id) else { return }
         peer.leave()
@@ -75,12 +82,14 @@ struct HeadlessHost: ClientHandler {
         peers[token]?.receive(&datagram, from: source, at: now)
     }
 
+    /// When the next connection has something to do; nil without connections.
     var deadline: MonotonicTime? { peers.values.lazy.map(\.deadline).min() }
 
     mutating func advance(to now: MonotonicTime) {
         for peer in peers.values where peer.deadline <= now { peer.advance(to: now) }
     }
 
+    /// Notifies the server of the end of every connection.
     mutating func stop(at now: MonotonicTime) {
         for id in Array(peers.keys) { remove(id) }
     }

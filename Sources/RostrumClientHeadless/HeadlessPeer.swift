@@ -7,28 +7,36 @@ import RostrumClient
 import Synchronization
 import Wire
 
-/// One peer connection on the engine's thread: repairs what is received, answers for what is sent, and reports.
+/// One peer connection on the engine's thread: repairs what it receives, answers feedback on what it sends, and
+/// reports.
 final class HeadlessPeer {
-    /// How often a key frame is asked for until the first one comes; browsers do the same.
+    /// In nanoseconds, between requests for a key frame until the first one arrives; the same as in browsers.
     private static let keyFrameInterval: Int64 = 300_000_000
-    /// Number of the control channel, known to both sides.
+    /// ID of the control channel, which both sides know without negotiation.
     private static let control: UInt16 = 0
 
     private let outlet: HeadlessOutlet
     private let connection: ClientConnection
     private let clock: WallClock
+    /// Packs RTCP packets into compounds.
     private let packer: ControlPacker
+    /// The sender of feedback; a random SSRC if nothing is sent.
     private let ssrc: UInt32
     private var sink: DirectSink
     private var random = SystemRandomNumberGenerator()
     private var reports: ReportScheduler
+    /// One for each m-line that sends.
     private var sending: [SendingTrack] = []
+    /// One for each m-line that receives.
     private var receiving: [ReceivingTrack] = []
-    /// SSRCs of pictures of which no key frame came yet.
+    /// SSRCs of video whose first key frame has not arrived yet.
     private var awaited: Set<UInt32> = []
+    /// When the next key frame is requested.
     private var nextRequest = MonotonicTime.distantFuture
-    /// What the server is told of packets' arrivals, so that it knows the path; nil where it does not number them.
+    /// Arrival times of packets for the server, by which it estimates the path; nil if the server does not number
+    /// packets.
     private var arrivals: (id: UInt8, recorder: TransportFeedbackRecorder)?
+    /// The next packet's number on the path, over all m-lines.
     private var transportSequence: UInt16 = 1
 
     init(
@@ -38,11 +46,12 @@ final class HeadlessPeer {
         self.sink = sink
         self.clock = clock
         var configuration = ICEControllingAgent.Configuration()
-        // A server that was killed says nothing; the next one is waited for soon.
+        // Shorter than the usual 30 s: a server that was killed is silent, and the app should reconnect soon.
         configuration.consentTimeout = .seconds(10)
         connection = ClientConnection(
             credentials: setup.credentials, plan: setup.plan, localAddress: setup.socket.localAddress,
             dtls: dtls, configuration: configuration, at: now, using: &random)
+        // Of simulcast only the first encoding is sent.
         for line in setup.plan.lines {
             if let encoding = line.encodings.first,
                 let track = SendingTrack(line: line, encoding: encoding, using: &random)
@@ -62,6 +71,7 @@ final class HeadlessPeer {
 
     // MARK: What comes
 
+    /// Handles one datagram from the server.
     func receive(_ datagram: inout MutableSpan<UInt8>, from source: TransportAddress, at now: MonotonicTime) {
         switch DatagramKind(datagram.span) {
         case .rtp: receiveMedia(&datagram, at: now)
@@ -78,6 +88,7 @@ final class HeadlessPeer {
         }
     }
 
+    /// Decrypts an RTP packet and delivers its payload.
     private func receiveMedia(_ datagram: inout MutableSpan<UInt8>, at now: MonotonicTime) {
         guard let length = try? connection.unprotect(&datagram) else { return }
         let bytes = datagram.span.extracting(first: length)
@@ -97,6 +108,7 @@ final class HeadlessPeer {
                 video, payload: packet.payload.span, marker: packet.header.marker)
             startsKeyFrame = info?.startsKeyFrame ?? false
             let source = receiving[index].source.ssrc
+            // Requests begin with the first packet of a source whose key frame is still missing.
             if startsKeyFrame {
                 awaited.remove(source)
             } else if awaited.contains(source), nextRequest == .distantFuture {
@@ -111,6 +123,7 @@ final class HeadlessPeer {
                 captured: receiving[index].captured(packet.header.timestamp)))
     }
 
+    /// Handles one RTCP packet.
     private func receive(_ packet: RTCPPacket, at now: MonotonicTime) {
         switch packet {
         case .senderReport(let report):
@@ -120,18 +133,20 @@ final class HeadlessPeer {
             for entry in request.entries { wantKeyFrame(of: entry.ssrc) }
         case .nack(let nack):
             guard let index = sending.firstIndex(where: { $0.ssrc == nack.mediaSSRC }) else { return }
-            // What cannot be sent again is given up by who asked, in a moment.
+            // A packet that is not available any more is not resent; the receiver gives up on it soon.
             try? sending[index].resend(
                 nack.lost, transport: &transportSequence, over: connection, into: &sink)
         default: break
         }
     }
 
+    /// Forwards a request for a key frame to the app.
     private func wantKeyFrame(of ssrc: UInt32) {
         guard let track = sending.first(where: { $0.ssrc == ssrc }) else { return }
         outlet.tell(.keyFrameWanted(mid: track.line.mid))
     }
 
+    /// Forwards events of the connection to the app.
     private func takeEvents(at now: MonotonicTime) {
         for event in connection.takeEvents() {
             switch event {
@@ -153,10 +168,11 @@ final class HeadlessPeer {
 
     // MARK: What is sent
 
+    /// Sends a packet of the app; drops it before the connection is established.
     func send(_ packet: MediaPacket, at now: MonotonicTime) {
         guard connection.isConnected, let index = sending.firstIndex(where: { $0.line.mid == packet.mid })
         else { return }
-        // What finds no room in the socket is lost, as it would be on the way.
+        // If the socket has no room, the packet is lost, as it could be on the path.
         try? sending[index].send(
             packet.payload, timestamp: packet.timestamp, marker: packet.marker,
             audioLevel: packet.audioLevel, transport: &transportSequence, at: now, over: connection,
@@ -164,17 +180,20 @@ final class HeadlessPeer {
     }
 
     func say(_ message: String, at now: MonotonicTime) {
-        // A server that takes nothing any more does not answer either, and the connection is lost soon.
+        // If the server accepts no more data, it does not answer checks either, and the connection is soon reported as
+        // lost.
         try? connection.send(DataChannelMessage(message), on: Self.control, at: now, into: &sink)
         takeEvents(at: now)
     }
 
+    /// Notifies the server of the end.
     func leave() {
         connection.close(into: &sink)
     }
 
     // MARK: Time
 
+    /// When `advance` must be called next.
     var deadline: MonotonicTime {
         guard !connection.isClosed else { return .distantFuture }
         var earliest = connection.deadline ?? .distantFuture
@@ -185,6 +204,7 @@ final class HeadlessPeer {
         return earliest
     }
 
+    /// Does what is due: checks, feedback, requests for key frames, and reports.
     func advance(to now: MonotonicTime) {
         if let due = connection.deadline, now >= due {
             connection.advance(to: now, using: &random, into: &sink)
@@ -209,16 +229,19 @@ final class HeadlessPeer {
         send(packer.reports(senders: sent, receptions: received))
     }
 
+    /// Sends RTCP compounds.
     private func send(_ control: [[UInt8]]) {
         for bytes in control { connection.sendControl(bytes, into: &sink) }
     }
 }
 
 extension ReceivingTrack {
-    /// Seconds from 1900, where NTP begins, to 1970.
+    /// Seconds from 1900, the epoch of NTP, to 1970.
     private static var epochDifference: Double { 2_208_988_800 }
 
-    /// When media of that time stamp was captured by the server's clock, in seconds since 1970.
+    /// When media with this time stamp was captured by the server's clock, in seconds since 1970.
+    ///
+    /// The latest sender report relates the two clocks; nil before the first one.
     /// - Source: RFC 3550 §6.4.1.
     fileprivate func captured(_ timestamp: UInt32) -> Double? {
         guard let report = lastReport else { return nil }
@@ -229,7 +252,7 @@ extension ReceivingTrack {
 }
 
 extension MediaCodec {
-    /// As SDP names it.
+    /// The codec's name in SDP.
     fileprivate var sdpName: String {
         switch self {
         case .opus: "opus"

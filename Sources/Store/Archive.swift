@@ -1,14 +1,14 @@
 import Base
 
-/// What a stream's state no longer holds, kept beside it to be read a page at a time.
+/// A part of a stream's history that its state no longer contains, such as an old comment, to be read a page at a time.
 package struct ArchiveEntry: Sendable, Equatable {
-    /// From 1 on; no two of a stream's archive have the same.
+    /// At least 1, and unique within the stream's archive.
     package let number: Int
     /// In milliseconds since 1970.
     package let writtenAt: Int64
-    /// Who alone may read it, in the words of whoever writes it; nil for everybody.
+    /// The only identity that may read the entry, in the writer's words; nil for everyone.
     package let reader: String?
-    /// Whatever its writer makes of it.
+    /// Opaque to the store.
     package let bytes: [UInt8]
 
     package init(number: Int, writtenAt: Int64, reader: String? = nil, bytes: [UInt8]) {
@@ -19,28 +19,28 @@ package struct ArchiveEntry: Sendable, Equatable {
     }
 }
 
-/// What a commit does to its stream's archive, in this order.
+/// What a commit does to its stream's archive; its properties are applied in this order.
 package struct ArchiveChange: Sendable, Equatable {
-    /// Of one stream; where there are more, those with the lowest numbers go.
+    /// Entries of one stream; beyond that, those with the lowest numbers are deleted.
     package static let limit = 100_000
 
-    /// What comes into it, by rising numbers.
+    /// Entries to add, in ascending order of their numbers.
     package var entries: [ArchiveEntry] = []
-    /// Numbers of those that go; others are no matter.
+    /// Numbers of entries to delete; numbers without an entry are ignored.
     package var removed: [Int] = []
-    /// All that were written before this time go, in milliseconds since 1970; nil for none.
+    /// All entries written before this time are deleted; in milliseconds since 1970, nil to delete none.
     package var expiry: Int64?
 
     package init() {}
 }
 
-/// Which part of an archive to read.
+/// Selects a page of an archive.
 package struct ArchiveQuery: Sendable, Equatable {
-    /// Whose entries to read.
+    /// Whose entries to include.
     package enum Readers: Sendable, Equatable {
-        /// Those that everybody may read, and those that this one alone may.
+        /// Entries for everyone, and those for this identity alone.
         case everybody(or: String?)
-        /// All there are.
+        /// All entries, whoever may read them.
         case all
     }
 
@@ -48,12 +48,12 @@ package struct ArchiveQuery: Sendable, Equatable {
     package var after = 0
     /// Only entries with a lower number.
     package var before = Int.max
-    /// Only entries that were written then, in milliseconds since 1970.
+    /// Only entries written in this range; in milliseconds since 1970.
     package var written = Int64.min..<Int64.max
     package var readers = Readers.everybody(or: nil)
-    /// Whether the entries are the last of those chosen, and the newest comes first.
+    /// Whether the page is the end of the selection, newest entry first.
     package var isNewestFirst = false
-    /// At most so many.
+    /// At most this many entries.
     package var limit: Int
 
     package init(limit: Int) {

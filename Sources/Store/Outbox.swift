@@ -1,21 +1,24 @@
 import Base
 
-/// Webhooks on their way to their receivers, which outlive a restart.
+/// Webhooks on their way to their receivers, which survive a restart.
 ///
-/// One lane for each receiver and stream: within it, events are delivered one after another in the order of their
-/// commits. An event leaves the outbox when it is settled. All times are milliseconds since 1970.
+/// There is one lane for each receiver and stream. Within a lane, events are delivered one after another in the order
+/// of their commits, so a receiver that fails delays only its own lanes. An event leaves the outbox when it is settled.
+/// All times are milliseconds since 1970.
 package protocol Outbox: Sendable {
-    /// Chooses the receivers: every event committed from now on is kept once for each, and what waits for others is
-    /// dropped. None by default.
+    /// Sets the receivers; there are none by default.
+    ///
+    /// Every event committed from now on is kept once for each of them. Events that wait for other receivers are
+    /// dropped.
     func setReceivers(_ receivers: [String]) async throws(StoreError)
 
-    /// The first event of each of the receiver's lanes that is due, the longest due first.
+    /// The first event of each lane of the receiver that is due, ordered by the time since which it is.
     func due(for receiver: String, at now: Int64, limit: Int) async throws(StoreError) -> [Delivery]
 
-    /// When the next of the receiver's lanes becomes due that is not due yet; nil if there is none.
+    /// When the next lane of the receiver that is not due yet becomes due; nil if there is none.
     func nextDue(for receiver: String, after now: Int64) async throws(StoreError) -> Int64?
 
-    /// Says what became of deliveries.
+    /// Records the outcomes of deliveries.
     func settle(_ outcomes: [DeliveryOutcome]) async throws(StoreError)
 
     /// Drops events committed before `time`.
@@ -23,19 +26,19 @@ package protocol Outbox: Sendable {
     @discardableResult
     func drop(committedBefore time: Int64) async throws(StoreError) -> Int
 
-    /// An element after commits with events; several may be told of by one.
+    /// Yields an element after commits with events; one element may stand for several commits.
     var changes: AsyncStream<Void> { get }
 }
 
-/// One thing that happened, to be told to every receiver.
+/// An event to be delivered to every receiver.
 package struct OutboxEvent: Sendable, Equatable {
-    /// Unique for ever, so that receivers can tell a repetition.
+    /// Globally unique, so that receivers can recognize a repeated delivery.
     package let id: String
-    /// As in `stream.live`.
+    /// Such as `stream.live`.
     package let type: String
     /// In milliseconds since 1970.
     package let committedAt: Int64
-    /// What is sent, byte for byte.
+    /// The body of the request, byte for byte.
     package let body: [UInt8]
 
     package init(id: String, type: String, committedAt: Int64, body: [UInt8]) {
@@ -45,23 +48,25 @@ package struct OutboxEvent: Sendable, Equatable {
         self.body = body
     }
 
-    /// Types of events that anybody brings about at will, and nobody acts upon alone: that somebody came, or went.
+    /// Types of events that clients can cause in any number, and that are worth little alone: a participant joined or
+    /// left.
     static let passingTypes = ["participant.joined", "participant.left"]
 
+    /// Whether a full lane drops this event before others.
     var isPassing: Bool { Self.passingTypes.contains(type) }
 }
 
-/// An event on its way to one receiver.
+/// An event to be delivered to one receiver.
 package struct Delivery: Sendable, Equatable {
-    /// Names it within the outbox; higher means later.
+    /// Unique within the outbox, and ascending in the order of commits.
     package let number: Int64
-    /// Its URL.
+    /// The receiver's URL.
     package let receiver: String
-    /// Which of the receiver's lanes it is in.
+    /// The lane, together with the receiver.
     package let stream: StreamID
-    /// The same for each receiver, `id` included.
+    /// The same for every receiver, including `id`.
     package let event: OutboxEvent
-    /// Tries that failed before.
+    /// Attempts that have failed so far.
     package let attempts: Int
 
     package init(number: Int64, receiver: String, stream: StreamID, event: OutboxEvent, attempts: Int) {
@@ -73,13 +78,14 @@ package struct Delivery: Sendable, Equatable {
     }
 }
 
-/// What became of a delivery.
+/// The outcome of a delivery, by the delivery's number.
 package enum DeliveryOutcome: Sendable, Equatable {
     case delivered(Int64)
-    /// Not delivered, and to be tried again.
+    /// Not delivered; the lane pauses until the time of the next attempt.
     case failed(Int64, nextAttemptAt: Int64)
     /// Not delivered, and given up.
     case dropped(Int64)
-    /// The receiver wants nothing any more: all that waits for it is dropped, and nothing is kept for it.
+    /// The receiver, by its URL, wants no more webhooks: everything that waits for it is dropped, and nothing more is
+    /// kept for it.
     case gone(String)
 }

@@ -1,6 +1,6 @@
-/// How much an outbox keeps; beyond it the oldest is dropped, and counted.
+/// The capacity of an outbox; beyond it the oldest events are dropped and counted.
 ///
-/// Of one stream's events, those that say who came and went are dropped first.
+/// Within a stream's lane, events about participants who joined or left are dropped first.
 package struct OutboxLimits: Sendable, Equatable {
     /// Events of one stream for one receiver.
     package var lane = 1_000

@@ -1,10 +1,10 @@
 import CSQLite
 
-/// What this target runs on, as it is found on this machine.
+/// The libraries that this target uses, as installed on this machine.
 package enum StoreLibraries {
-    /// Names and versions.
+    /// Names and versions, for diagnostics.
     package static var versions: [(name: String, version: String)] {
-        // The library's own string, which lasts.
+        // The string is a constant of the library, so it is not freed.
         [("sqlite", unsafe String(cString: sqlite3_libversion()))]
     }
 }

@@ -1,75 +1,82 @@
 import Base
 
-/// What streams ask to remember, whoever keeps it.
+/// Durable storage for the state of streams, whatever its implementation.
 ///
-/// Records are bytes that only their writer understands, so that the store knows nothing of the stage's rules. A
-/// stream's past is one snapshot and the records after it; each record has a version one higher than the one before.
+/// Records are bytes that only their writer understands, so the store knows nothing of the stage's rules. A stream's
+/// history is one snapshot and the records after it; each record's version is one higher than that of the record
+/// before.
 ///
-/// Writes are taken in the order in which they were submitted, and become durable in that order. All times are
+/// Writes are accepted in the order in which they were submitted, and become durable in that order. All times are
 /// milliseconds since 1970.
 package protocol StreamStore: Sendable {
-    /// Takes a commit; never blocks. Not `async`, so that an actor which submits twice keeps the order.
+    /// Accepts a commit without ever blocking.
+    ///
+    /// Not `async`, so that an actor which submits twice keeps the order.
     /// - Parameter completion: called once, on the store's thread or the caller's, when the commit is durable or
     ///   refused; must not block. A refused commit has left nothing behind.
     func submit(_ commit: StreamCommit, completion: @escaping @Sendable (Result<Void, StoreError>) -> Void)
 
-    /// What was committed of the streams chosen, ordered by creation.
+    /// Snapshots and records of the chosen streams, ordered by creation.
     func load(_ choice: StreamChoice) async throws(StoreError) -> [StoredStream]
 
-    /// What is listed of streams, newest first.
+    /// Listings of the chosen streams, newest first.
     func list(_ query: StreamQuery) async throws(StoreError) -> [StreamListing]
 
-    /// What was answered to a request with this key, unless that has expired.
+    /// The answer that was given to a request with this key; nil if there is none or it has expired.
     func answer(to key: IdempotencyKey, at now: Int64) async throws(StoreError) -> IdempotentAnswer?
 
-    /// What a stream's ledger holds under a key.
+    /// The entry of a stream's ledger with this key; nil if there is none.
     func ledgerEntry(_ key: String, of stream: StreamID) async throws(StoreError) -> [UInt8]?
 
-    /// What a stream's ledger holds, in order: those after `number`, of which 0 is before the first.
+    /// Entries of a stream's ledger, in order.
+    /// - Parameter number: only later entries are returned; 0 for all.
     func ledger(of stream: StreamID, after number: Int, limit: Int) async throws(StoreError) -> [[UInt8]]
 
-    /// What a stream's archive holds; in order, unless the query says otherwise.
+    /// Entries of a stream's archive, in order of their numbers unless the query wants the newest first.
     func archive(of stream: StreamID, _ query: ArchiveQuery) async throws(StoreError) -> [[UInt8]]
 
-    /// How many entries of a stream's archive were written before `time`.
+    /// The number of entries in a stream's archive that were written before `time`.
     func archived(of stream: StreamID, writtenBefore time: Int64) async throws(StoreError) -> Int
 
-    /// Streams that ended before `time`, in the order in which they did; ties by name.
-    /// - Parameter last: what the ones before this part ended with; nil for the first part.
+    /// Streams that ended before `time`, ordered by their end; ties are ordered by name.
+    /// - Parameter last: the last element of the previous page; nil for the first page.
     func ended(
         before time: Int64, after last: StreamListing?, limit: Int
     ) async throws(StoreError) -> [StreamListing]
 
-    /// Forgets streams that ended before `time`, with all their records, ledgers and archives; what waits of their
-    /// webhooks stays.
-    /// - Returns: those that were forgotten; not those that have begun anew meanwhile.
+    /// Deletes streams that ended before `time`, with all their records, ledgers and archives.
+    ///
+    /// Their webhooks that are not delivered yet stay in the outbox.
+    /// - Returns: the streams that were deleted, without those that have started again meanwhile.
     func forget(_ streams: [StreamID], endedBefore time: Int64) async throws(StoreError) -> [StreamID]
 
-    /// Forgets answers that have expired by `now`.
+    /// Deletes answers that have expired by `now`.
     func purgeAnswers(at now: Int64) async throws(StoreError)
 
-    /// Tries whether anything can be written, and leaves nothing behind: a store that refuses recovers by this when
-    /// nobody asks for anything.
+    /// Tests whether anything can be written, and leaves nothing behind.
+    ///
+    /// A store that refuses commits recovers only when a write succeeds; this is that write while nothing else is
+    /// submitted.
     func probe() async throws(StoreError)
 
-    /// Where webhooks wait until they are delivered.
+    /// Webhooks that are not delivered yet.
     var outbox: any Outbox { get }
 
-    /// How the store is doing.
+    /// Numbers for metrics and readiness.
     var statistics: StoreStatistics { get }
 
-    /// Finishes what was submitted, then refuses everything.
+    /// Completes what was submitted, then refuses everything.
     func close() async
 }
 
 extension StreamStore {
-    /// Nothing to do where writing cannot fail.
+    /// Does nothing, for stores whose writes cannot fail.
     package func probe() async throws(StoreError) {}
 
-    /// Returns once `commit` is durable.
+    /// Submits a commit and returns once it is durable.
     ///
-    /// The order of two commits is that in which they are submitted: from an actor that may have several under way,
-    /// call this isolated to it.
+    /// Commits become durable in the order of submission. An actor that may have several under way must call this
+    /// isolated to itself, or their order is undefined.
     package func commit(
         _ commit: StreamCommit, isolation: isolated (any Actor)? = #isolation
     ) async throws(StoreError) {
@@ -81,15 +88,15 @@ extension StreamStore {
     }
 }
 
-/// Why the store did not do what it was asked; nothing of it was done.
+/// Why the store refused a request; nothing of it was done.
 package enum StoreError: Error, Equatable, Sendable {
-    /// Too much waits to be written: try again in a moment.
+    /// Too many requests wait to be written: try again in a moment.
     case busy
-    /// The disk is full, read-only or broken; goes away by itself when the disk recovers.
+    /// The disk is full, read-only or broken; goes away once the disk recovers.
     case unavailable(String)
-    /// The stream is at another version than the commit builds on; 0 if there is no such stream.
+    /// The stream is at another version than the one the commit builds on; 0 if the stream does not exist.
     case conflict(current: UInt64)
-    /// Nothing is taken any more.
+    /// The store accepts nothing any more.
     case closed
 }
 
@@ -104,30 +111,31 @@ extension StoreError: CustomStringConvertible {
     }
 }
 
-/// What happens to one stream at once: all of it becomes durable, or none.
+/// A change of one stream, which becomes durable completely or not at all.
 package struct StreamCommit: Sendable, Equatable {
-    /// Made by its first commit.
+    /// The stream is created by its first commit.
     package let stream: StreamID
-    /// The version this builds on: that of the stream's last record; 0 if there is no such stream yet, and then
-    /// `records` must not be empty.
-    package let basis: UInt64
-    /// What happened, in order; the first has version `basis + 1`.
-    package var records: [[UInt8]]
-    /// The stream's whole state after `records`: what came before need not be kept.
-    package var snapshot: [UInt8]?
-    /// What the stream is listed under from now on; nil leaves it as it is.
+    /// The version that this builds on, which is that of the stream's last record.
     ///
-    /// Must be given with basis 0.
+    /// 0 creates the stream; `records` must not be empty then.
+    package let basis: UInt64
+    /// What happened, in order; the first record has version `basis + 1`.
+    package var records: [[UInt8]]
+    /// The stream's whole state after `records`, which makes earlier records superfluous; nil to keep them.
+    package var snapshot: [UInt8]?
+    /// The stream's listing from now on; nil leaves it as it is.
+    ///
+    /// Required if `basis` is 0.
     package var listing: StreamListing?
-    /// What the request that caused this is answered, should it be repeated.
+    /// The answer to the request that caused this, for when the request is repeated.
     package var answer: (key: IdempotencyKey, value: IdempotentAnswer)?
     /// Webhooks to deliver, in order.
     package var events: [OutboxEvent]
-    /// What is added to the stream's ledger.
+    /// Entries to append to the stream's ledger.
     package var ledger: [LedgerEntry] = []
-    /// Whether what its ledger and its archive hold goes first: another programme begins under the same name.
+    /// Whether ledger and archive are emptied first, because another programme begins under the same name.
     package var clearsLedger = false
-    /// What is done to the stream's archive.
+    /// Changes to the stream's archive.
     package var archive = ArchiveChange()
 
     package init(stream: StreamID, basis: UInt64, records: [[UInt8]] = []) {
@@ -149,13 +157,16 @@ package struct StreamCommit: Sendable, Equatable {
     }
 }
 
-/// What stays as long as its stream, beside the state that each start reads: found by its key, or read in order.
+/// An entry that lives as long as its stream, found by its key or read in order.
+///
+/// It is kept apart from the stream's state, because every start loads the state and nothing needs the whole ledger
+/// then.
 package struct LedgerEntry: Sendable, Equatable {
-    /// From 1 on; no two of a stream's ledger have the same.
+    /// At least 1, and unique within the stream's ledger.
     package let number: Int
-    /// Chosen by a client; no two of a stream's ledger have the same.
+    /// Chosen by a client, and unique within the stream's ledger.
     package let key: String
-    /// Whatever its writer makes of it.
+    /// Opaque to the store.
     package let bytes: [UInt8]
 
     package init(number: Int, key: String, bytes: [UInt8]) {
@@ -165,15 +176,15 @@ package struct LedgerEntry: Sendable, Equatable {
     }
 }
 
-/// What is kept of a stream: its state is `snapshot`, then each of `records`.
+/// A stream as it is loaded: the state is `snapshot` with `records` applied in order.
 package struct StoredStream: Sendable, Equatable {
     /// As of the last commit that changed it.
     package var listing: StreamListing
-    /// That of the last record.
+    /// The version of the last record.
     package var version: UInt64
-    /// The state as of version `version - records.count`; nil if that is 0.
+    /// The state as of `version - records.count`; nil if that is 0.
     package var snapshot: [UInt8]?
-    /// Those since the snapshot, in order.
+    /// Records since the snapshot, in order.
     package var records: [[UInt8]]
 
     package init(listing: StreamListing, version: UInt64, snapshot: [UInt8]?, records: [[UInt8]]) {
@@ -184,21 +195,23 @@ package struct StoredStream: Sendable, Equatable {
     }
 }
 
-/// What can be asked of streams without understanding their records.
+/// Properties by which streams can be listed without understanding their records.
 package struct StreamListing: Sendable, Equatable {
     /// Unique in the store.
     package let stream: StreamID
-    /// In the words of whoever writes it; a stream with `endedAt` has ended whatever it says here.
+    /// In the writer's words; a stream with `endedAt` has ended whatever the state is.
     package var state: String
-    /// The participant's identity.
+    /// The host's identity.
     package var host: String
-    /// For lists; nil for a stream without one.
+    /// For display in lists; nil for a stream without a title.
     package var title: String?
-    /// What lists are ordered by; in milliseconds since 1970.
+    /// Lists are ordered by it; in milliseconds since 1970.
     package var createdAt: Int64
-    /// As planned; in milliseconds since 1970.
+    /// The planned start, in milliseconds since 1970; nil if none is planned.
     package var startsAt: Int64?
-    /// Set when the stream has ended: it need not be loaded, and will be forgotten in time.
+    /// When the stream ended, in milliseconds since 1970; nil until then.
+    ///
+    /// A stream that has ended is not loaded at start, and is deleted once its retention time is over.
     package var endedAt: Int64?
 
     package init(
@@ -225,11 +238,11 @@ package enum StreamChoice: Sendable, Equatable {
 
 /// Which streams to list.
 package struct StreamQuery: Sendable, Equatable {
-    /// Only those in one of these states; empty for any.
+    /// Only streams in one of these states; empty for all.
     package var states: [String] = []
-    /// Only streams of this host; nil for anybody's.
+    /// Only streams of this host; nil for all.
     package var host: String?
-    /// Only those after this one in the order of the list: newest first, ties by name.
+    /// Only streams after this position in the list: newest first, ties by name.
     package var after: (createdAt: Int64, stream: StreamID)?
     /// At most 1,000.
     package var limit = 100
@@ -242,9 +255,9 @@ package struct StreamQuery: Sendable, Equatable {
     }
 }
 
-/// Names a request that may be repeated.
+/// Identifies a request that may be repeated.
 package struct IdempotencyKey: Hashable, Sendable {
-    /// Whose key it is and for what, since two clients may choose the same.
+    /// The key's owner and purpose, because two clients may choose the same key.
     package let scope: String
     /// Chosen by the client.
     package let key: String
@@ -255,11 +268,11 @@ package struct IdempotencyKey: Hashable, Sendable {
     }
 }
 
-/// What a request was answered.
+/// The answer to a request, kept so that a repeated request gets the same one.
 package struct IdempotentAnswer: Equatable, Sendable {
-    /// A digest of the request, so that the same key for another one is noticed.
+    /// A digest of the request, which detects the use of one key for different requests.
     package let request: [UInt8]
-    /// Whatever lets the request's handler give the same answer again.
+    /// Opaque to the store; the request's handler restores the answer from it.
     package let answer: [UInt8]
     /// In milliseconds since 1970.
     package let expiresAt: Int64
@@ -271,29 +284,29 @@ package struct IdempotentAnswer: Equatable, Sendable {
     }
 }
 
-/// What a store has done so far.
+/// What a store has done since it was opened, and its present state.
 package struct StoreStatistics: Sendable, Equatable {
-    /// That became durable.
+    /// Commits that became durable.
     package var commits: UInt64 = 0
-    /// Transactions; less than `commits` when many come at once.
+    /// Fewer than `commits` if several share one.
     package var transactions: UInt64 = 0
     /// Commits refused because too many waited.
     package var refusedBusy: UInt64 = 0
-    /// Commits refused because nothing could be written.
+    /// Commits refused because the disk accepted no writes.
     package var refusedUnavailable: UInt64 = 0
-    /// Commits refused because they built on another version.
+    /// Commits refused because they built on a version other than the current one.
     package var refusedConflict: UInt64 = 0
-    /// Commits that wait to be written.
+    /// Requests that wait to be written.
     package var waiting = 0
-    /// How long what is being written now has taken so far; zero while nothing is.
+    /// How long the transaction that is being written has taken so far; zero while none is.
     package var writing = Duration.zero
-    /// How long transactions took that wrote something.
+    /// How long transactions with writes took.
     package var writeTimes = DurationHistogram(.joins)
-    /// Why the last transaction failed; nil if it did not.
+    /// Why the last transaction failed; nil if it succeeded.
     package var failure: String?
-    /// Webhooks that were given up because the outbox was full or they had waited for too long.
+    /// Webhooks given up because the outbox was full or they had waited too long.
     package var droppedEvents: UInt64 = 0
-    /// Webhooks that wait to be delivered, one for each receiver.
+    /// Webhooks to be delivered, counted once for each receiver.
     package var waitingEvents = 0
 
     package init() {}

@@ -1,4 +1,4 @@
-// Plays a stream by WHEP and writes what comes to a file: an example of RostrumClient without camera and loudspeaker.
+// Plays a stream by WHEP and writes it to a file: an example of RostrumClient without camera and loudspeaker.
 import Base
 import Foundation
 import Net
@@ -6,12 +6,14 @@ import RostrumClient
 import RostrumClientHeadless
 import Transcoder
 
-/// Writes packets into a file as they come; WebM, or MP4 for H.264.
+/// Writes received packets to a file: MP4 for H.264, otherwise WebM.
 struct PacketFile {
     private let file: FileHandle
+    /// Muxes packets; reports what to write at which offset.
     private var recording = FileRecording(RecordingRequest(expectsVideo: true, expectsAudio: true))
-    /// From the server's clock to this machine's, by the first packet that tells both.
+    /// Seconds from the server's clock to this machine's, from the first packet with a capture time.
     private var clockOffset: Double?
+    /// Whether the muxer has ended the file.
     private(set) var isComplete = false
 
     init(_ path: String) throws {
@@ -19,11 +21,13 @@ struct PacketFile {
         file = try FileHandle(forWritingTo: URL(filePath: path))
     }
 
+    /// Writes what the packet adds to the file.
     mutating func write(_ packet: MediaPacket) throws {
         guard let codec = InputCodec(sdpName: packet.codec) else { return }
         let now = MonotonicClock.now()
         let seconds = Double(now.nanoseconds) / 1e9
         if clockOffset == nil { clockOffset = packet.captured.map { seconds - $0 } }
+        // A capture time more than an hour off is not used; the muxer then goes by arrival.
         var captured: MonotonicTime?
         if let offset = clockOffset, let time = packet.captured, abs(time + offset - seconds) < 3_600 {
             captured = now.advanced(byNanoseconds: Int64((time + offset - seconds) * 1e9))
@@ -36,6 +40,7 @@ struct PacketFile {
                     payload: packet.payload), at: now))
     }
 
+    /// Writes the end of the file.
     mutating func finish() throws {
         try write(recording.finish(at: MonotonicClock.now()))
         try file.close()
@@ -44,6 +49,7 @@ struct PacketFile {
     private mutating func write(_ reports: [RecordingReport]) throws {
         for report in reports {
             switch report {
+            // The muxer also overwrites earlier bytes, so every write has an offset.
             case .bytes(let offset, let bytes):
                 try file.seek(toOffset: offset)
                 try file.write(contentsOf: bytes)
@@ -55,6 +61,7 @@ struct PacketFile {
 }
 
 extension InputCodec {
+    /// Nil for a codec that no file is written of.
     init?(sdpName: String) {
         switch sdpName {
         case "opus": self = .opus
@@ -67,7 +74,7 @@ extension InputCodec {
     }
 }
 
-/// At once, also to a pipe.
+/// Prints a line without buffering, also to a pipe.
 func tell(_ text: String) { FileHandle.standardOutput.write(Data("\(text)\n".utf8)) }
 
 let arguments = CommandLine.arguments
@@ -78,14 +85,16 @@ else {
     exit(2)
 }
 
+/// Records until the time is over, the stream ends, or the file cannot continue.
 func record() async throws {
     let engine = try HeadlessEngine()
     let token = ProcessInfo.processInfo.environment["ROSTRUM_TOKEN"]
     let stream = RostrumServer(url, sockets: engine).stream(
         arguments[2], tokens: token.map { .fixed($0) } ?? .none)
 
-    // A stream that is not live yet is waited for. What breaks is mended; the packets go on.
+    // Waits up to 30 s for a stream that is not live yet. A lost connection is restored, and the packets continue.
     let session = try await stream.watch(wait: 30, engine: engine)
+    // The time runs from the first connection.
     let deadline = Task {
         for await state in session.states {
             tell("\(state)")
@@ -97,7 +106,7 @@ func record() async throws {
     var file = try PacketFile(arguments[3])
     for await packet in session.packets {
         try file.write(packet)
-        // Another codec, or another kind of picture, would need another file.
+        // Another codec, or another kind of media, would need another file.
         if file.isComplete { break }
     }
     deadline.cancel()

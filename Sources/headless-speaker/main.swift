@@ -1,33 +1,34 @@
-// Comes onto a stage, sounds a tone and writes a comment: an example of RostrumClient without microphone.
+// Joins a stage, sends a tone and writes a comment: an example of RostrumClient without a microphone.
 import Codecs
 import Foundation
 import RostrumClient
 import RostrumClientHeadless
 
-/// A sine of 440 Hz as Opus, 20 ms at a time.
+/// A sine wave of 440 Hz as Opus packets of 20 ms.
 struct Tone {
     private let encoder: OpusEncoder
+    /// In samples since the start; also the RTP time stamp.
     private var position = 0
 
     init() throws {
         encoder = try OpusEncoder(bitrate: 48_000)
     }
 
-    /// The next packet, for the m-line that sends.
+    /// The next packet, for the first m-line.
     mutating func next() throws -> MediaPacket {
         let samples = (0..<OpusEncoder.frames).flatMap { index -> [Float] in
             let value = Float(0.2 * sin(2 * .pi * 440 * Double(position + index) / 48_000))
             return [value, value]
         }
         defer { position += OpusEncoder.frames }
-        // Loud enough to count as somebody who speaks: 20 dB below the loudest there is.
+        // 20 dB below the maximum is loud enough for the server to treat this participant as speaking.
         return MediaPacket(
             mid: "0", codec: "opus", payload: try encoder.encode(samples),
             timestamp: UInt32(truncatingIfNeeded: position), audioLevel: 20)
     }
 }
 
-/// At once, also to a pipe.
+/// Prints a line without buffering, also to a pipe.
 func tell(_ text: String) { FileHandle.standardOutput.write(Data("\(text)\n".utf8)) }
 
 let arguments = CommandLine.arguments
@@ -40,11 +41,13 @@ else {
 let name = arguments[3]
 let token = ProcessInfo.processInfo.environment["ROSTRUM_TOKEN"]
 
+/// Speaks for the given time, and prints what followers receive meanwhile.
 func speak() async throws {
     let engine = try HeadlessEngine()
     let stream = RostrumServer(url, sockets: engine).stream(
         arguments[2], tokens: token.map { .fixed($0) } ?? .development(.speaker, identity: name, name: name))
 
+    // Two connections: a socket for state and comments, and a session for media.
     let sync = stream.follow()
     let session = try await stream.joinStage(sending: [.sendAudio], voices: 1, pictures: 0, engine: engine)
 
@@ -60,7 +63,7 @@ func speak() async throws {
             }
         }
     }
-    // As soon as the socket works, and the media connection too.
+    // A comment needs the socket, and the tone needs the media connection.
     for await state in sync.states where state == .connected { break }
     try await sync.comment("Good evening from \(name)!")
     for await state in session.states where state == .connected { break }
@@ -68,6 +71,7 @@ func speak() async throws {
 
     var tone = try Tone()
     let clock = ContinuousClock()
+    // Sleeping until fixed times keeps the pace of 20 ms without drift.
     var due = clock.now
     let end = due.advanced(by: .seconds(seconds))
     while due < end {

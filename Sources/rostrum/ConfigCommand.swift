@@ -1,22 +1,26 @@
 import Base
 
-/// `rostrum config show`: each option, what it comes to, and who said so.
+/// `rostrum config show`: prints each option, its effective value, and the source of the value.
 struct ConfigCommand: Sendable {
     private let values: OptionValues
     private let configuration: Configuration
 
+    /// - Throws: if the options make no sense together.
     init(_ values: OptionValues, processors: Int) throws(ConfigurationError) {
         self.values = values
         configuration = try Configuration(values, processors: processors)
     }
 
-    /// Lines that are a configuration file, but for secrets, with the place that each comes from.
+    /// A configuration file without secrets, with the source of each value in a comment.
+    ///
+    /// Options that are not set are comments as well, so that all names are visible.
     var text: String {
         let lines = configuration.settings.map { setting in
             let line = setting.value.map { "\(setting.name) = \($0.text)" } ?? "# \(setting.name):"
             let place = values[setting.name]?.place ?? (setting.value == nil ? "not set" : "default")
             return (line: line, place: setting.value == nil ? place : "# \(place)")
         }
+        // Sources line up in one column, which long values may exceed.
         let width = min(48, lines.map(\.line.count).max() ?? 0)
         return lines.map { line, place in
             line + String(repeating: " ", count: max(2, width - line.count + 2)) + place + "\n"

@@ -8,27 +8,30 @@ import Transcoder
 import Webhooks
 
 extension Configuration {
-    /// An option, and what it comes to.
+    /// An option and its effective value.
     struct Setting: Equatable, Sendable {
         let name: String
-        /// Nil where there is none; `<secret>` for a secret.
+        /// Nil if the option is not set and has no default; `<secret>` in place of a secret.
         let value: TOMLTable.Value?
 
         var isSecret: Bool { value == .string(Secret("").description) }
     }
 
-    /// All options but `config`, in the order of the help.
+    /// The effective value of every option except `config`, in the order of the help.
     var settings: [Setting] {
         Option.all.filter { $0.name != "config" }.map { Setting(name: $0.name, value: value(of: $0.name)) }
     }
 
-    /// What was understood, for `--check-config`: a file that can be read again, without secrets.
+    /// The effective configuration for `--check-config`: a valid configuration file, without secrets.
     var summary: String {
         settings.filter { !$0.isSecret }.compactMap { setting in
             setting.value.map { "\(setting.name) = \($0.text)\n" }
         }.joined()
     }
 
+    /// The effective value of one option, in the type that a configuration file uses for it.
+    ///
+    /// Every option must have a case here or in `text(of:)`; without one it would be reported as not set.
     private func value(of name: String) -> TOMLTable.Value? {
         let concealed = TOMLTable.Value.string(Secret("").description)
         switch name {
@@ -55,13 +58,16 @@ extension Configuration {
         case "dev": return .boolean(isDevelopment)
         case "trusted-proxy": return Self.list(trustedProxies.networks.map(\.description))
         case "public-address": return Self.list(publicAddresses.map(\.description))
+        // URLs without user, password and query, any of which may be a secret.
         case "webhook": return Self.list((webhooks?.urls ?? []).map(WebhookURL.shown))
         case "review-webhook": return webhooks?.reviewer.map { .string(WebhookURL.shown($0)) }
+        // URLs alone; user and password are left out.
         case "ice-server": return Self.list(iceServers.map(\.url))
         default: return text(of: name).map { .string($0) }
         }
     }
 
+    /// Options whose value is a string.
     private func text(of name: String) -> String? {
         switch name {
         case "http": http.description
@@ -95,5 +101,6 @@ extension Configuration {
         }
     }
 
+    /// An empty list counts as not set.
     private static func list(_ texts: [String]) -> TOMLTable.Value? { texts.isEmpty ? nil : .strings(texts) }
 }

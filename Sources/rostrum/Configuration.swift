@@ -7,110 +7,125 @@ import StoryFeed
 import Transcoder
 import Webhooks
 
-/// All that can be said about how the server shall run, checked as far as that goes without trying.
+/// Everything that can be configured about the server, parsed and checked for consistency.
+///
+/// Building one has no side effects: no port is opened and no certificate is read, so it serves `--check-config`,
+/// `rostrum config show` and `rostrum doctor` as well. Which options change without a restart is defined by
+/// `Reloading`.
 struct Configuration: Sendable {
     enum LogFormat: String, Sendable, CaseIterable {
         case text
         case json
     }
 
+    /// The key that signs tokens.
     struct SigningKey: Sendable {
+        /// The claim `iss` of its tokens.
         let id: String
-        /// Nil to make one at start.
+        /// Nil for a key that is made at start.
         let secret: Secret<String>?
-        /// Of before: what they signed is still accepted.
+        /// Earlier keys: tokens that they signed are still accepted.
         var previous: [Secret<String>] = []
 
-        /// Whether tokens are signed and accepted alike.
+        /// Whether both sign alike and accept the same tokens.
         func isSame(as other: SigningKey) -> Bool {
             secret?.exposed == other.secret?.exposed
                 && previous.map(\.exposed) == other.previous.map(\.exposed)
         }
     }
 
+    /// Receivers of webhooks.
     struct Webhooks: Sendable {
-        /// Where to post what happens; may be empty.
+        /// Receivers of events, up to ten; may be empty.
         let urls: [String]
-        /// Who is asked about comments before anybody is shown them; nil for nobody.
+        /// Reviews comments before they are shown; nil if comments are not reviewed.
         let reviewer: String?
+        /// Signs both kinds of request.
         let secret: Secret<String>
     }
 
     var http = TransportAddress(ip: .loopback, port: 8080)
-    /// Nil for nowhere.
+    /// The operators' listener, which asks for no token; nil if there is none.
     var admin: TransportAddress?
     var trustedProxies = TrustedProxies()
-    /// All workers', or the first one's.
+    /// The address that all workers share, or the first worker's.
     var udp = TransportAddress(ip: .any, port: 7000)
-    /// The last of the ports of which each worker has one; nil where all have that of `udp`.
+    /// The last port of the range if each worker has a port of its own; nil if all share that of `udp`.
     var lastUDPPort: UInt16?
     /// Nil for off.
     var tcp: TransportAddress?
     /// Nil for off.
     var rtmp: TransportAddress?
-    /// With `tls`.
+    /// Nil for off; needs `tls`.
     var rtmps: TransportAddress?
     /// Nil for off.
     var srt: TransportAddress?
+    /// Nil for media that is not encrypted.
     var srtPassphrase: Secret<String>?
     /// In milliseconds.
     var srtLatency = 200
-    /// Nil for off; `turn.tls` with `tls`.
+    /// Each nil for off; `turn.tls` needs `tls`.
     var turn = TURNAddresses()
+    /// Advertised before this machine's own addresses.
     var publicAddresses: [IPAddress] = []
     var workers: Int
     var maximumSessions = 20_000
-    /// Without a token.
+    /// Of sessions without a token.
     var maximumSessionsPerAddress = 500
+    /// Programmes composed at the same time.
     var maximumCompositions: Int
-    /// Tracks of which renditions are made at once.
+    /// Tracks with renditions at the same time.
     var maximumRenditions: Int
+    /// Publishers by RTMP or SRT whose pictures are re-encoded at the same time.
     var maximumConversions: Int
-    /// Streams of which HLS is made at once.
+    /// Streams packaged for HLS at the same time.
     var maximumPackagings: Int
     var packagingTiming = PackagingTiming.usual
-    /// No stream keeps more for viewers who go back.
+    /// The longest window that a host may choose.
     var maximumDVRSeconds: Int
-    /// Live streams of which the last minutes are kept at once.
+    /// Live streams whose last minutes are kept for clips at the same time.
     var maximumClips: Int
-    /// Targets to which programmes are sent on at once.
+    /// Targets of restreams at the same time, over all streams.
     var maximumRestreams: Int
     var restreamNetworks = RestreamNetworks.public
-    /// Nil to remember as long as the process lives.
+    /// Nil to keep everything in memory, and nothing beyond the process.
     var dataDirectory: String?
     var retention = RetentionSettings()
     var webhooks: Webhooks?
-    /// What counts of a comment where the reviewer does not answer.
+    /// The verdict on a comment if the reviewer does not answer in time.
     var reviewFallback = ReviewHook.Fallback.allow
     var key: SigningKey
-    /// Where the key was read from, if from a file of its own.
+    /// The file that `secret-file` names; nil if none is named.
     var secretFile: String?
     var viewers: GatewaySettings.Viewers
     var feedWeights = FeedWeights()
     var tls: HTTPServerSettings.TLSFiles?
     var iceServers: [GatewaySettings.ICEServer] = []
+    /// Shared with the TURN servers in `iceServers` that have no password of their own.
     var iceServerSecret: Secret<String>?
     var srtpEngine = SRTPEngine.openSSL
     var transcoding = Transcoding.on
-    /// Whether the transcoder must be confined.
+    /// Whether the transcoder runs only if the kernel confines it.
     var confinement = Transcoding.on
-    /// How far the transcoder stands behind other processes; nil for its default.
+    /// The transcoder's niceness; nil for its default.
     var niceness: Int?
     var isDevelopment: Bool
     var logLevel = Log.Level.info
     var logFormat = LogFormat.text
 
-    /// Where the targets of programmes may be.
+    /// Which networks the targets of restreams may be in.
     enum RestreamNetworks: String, CaseIterable {
         case `public`, all
     }
 
-    /// Whether anything is decoded, and whether only in confinement.
+    /// A switch that the command line and the file spell as `on` and `off`.
     enum Transcoding: String, CaseIterable {
         case on, off
     }
 
-    /// - Parameter processors: how many workers there are by default.
+    /// Checks all options, in an order in which later checks may use earlier results.
+    /// - Parameter processors: how many processors there are; the default of `workers` and of limits on encoders.
+    /// - Throws: the first option that makes no sense, with its source and a remedy.
     init(_ values: OptionValues, processors: Int) throws(ConfigurationError) {
         isDevelopment = try values.toggle("dev") ?? false
         viewers = try values.choice("viewers") ?? (isDevelopment ? .everyone : .token)
@@ -128,6 +143,7 @@ struct Configuration: Sendable {
                 )
             }
         }
+        // Unlike the other entrances, ICE-TCP is on by default: it is what clients behind UDP blocks need.
         if values["tcp"]?.texts.first == "off" {
             tcp = nil
         } else {
@@ -157,6 +173,7 @@ struct Configuration: Sendable {
         dataDirectory = values["data"]?.texts.first ?? (isDevelopment ? nil : "data")
         retention.streams = try values.age("keep-streams")
         retention.recordings = try values.age("keep-recordings")
+        // Without an option of their own, clips are kept for as long as recordings.
         retention.clips = try values["keep-clips"] == nil ? retention.recordings : values.age("keep-clips")
         retention.comments = try values.age("keep-comments")
         webhooks = try Self.webhooks(values)
@@ -183,7 +200,7 @@ struct Configuration: Sendable {
         if let format: LogFormat = try values.choice("log-format") { logFormat = format }
     }
 
-    /// How the transcoder is run; nil for not at all.
+    /// How the transcoder runs; nil if it is off.
     var transcoderSettings: TranscoderSettings? {
         guard transcoding == .on else { return nil }
         var settings = TranscoderSettings()
@@ -192,14 +209,16 @@ struct Configuration: Sendable {
         return settings
     }
 
-    /// What signs tokens, for the server and for `rostrum token`.
+    /// The key that signs tokens, for the server and for `rostrum token`.
+    ///
+    /// In development the ID, the secret or both may be missing. Otherwise both must be given.
     static func signingKey(_ values: OptionValues) throws(ConfigurationError) -> SigningKey {
         let isDevelopment = try values.toggle("dev") ?? false
         let id = values["key-id"]?.texts.first
         let secret = values["secret"]?.texts.first
         switch (id, secret) {
         case (let id?, let secret?):
-            // HS256 can be guessed by whoever has one token, for as long as they like.
+            // The holder of one HS256 token can try secrets offline, without any limit.
             guard isDevelopment || secret.utf8.count >= 32 else {
                 throw ConfigurationError(
                     "the secret is too short, with \(secret.utf8.count) bytes of at least 32; take the output of "
@@ -221,6 +240,7 @@ struct Configuration: Sendable {
         }
     }
 
+    /// - Throws: if a further line of the secret file is too short for a key: it is probably a remark without `#`.
     private static func previousKeys(_ values: OptionValues) throws(ConfigurationError) -> [Secret<String>] {
         for secret in values.previousSecrets where secret.utf8.count < 32 {
             throw ConfigurationError(
@@ -348,6 +368,7 @@ struct Configuration: Sendable {
             let parts = text.split(separator: ",", maxSplits: 2, omittingEmptySubsequences: false).map(
                 String.init)
             let isKnown = ["stun:", "stuns:", "turn:", "turns:"].contains { parts[0].hasPrefix($0) }
+            // The URL goes into a `Link` header of WHIP and WHEP, between `<` and `>`.
             let isPlain = parts[0].utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x3E && $0 != 0x22 }
             guard isKnown, isPlain, parts.count == 1 || parts.count == 3 else {
                 throw ConfigurationError(
@@ -364,6 +385,7 @@ struct Configuration: Sendable {
 }
 
 extension OptionValues {
+    /// - Returns: nil if the option is not set.
     func toggle(_ name: String) throws(ConfigurationError) -> Bool? {
         guard let value = self[name], let text = value.texts.first else { return nil }
         switch text.lowercased() {
@@ -392,6 +414,7 @@ extension OptionValues {
         return timing
     }
 
+    /// One of an enumeration's raw values; nil if the option is not set.
     func choice<Choice: RawRepresentable<String> & CaseIterable>(
         _ name: String
     ) throws(ConfigurationError) -> Choice? {
@@ -403,7 +426,7 @@ extension OptionValues {
         return choice
     }
 
-    /// In seconds; nil for `forever`, which it is unless somebody says otherwise.
+    /// In seconds; nil for `forever`, which is the default.
     fileprivate func age(_ name: String) throws(ConfigurationError) -> Int? {
         guard let value = self[name], let text = value.texts.first, text != "forever" else { return nil }
         guard let seconds = TimeSpan.seconds(text, longest: 36_500 * 86_400) else {
@@ -413,6 +436,7 @@ extension OptionValues {
         return seconds
     }
 
+    /// The three addresses of the TURN server, each nil if it is off or not set.
     fileprivate func turnAddresses() throws(ConfigurationError) -> TURNAddresses {
         func address(_ name: String) throws(ConfigurationError) -> TransportAddress? {
             self[name]?.texts.first == "off" ? nil : try self.address(name)
@@ -421,17 +445,19 @@ extension OptionValues {
             tls: try address("turn-tls"), tcp: try address("turn-tcp"), udp: try address("turn-udp"))
     }
 
-    /// `192.0.2.1:80`, `[::1]:80`, `localhost:80`, and `:80` for all addresses.
+    /// `192.0.2.1:80`, `[::1]:80`, `localhost:80`, and `:80` for all IPv4 addresses.
     fileprivate func address(_ name: String) throws(ConfigurationError) -> TransportAddress? {
         guard let value = self[name], let text = value.texts.first else { return nil }
         return try Self.address(text, of: value)
     }
 
-    /// As `address`, or with several ports: `192.0.2.1:7000-7003`.
+    /// An address as above, or one with a range of ports: `192.0.2.1:7000-7003`.
+    /// - Returns: `last` is nil for a single port.
     fileprivate func ports(
         _ name: String
     ) throws(ConfigurationError) -> (address: TransportAddress, last: UInt16?)? {
         guard let value = self[name], let text = value.texts.first else { return nil }
+        // An IPv6 address contains no `-`, so a `-` before the last digits can only begin the end of a range.
         let digits = text.reversed().prefix { $0.isASCII && $0.isNumber }
         guard !digits.isEmpty, text.dropLast(digits.count).hasSuffix("-") else {
             return (try Self.address(text, of: value), nil)

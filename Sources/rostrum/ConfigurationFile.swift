@@ -1,21 +1,25 @@
 import Base
 import Foundation
 
-/// The file that says what flags and environment do not.
+/// The TOML file with options, which flags and environment override.
 struct ConfigurationFile: Sendable {
-    /// Where it is looked for when nobody names one.
+    /// The file that is read if neither a flag nor a variable names one.
     static let usualPath = "/etc/rostrum/rostrum.toml"
-    /// In bytes; no configuration is longer.
+    /// In bytes, so that a wrong path does not load an arbitrary file into memory.
     private static let sizeLimit = 1 << 20
 
     let path: String
     let values: OptionValues
 
-    /// Reads the file that `values` name, or the usual one if there is one.
+    /// Reads the file that `values` name, or else the usual file if it exists.
     ///
-    /// What is tried out on some machine is not told by the file of the server that is installed there.
-    /// - Parameter values: of flags and environment.
-    /// - Returns: nil if there is none to read.
+    /// In development the usual file is not read: a trial on a machine must not take over the settings of the server
+    /// that is installed there.
+    /// - Parameters:
+    ///   - values: options of flags and environment.
+    ///   - usualPath: another path is for tests.
+    /// - Returns: nil if there is no file to read.
+    /// - Throws: if a named file is missing, or if a file cannot be read or makes no sense.
     static func read(for values: OptionValues, usualPath: String = usualPath) throws(ConfigurationError)
         -> ConfigurationFile?
     {
@@ -36,6 +40,7 @@ struct ConfigurationFile: Sendable {
         } catch let error as ConfigurationError {
             throw error
         } catch let error as POSIXError where error.code == .ENOENT || error.code == .ENOTDIR {
+            // Only a missing file is acceptable; a file that exists but cannot be read must not be ignored.
             return nil
         } catch {
             throw ConfigurationError(
@@ -44,10 +49,12 @@ struct ConfigurationFile: Sendable {
         }
     }
 
+    /// Reads and parses one file; throws `POSIXError` or `ConfigurationError`.
     private init(_ path: String) throws {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw Self.systemError() }
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        // One byte more than allowed, to detect a file that is too long.
         let bytes = try file.read(upToCount: Self.sizeLimit + 1) ?? Data()
         guard bytes.count <= Self.sizeLimit else {
             throw ConfigurationError(
@@ -62,18 +69,20 @@ struct ConfigurationFile: Sendable {
 
     private static func systemError() -> POSIXError { POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
 
+    /// The system's text for an error, without Foundation's description around it.
     private static func reason(_ error: any Error) -> String {
         (error as? POSIXError).map { String(cString: strerror($0.code.rawValue)) } ?? "\(error)"
     }
 }
 
-/// A file with one secret in its first line, which the operator's tools keep from others.
+/// A file for the secret alone, so that it can have stricter permissions than the configuration file.
 enum SecretFile {
-    /// Its first line is the key; further ones are keys of before.
+    /// Reads the current key from the first line, and earlier keys from the following ones.
     ///
-    /// Of these, empty lines and ones that begin with # are left out.
-    /// - Parameter value: of the option that names it.
-    /// - Returns: nil where there is no such option.
+    /// Among the following lines, empty ones and those that begin with `#` are skipped.
+    /// - Parameter value: the option that names the file; nil if it is not set.
+    /// - Returns: nil if the option is not set.
+    /// - Throws: if the file cannot be read, or its first line is empty.
     static func read(
         _ value: OptionValues.Value?
     ) throws(ConfigurationError) -> (key: Secret<String>, previous: [Secret<String>])? {
@@ -85,6 +94,7 @@ enum SecretFile {
             )
         }
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        // In bytes; room for dozens of keys.
         let bytes = (try? file.read(upToCount: 4_096)) ?? Data()
         let lines = String(decoding: bytes, as: UTF8.self)
             .split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }.map(\.trimmingBlanks)

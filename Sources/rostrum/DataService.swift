@@ -5,21 +5,28 @@ import Node
 import Store
 import Webhooks
 
-/// What outlives a restart: the store, and the webhooks that wait in it.
+/// What outlives a restart: the store, the delivery of the webhooks in its outbox, and the review webhook.
 struct DataService: Sendable {
+    /// SQLite in the data directory, or in memory if nothing is to be kept.
     let store: any StreamStore
+    /// Nil without receivers.
     private let webhooks: WebhookSender?
+    /// Nil if no receiver reviews comments.
     private let review: ReviewHook?
-    /// Of webhooks, and of questions about comments, which wait for nothing of the others.
+    /// One HTTP client for webhooks and one for reviews, so that a review never queues behind slow webhook receivers.
     private let posters: [HTTPPoster]
+    /// Run until `stop`: purging expired answers, probing a failed store, and delivering webhooks.
     private let tasks: [Task<Void, Never>]
 
-    /// A disk that takes longer for a write is as good as none: nobody can tell when it will be done.
+    /// A write that takes longer counts as a failure for readiness: nothing tells when the disk will finish it.
     private static let longestWrite = Duration.seconds(5)
+    /// How often expired answers to repeated requests are removed.
     private static let cleaning = Duration.seconds(3_600)
+    /// How often a store whose last transaction failed is probed.
     private static let retrial = Duration.seconds(1)
 
-    /// Opens the data, and begins to deliver what waits.
+    /// Opens the store and starts delivering the webhooks that wait in it.
+    /// - Throws: if the store cannot be opened, or refuses the receivers.
     static func open(_ configuration: Configuration, log: Log) async throws -> DataService {
         let store: any StreamStore
         if let directory = configuration.dataDirectory {
@@ -36,6 +43,7 @@ struct DataService: Sendable {
         }
     }
 
+    /// - Throws: if the store refuses the receivers; the caller closes the store then.
     private init(
         store: any StreamStore, _ configuration: Configuration, log: Log
     ) async throws {
@@ -47,12 +55,13 @@ struct DataService: Sendable {
             let sender = WebhookSender(
                 outbox: store.outbox, receivers: hooks.urls, secret: hooks.secret, transport: poster,
                 log: log, now: Self.now)
+            // Before the first commit: the outbox keeps an event only for receivers that it knows.
             try await sender.prepare()
             tasks.append(Task { await sender.run() })
             posters.append(poster)
             webhooks = sender
         } else {
-            // What waits for receivers of an earlier run waits in vain.
+            // Without receivers nothing would ever take the events that an earlier run left behind.
             try await store.outbox.setReceivers([])
             webhooks = nil
         }
@@ -69,42 +78,50 @@ struct DataService: Sendable {
         self.tasks = tasks
     }
 
-    /// Asks about comments before anybody is shown them; nil where nobody is to be asked.
+    /// Submits comments to the review webhook before they are shown; nil if none is configured.
     var reviewer: CommentReviewer? {
         review.map { review in
             CommentReviewer { event, stream in await review.ask(event, of: stream.description) }
         }
     }
 
+    /// In milliseconds since 1970, as the store counts.
     @Sendable private static func now() -> Int64 { Int64(Date().timeIntervalSince1970 * 1_000) }
 
+    /// Removes expired answers once an hour.
     private static func purgeAnswers(of store: any StreamStore) async {
         while !Task.isCancelled {
-            // A store that refuses now is asked again in an hour.
+            // A failure needs no action: the next round purges what this one left.
             try? await store.purgeAnswers(at: now())
             do { try await Task.sleep(for: cleaning) } catch { return }
         }
     }
 
-    /// Lets a store that refuses try again: while this server is not ready, nobody else may ask it to write.
+    /// Probes a store whose last transaction failed.
+    ///
+    /// A server that is not ready gets no requests from a load balancer, so no commit would find out that the disk has
+    /// recovered.
     private static func retry(_ store: any StreamStore) async {
         while !Task.isCancelled {
             do { try await Task.sleep(for: retrial) } catch { return }
-            // What it says of this is in its statistics.
+            // The result is ignored because the store records it in its statistics.
             if store.statistics.failure != nil { _ = try? await store.probe() }
         }
     }
 
-    /// Why nothing can be written; nil while it can.
+    /// Why nothing can be written, for `/readyz`; nil while writing works.
     var hindrance: String? { Self.hindrance(store.statistics) }
 
+    /// - Returns: the last failure, or a message about a write that has taken too long; nil if neither applies.
     static func hindrance(_ statistics: StoreStatistics) -> String? {
         if let failure = statistics.failure { return failure }
         guard statistics.writing >= longestWrite else { return nil }
         return "the disk has not finished a write for \(statistics.writing.components.seconds) seconds"
     }
 
-    /// Stops delivering, and closes the store; what was not delivered waits for the next start.
+    /// Stops delivering and closes the store; undelivered webhooks stay in the outbox for the next start.
+    ///
+    /// Posters close first: that ends requests under way, which the tasks would otherwise wait for.
     func stop() async {
         for task in tasks { task.cancel() }
         for poster in posters { poster.close() }
@@ -114,6 +131,7 @@ struct DataService: Sendable {
 
     // MARK: Metrics
 
+    /// Metrics of the store, of reviews and of webhooks; those of reviews and webhooks only where they are configured.
     var metrics: [Metric] {
         let store = store.statistics
         var metrics = [
@@ -166,6 +184,7 @@ struct DataService: Sendable {
         return metrics
     }
 
+    /// Metrics of the review webhook; none without it.
     private var reviewMetrics: [Metric] {
         guard let counters = review?.counters else { return [] }
         return [

@@ -1,9 +1,10 @@
 import Gateway
 import Net
 
-/// What monitoring knows of TCP ports that several protocols share.
+/// Metrics of the TCP ports that several protocols share.
 extension MixedPortCounters {
-    /// - Parameter ports: whose counters are added; nothing is told where there is none.
+    /// Sums of the counters of all shared ports.
+    /// - Parameter ports: one element for each port; without any there are no metrics.
     static func metrics(of ports: [MixedPortCounters]) -> [Metric] {
         guard !ports.isEmpty else { return [] }
         func sum(_ path: KeyPath<MixedPortCounters, UInt64>) -> Double {

@@ -1,6 +1,6 @@
 import Base
 
-/// What is wrong with what the program was told, in words that say how to mend it.
+/// Why a configuration cannot be used, in words that tell an operator how to correct it.
 struct ConfigurationError: Error, Equatable, CustomStringConvertible {
     let description: String
 
@@ -9,26 +9,32 @@ struct ConfigurationError: Error, Equatable, CustomStringConvertible {
     }
 }
 
-/// The options of one source, by name, with the place each came from.
+/// The options that one source sets, by name, each with the place it came from.
+///
+/// Values are texts at this stage: their meaning is checked in `Configuration`, once the sources are merged.
 struct OptionValues: Sendable, Equatable {
+    /// An option's value or values, and their source.
     struct Value: Sendable, Equatable {
+        /// Exactly one text unless the option is a list.
         var texts: [String]
-        /// For messages: `--http`, `ROSTRUM_HTTP`, `http in line 3 of rostrum.toml`.
+        /// The option as its source spells it, for messages, such as `--http` or `http in line 3 of rostrum.toml`.
         let origin: String
-        /// The same without the name: `--http`, `ROSTRUM_HTTP`, `line 3 of rostrum.toml`.
+        /// The source without the option's name: `--http`, `ROSTRUM_HTTP`, `line 3 of rostrum.toml`.
         let place: String
     }
 
     private(set) var values: [String: Value] = [:]
-    /// Keys of before, out of the file that `secret-file` names.
+    /// Earlier keys, from the file that `secret-file` names.
     private(set) var previousSecrets: [String] = []
 
     subscript(_ name: String) -> Value? { values[name] }
 
-    /// - Throws: when an option that takes one value is given twice.
+    /// - Throws: if the text is empty, or if an option with one value is given twice.
     private mutating func add(
         _ option: Option, _ text: String, origin: String, place: String? = nil
     ) throws(ConfigurationError) {
+        // An empty variable is usually a mistake in a script. A list may be empty: a flag with an empty value overrides
+        // the list of another source.
         guard !text.isEmpty || option.kind == .list else {
             throw ConfigurationError("\(origin) is empty; give it a value or leave it out")
         }
@@ -42,7 +48,7 @@ struct OptionValues: Sendable, Equatable {
         values[option.name]?.texts.append(text)
     }
 
-    /// Options of `other` win.
+    /// The options of both; where both set an option, `other` wins, also for lists.
     func overridden(by other: OptionValues) -> OptionValues {
         var result = self
         result.values.merge(other.values) { _, new in new }
@@ -51,11 +57,12 @@ struct OptionValues: Sendable, Equatable {
 
     // MARK: Sources
 
-    /// Flags: `--name value`, `--name=value`, `--toggle`.
+    /// Parses flags: `--name value`, `--name=value`, `--toggle`.
     /// - Parameters:
-    ///   - options: that there are.
-    ///   - operand: what stands by itself, without a name; nil for nothing.
-    /// - Returns: the options, and what is not theirs.
+    ///   - options: the flags that the command accepts.
+    ///   - operand: the option that an argument without a name sets; nil if the command takes none.
+    /// - Returns: the options, and which of `--help`, `--check-config` and `--version` were given.
+    /// - Throws: if a flag is unknown, lacks its value, or is given twice.
     static func parse(
         arguments: [String], options: [Option] = Option.all, operand: Option? = nil
     ) throws(ConfigurationError) -> (values: OptionValues, requests: Set<String>) {
@@ -94,9 +101,10 @@ struct OptionValues: Sendable, Equatable {
         return (result, requests)
     }
 
-    /// `ROSTRUM_…` variables; those that name no option are somebody else's.
+    /// Parses variables named `ROSTRUM_…`; those that name no option may belong to other programs and are ignored.
     static func parse(environment: [String: String]) throws(ConfigurationError) -> OptionValues {
         var result = OptionValues()
+        // Sorted, so that of several errors the same one is always reported.
         for (variable, text) in environment.sorted(by: { $0.key < $1.key })
         where variable.hasPrefix("ROSTRUM_") {
             guard let option = Option.all.first(where: { $0.variable == variable }) else { continue }
@@ -104,13 +112,16 @@ struct OptionValues: Sendable, Equatable {
                 try result.add(option, text, origin: variable)
                 continue
             }
+            // A variable cannot be given several times: blanks separate the elements of a list.
             for part in text.split(separator: " ") { try result.add(option, String(part), origin: variable) }
         }
         return result
     }
 
-    /// A file as `ConfigurationFile` reads it.
-    /// - Parameter file: its name, for messages.
+    /// Parses the text of a configuration file.
+    ///
+    /// Unlike variables, all names must be options, because the file is for this program alone.
+    /// - Parameter file: the file's name, for messages.
     static func parse(file text: String, name file: String) throws(ConfigurationError) -> OptionValues {
         let table: TOMLTable
         do throws(TOMLTable.Failure) {
@@ -121,6 +132,7 @@ struct OptionValues: Sendable, Equatable {
         var result = OptionValues()
         for entry in table.entries {
             let place = "line \(entry.line) of \(file)"
+            // A file cannot name another file.
             guard let option = Option.named(entry.key), option.name != "config" else {
                 throw ConfigurationError(
                     "\(place): there is no option \(entry.key)" + Option.advice(instead: entry.key))
@@ -133,6 +145,8 @@ struct OptionValues: Sendable, Equatable {
         return result
     }
 
+    /// The value of one line as texts.
+    /// - Throws: if the value's type does not fit the option.
     private static func texts(
         of entry: TOMLTable.Entry, for option: Option, at place: String
     ) throws(ConfigurationError) -> [String] {
@@ -155,7 +169,9 @@ struct OptionValues: Sendable, Equatable {
 
     // MARK: Secrets
 
-    /// With the secret, and those of before, out of the file that `secret-file` names, unless there is one already.
+    /// The options with the secret, and the earlier keys, from the file that `secret-file` names.
+    ///
+    /// A secret that is set directly wins, and the file is not read then.
     func withSecretFile() throws(ConfigurationError) -> OptionValues {
         guard self["secret"] == nil, let named = self["secret-file"],
             let secrets = try SecretFile.read(named), let option = Option.named("secret")
@@ -169,7 +185,7 @@ struct OptionValues: Sendable, Equatable {
 }
 
 extension StringProtocol {
-    /// Without blanks, tabs and carriage returns at both ends.
+    /// Without blanks, tabs and carriage returns at the end, and without blanks and tabs at the start.
     var trimmingBlanks: String {
         var text = Substring(self)
         while let last = text.last, last == " " || last == "\t" || last == "\r" || last == "\r\n" {

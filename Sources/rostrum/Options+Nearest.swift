@@ -1,7 +1,7 @@
 import Base
 
 extension Option {
-    /// `; did you mean http?`, or where to look.
+    /// The end of a message about an unknown option: `; did you mean http?`, or where to find all options.
     static func advice(instead name: some StringProtocol, of options: [Option] = all) -> String {
         guard let meant = NearestName.of(String(name), among: options.map(\.name)) else {
             return "; rostrum --help lists them all"

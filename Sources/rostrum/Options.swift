@@ -1,18 +1,21 @@
-/// One thing that can be configured: by flag, by environment variable or in the file, always by the same name.
+/// One thing that can be configured, under one name as a flag, as an environment variable and in the file.
 struct Option: Sendable {
+    /// How many values an option has, and of which form.
     enum Kind: Sendable, Equatable {
+        /// One value.
         case text
-        /// Present or not; `true` and `false` where a value must stand.
+        /// Present or absent as a flag; `true` or `false` in the environment and in the file.
         case toggle
-        /// May be given several times.
+        /// Any number of values.
         case list
     }
 
     /// As in `--name`, `ROSTRUM_NAME` and `name = …`.
     let name: String
     let kind: Kind
-    /// What stands for the value in the help.
+    /// Represents the value in the help; empty for a toggle.
     let placeholder: String
+    /// Lines of the help, already wrapped.
     let help: [String]
 
     init(_ name: String, _ kind: Kind, _ placeholder: String = "", _ help: String...) {
@@ -22,11 +25,12 @@ struct Option: Sendable {
         self.help = help
     }
 
-    /// `ROSTRUM_PUBLIC_ADDRESS` for `public-address`.
+    /// The environment variable: `ROSTRUM_PUBLIC_ADDRESS` for `public-address`.
     var variable: String {
         "ROSTRUM_" + name.uppercased().replacing("-", with: "_")
     }
 
+    /// All options of `rostrum serve`, in the order of the help.
     static let all: [Option] = [
         Option(
             "http", .text, "ADDRESS:PORT",
@@ -230,12 +234,15 @@ struct Option: Sendable {
             "but not with --dev."),
     ]
 
+    /// - Returns: nil if there is no such option.
     static func named(_ name: some StringProtocol) -> Option? {
         all.first { $0.name == name }
     }
 }
 
+/// The texts that `--help` prints.
 enum Help {
+    /// The commands; also printed if the program is started without one.
     static let usage = """
         usage: rostrum serve [OPTION...]      run the server
                rostrum serve --check-config   say what would be run, without running it
@@ -253,6 +260,7 @@ enum Help {
                rostrum --version
         """
 
+    /// The help of `rostrum serve`, with every option and its variable.
     static var full: String {
         var text = """
             Rostrum is a server for interactive live streaming over WebRTC.
@@ -374,7 +382,7 @@ enum Help {
 }
 
 extension Option {
-    /// Its flag, and what it is for.
+    /// The option's entry in the help: its flag, then its description.
     fileprivate var explanation: String {
         let flag = "--\(name)" + (placeholder.isEmpty ? "" : " \(placeholder)")
         return "\n  \(flag)\n" + help.map { "        \($0)\n" }.joined()

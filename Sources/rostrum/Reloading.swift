@@ -1,16 +1,17 @@
 import Base
 
-/// Reads the configuration anew when it is told to, and takes over what can change while the server runs.
+/// Reads the configuration again on request, and applies the options that can change while the server runs.
 struct Reloading {
-    /// What can change; all else waits for the next start.
+    /// Options that a reload applies; all others need a restart.
     static let changeable: Set<String> = [
         "max-sessions", "max-sessions-per-address", "max-compositions", "max-renditions", "max-conversions",
         "tls-certificate", "tls-key", "key-id", "secret", "secret-file",
     ]
 
-    /// With which the server was started.
+    /// The configuration that the server was started with; what differs from it needs a restart.
     private let current: Configuration
     private let log: Log
+    /// Reads flags, environment and file again.
     private let read: () throws(ConfigurationError) -> Configuration
 
     init(_ current: Configuration, log: Log, read: @escaping () throws(ConfigurationError) -> Configuration) {
@@ -19,7 +20,9 @@ struct Reloading {
         self.read = read
     }
 
-    /// Where something makes no sense, all stays as it was.
+    /// Applies the configuration as it is now, or nothing if it makes no sense.
+    ///
+    /// Options that need a restart are named in the log, so that an operator does not wait for their effect.
     func reload(_ server: Server) async {
         let next: Configuration
         do throws(ConfigurationError) {
@@ -28,9 +31,10 @@ struct Reloading {
             log.error("reload-refused", ["reason": error])
             return
         }
+        // Keys and limits have been applied even if the new certificate could not be read.
         if let reason = await server.reload(next) { log.error("certificate-kept", ["reason": reason]) }
         var waiting = Self.settings(of: next, unlike: current).filter { !Self.changeable.contains($0) }
-        // A listener speaks TLS from its start or never.
+        // A listener speaks TLS from its start or never, so TLS cannot be turned on or off by a reload.
         if (next.tls == nil) != (current.tls == nil) { waiting.append("tls-certificate") }
         if waiting.isEmpty {
             log.info("reloaded")
@@ -39,10 +43,10 @@ struct Reloading {
         }
     }
 
-    /// Names of those that differ.
+    /// Names of the settings that differ.
     static func settings(of next: Configuration, unlike current: Configuration) -> [String] {
         var names = zip(next.settings, current.settings).filter { $0 != $1 }.map(\.0.name)
-        // Which show the same.
+        // Secrets are shown as the same placeholder, so their values are compared here.
         if !next.key.isSame(as: current.key), !names.contains("secret") { names.append("secret") }
         if next.webhooks?.secret.exposed != current.webhooks?.secret.exposed,
             !names.contains("webhook-secret")

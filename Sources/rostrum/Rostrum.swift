@@ -8,20 +8,27 @@ import Net
 import Node
 import Transcoder
 
-/// The program: reads what it is told, and runs the server until it is told to end.
+/// The program: picks a command, assembles the configuration, and runs the command.
+///
+/// Commands for operators end with one of three exit statuses. 0 means success. 2 means that the arguments, the
+/// environment or the configuration file make no sense, so that another try fails as well. 1 means any other failure.
 @main enum Rostrum {
+    /// The version of this build, as `--version`, backups and metrics report it.
     static let version = "0.1.0"
 
     static func main() async {
+        // A write to a connection that the peer has closed then fails with EPIPE instead of ending the process.
         signal(SIGPIPE, SIG_IGN)
-        // A limit on the size of files is an error of the store, not the end of everything.
+        // A limit on file sizes (RLIMIT_FSIZE) then fails the one write with EFBIG, which the store reports like a full
+        // disk, instead of ending the process.
         signal(SIGXFSZ, SIG_IGN)
         var arguments = Array(CommandLine.arguments.dropFirst())
         switch arguments.first {
         case "serve":
             arguments.removeFirst()
             let status = await serve(arguments)
-            // Not exit: what libraries do at the end would take away what other threads are still letting go of.
+            // `_exit` rather than `exit`: exit handlers of libraries would free state that other threads still release.
+            // It does not flush C streams, so that is done here.
             fflush(nil)
             _exit(status)
         case "token":
@@ -40,7 +47,7 @@ import Transcoder
             arguments.removeFirst()
             exit(await doctor(arguments))
         case "transcoder":
-            // Started by `serve` and by nobody else.
+            // `serve` and `doctor` start this command as a child process; its arguments are not for operators.
             exit(TranscoderProcess.run(Array(arguments.dropFirst())))
         case "--help", "-h", "help":
             print(Help.full, terminator: "")
@@ -53,6 +60,9 @@ import Transcoder
         }
     }
 
+    /// Runs the server until a signal ends it.
+    ///
+    /// A configuration error ends with 2, a failed start with 1, and an end by signal with 0.
     /// - Returns: the exit status.
     private static func serve(_ arguments: [String]) async -> CInt {
         let configuration: Configuration
@@ -74,23 +84,26 @@ import Transcoder
             complain(error.description)
             return 2
         }
+        // From here on problems are log lines; only a failed start prints a message of its own.
         let writer = LogWriter(format: configuration.logFormat)
         let log = writer.log(level: configuration.logLevel)
         defer { writer.flush() }
-        // A debugger may look at what is tried out.
+        // In development a debugger may attach to the process.
         if !configuration.isDevelopment, let reason = Confinement.hideMemory() {
             log.warning("memory-not-hidden", ["reason": reason])
         }
+        // Signals are caught before the start, so that one that arrives during it is handled after it and not lost.
         let signals = Signals()
         let manager = ServiceManager(environment: ProcessInfo.processInfo.environment)
         do {
             let server = try await Server.start(configuration, log: log)
-            // Not print: it keeps lines back when nobody looks at a terminal.
+            // Not `print`, which buffers its output when standard output is not a terminal. Scripts wait for this line.
             FileHandle.standardOutput.write(Data((server.readyLine + "\n").utf8))
             manager.notify(.ready(server.readyLine))
-            // Three signs in each timeout.
+            // Three signs of life in each watchdog timeout: one late sign does not end the process.
             let watchdog = Watchdog(
                 every: manager.watchdogTimeout.map { $0 / 3 }, of: server, telling: manager, log: log)
+            // Flags stay those of the start; the environment and the file are read again.
             let reloading = Reloading(configuration, log: log) { () throws(ConfigurationError) in
                 try Self.configuration(flags)
             }
@@ -98,6 +111,7 @@ import Transcoder
                 guard request == .reload else { break }
                 manager.notify(.reloading)
                 await reloading.reload(server)
+                // systemd waits for READY=1 after RELOADING=1, also when the new configuration was refused.
                 manager.notify(.ready(server.readyLine))
             }
             manager.notify(.stopping)
@@ -107,12 +121,14 @@ import Transcoder
             log.info("stopped")
             return 0
         } catch {
+            // The log lines of the failed start belong before the message.
             writer.flush()
             complain("\(error)")
             return 1
         }
     }
 
+    /// Signs a token with the server's key, and prints the token or a link that contains it.
     /// - Returns: the exit status.
     private static func token(_ arguments: [String]) -> CInt {
         do {
@@ -134,17 +150,20 @@ import Transcoder
         }
     }
 
+    /// Makes a backup of the data that the server's configuration names.
     /// - Returns: the exit status.
     private static func backup(_ arguments: [String]) -> CInt {
         copy(Help.backup) { () throws in
             let (flags, requests) = try OptionValues.parse(
                 arguments: arguments, options: BackupCommand.flags, operand: BackupCommand.operand)
             guard !requests.contains("--help") else { return nil }
+            // Without the secret's own file: the backup copies the file itself, not the value that was read from it.
             let (server, file) = try told(flags)
             return try BackupCommand(flags, server: server, file: file).run(now: Moment.now().wall)
         }
     }
 
+    /// Restores a backup into the data directory that the server's configuration names.
     /// - Returns: the exit status.
     private static func restore(_ arguments: [String]) -> CInt {
         copy(Help.restore) { () throws in
@@ -155,7 +174,10 @@ import Transcoder
         }
     }
 
-    /// - Parameter body: does it, and says what was done; nil where help is wanted.
+    /// Runs a backup or restore, and prints its result.
+    /// - Parameters:
+    ///   - help: printed when `body` returns nil.
+    ///   - body: does the work and returns its summary; nil if `--help` was given.
     /// - Returns: the exit status.
     private static func copy(_ help: String, _ body: () throws -> String?) -> CInt {
         do {
@@ -170,6 +192,7 @@ import Transcoder
         }
     }
 
+    /// Prints every option with its effective value and its source.
     /// - Returns: the exit status.
     private static func config(_ arguments: [String]) -> CInt {
         var arguments = arguments
@@ -191,7 +214,11 @@ import Transcoder
         }
     }
 
-    /// - Returns: the exit status.
+    /// Runs all checks of this machine and prints the findings.
+    ///
+    /// A configuration that makes no sense is one of the findings, so that the other checks still run. Only malformed
+    /// flags end with 2.
+    /// - Returns: the exit status: 1 if any check has failed.
     private static func doctor(_ arguments: [String]) async -> CInt {
         let flags: OptionValues
         do throws(ConfigurationError) {
@@ -217,29 +244,33 @@ import Transcoder
         return findings.hasFailed ? 1 : 0
     }
 
+    /// The server's complete configuration, checked.
     private static func configuration(_ flags: OptionValues) throws(ConfigurationError) -> Configuration {
         try Configuration(try values(flags), processors: processors)
     }
 
-    /// Flags over the environment, and that over the file.
+    /// Options of all sources: flags override the environment, and the environment overrides the file.
     private static func values(_ flags: OptionValues) throws(ConfigurationError) -> OptionValues {
         try told(flags).values.withSecretFile()
     }
 
-    /// Without the secret, which may lie in a file of its own.
-    /// - Returns: also the file that was read; nil for none.
+    /// The same, but without the secret that `secret-file` names.
+    /// - Returns: the options, and the path of the configuration file that was read; nil if none was.
     private static func told(
         _ flags: OptionValues
     ) throws(ConfigurationError) -> (values: OptionValues, file: String?) {
+        // Merged first, because flags and environment decide which file is read.
         let environment = try OptionValues.parse(environment: ProcessInfo.processInfo.environment)
         let values = environment.overridden(by: flags)
         guard let file = try ConfigurationFile.read(for: values) else { return (values, nil) }
         return (file.values.overridden(by: values), file.path)
     }
 
+    /// How many processors are online; defaults for workers and encoders follow from it.
     private static var processors: Int { ProcessInfo.processInfo.activeProcessorCount }
 
-    /// Looks at what can be looked at without starting.
+    /// Checks that the TLS files can be read and prints the effective configuration, without starting anything.
+    /// - Returns: the exit status.
     private static func check(_ configuration: Configuration) -> CInt {
         for path in [configuration.tls?.certificate, configuration.tls?.key].compactMap({ $0 })
         where access(path, R_OK) != 0 {
@@ -250,6 +281,7 @@ import Transcoder
         return 0
     }
 
+    /// Writes one line to standard error, for failures before there is a log or after it has ended.
     private static func complain(_ text: String) {
         FileHandle.standardError.write(Data("rostrum: \(text)\n".utf8))
     }

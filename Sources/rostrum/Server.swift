@@ -6,23 +6,34 @@ import HTTP
 import Node
 import Recordings
 
-/// The node and its HTTP face, running.
+/// The running server: the node, the HTTP listeners in front of it, and the store behind it.
+///
+/// This is where the parts are wired together. Everything that a part needs of the configuration is translated here
+/// into the part's own settings.
 struct Server: Sendable {
     private let data: DataService
     private let node: Node
+    /// The keys that tokens are checked against, shared with everything that checks tokens; a reload replaces them.
     private let keys: SigningKeys
-    /// Never empty: the first is for everybody.
+    /// Never empty: first the public listener, then the operators' listener if there is one.
     private let listeners: [HTTPServer]
     private let sharedPorts: SharedPorts
 
-    /// For requests under way when the server is told to end.
+    /// How long requests that are under way at the end may still take.
     private static let grace = Duration.seconds(3)
 
+    /// Starts all parts, each after those that it needs.
+    ///
+    /// Ports that several protocols share are opened first, because that may fail and costs nothing to undo; they are
+    /// served last, once every part is there. A part that fails stops all that were started before it, so a failed
+    /// start leaves no thread and no open store behind.
+    /// - Throws: the error of the part that failed, in words for an operator.
     static func start(_ configuration: Configuration, log: Log) async throws -> Server {
         let pages = try WebPages.load()
         let signing = try key(configuration.key, log)
         let keys = SigningKeys([signing] + previousKeys(configuration.key))
         let authority = TokenAuthority(keys)
+        // Where everyone may watch, previews need no signature in their address.
         let paths = ResourcePaths(
             previews: PreviewAddress(keys: configuration.viewers == .everyone ? nil : keys))
         let sharedPorts = try openSharedPorts(configuration)
@@ -30,6 +41,7 @@ struct Server: Sendable {
         let node: Node
         do {
             var settings = nodeConfiguration(configuration)
+            // Connections of shared ports reach the node by these, because it opens no socket of its own for them.
             settings.inboxes = sharedPorts.inboxes
             settings.locator = paths
             settings.ingest = try ingestSettings(configuration, authority)
@@ -41,6 +53,7 @@ struct Server: Sendable {
             throw error
         }
         do {
+            // Streams come back before the first request can be answered.
             try await node.load()
         } catch {
             await node.stop()
@@ -64,6 +77,7 @@ struct Server: Sendable {
         let server = Server(
             data: data, node: node, keys: keys, listeners: listeners, sharedPorts: sharedPorts)
         do {
+            // Connections that arrived since the ports were opened have waited in the kernel.
             try sharedPorts.start(listeners.first, isSecure: configuration.tls != nil)
         } catch {
             await server.stop()
@@ -81,19 +95,23 @@ struct Server: Sendable {
         return server
     }
 
-    /// Opens the ports that several share, for nobody yet.
+    /// Opens the TCP ports that several protocols share; no connection is accepted before `start`.
+    ///
+    /// Their TLS identity is read only if there is such a port. HTTP's own listener reads the files itself.
     private static func openSharedPorts(_ configuration: Configuration) throws -> SharedPorts {
         let needsIdentity = !configuration.sharedPorts.isEmpty
         return try SharedPorts(
             configuration, identity: try configuration.tls.flatMap { needsIdentity ? try identity($0) : nil })
     }
 
-    /// - Returns: the one for everybody, and then the operators'.
+    /// Starts the public listener, and the operators' listener if one is configured.
+    /// - Returns: the public listener first.
     private static func listen(
         _ configuration: Configuration, _ sharedPorts: SharedPorts, _ handler: GatewayHandler,
         _ counters: HTTPCounters, _ log: Log
     ) async throws(HTTPServerError) -> [HTTPServer] {
         var settings = HTTPServerSettings(address: configuration.http, tls: configuration.tls)
+        // Where HTTP shares its port, connections are handed to it instead.
         settings.listens = !sharedPorts.includeHTTP
         settings.trustedProxies = configuration.trustedProxies
         let http = try await HTTPServer.start(settings, handler: handler, counters: counters, log: log)
@@ -109,8 +127,10 @@ struct Server: Sendable {
         }
     }
 
-    /// `ready http=… udp=… tcp=… rtmp=… rtmps=… srt=… turn-tls=…`, with the ports that were chosen; the first worker's
-    /// alone where the others have the same or count on.
+    /// `ready http=… udp=… tcp=… rtmp=… rtmps=… srt=… turn-tls=…`, with the ports that the system chose.
+    ///
+    /// Of the workers' addresses only the first is shown if all workers share it or if the others' ports follow it in
+    /// sequence.
     var readyLine: String {
         let addresses = node.addresses
         let first = addresses.first
@@ -134,17 +154,20 @@ struct Server: Sendable {
 
     // MARK: While it runs
 
-    /// Takes over what can change: TLS files for those who connect from now on, what signs tokens, and limits.
-    /// - Returns: why the files stay what they were; nil if they could be read.
+    /// Applies what can change: TLS files for new connections, token keys, and limits.
+    ///
+    /// Limits and keys are applied even if the TLS files cannot be read.
+    /// - Returns: why the old certificate stays in use; nil if the files could be read.
     func reload(_ configuration: Configuration) async -> String? {
         await node.setLimits(Self.nodeConfiguration(configuration).limits)
-        // One that was made at the start stays.
+        // A key that was made at start has no source to be read from again, and stays.
         if let secret = configuration.key.secret {
             let signing = TokenAuthority.Key(
                 id: configuration.key.id, secret: Secret(Array(secret.exposed.utf8)))
             keys.replace(with: [signing] + Self.previousKeys(configuration.key))
         }
         do {
+            // Only the public listener: the operators' listener speaks no TLS.
             try listeners.first?.renewCertificate(configuration.tls)
             let isNeeded =
                 configuration.rtmps != nil || configuration.turn.tls != nil
@@ -160,17 +183,23 @@ struct Server: Sendable {
         }
     }
 
-    /// Returns when control and HTTP have answered; workers are asked only.
+    /// Requests a sign of life from every part.
+    ///
+    /// Returns once the node's actor and the HTTP threads have answered. Workers are only woken; `silentParts` names
+    /// those that have not run since.
     func askForSigns() async {
         node.wakeWorkers()
         _ = await node.acceptsSessions
         for listener in listeners { await listener.turn() }
     }
 
-    /// What has not answered since it was asked.
+    /// Workers that have not run their loop since the last request for a sign.
     var silentParts: [String] { node.sleepingWorkers.map { "worker-\($0)" } }
 
-    /// Says goodbye to every peer, then lets requests finish.
+    /// Ends all sessions, then lets HTTP requests finish, then closes the store.
+    ///
+    /// Shared ports stop first, so that they hand over no further connection. The store closes last, because the node
+    /// and requests under way may still commit.
     func stop() async {
         sharedPorts.stop()
         await node.stop()
@@ -178,6 +207,9 @@ struct Server: Sendable {
         await data.stop()
     }
 
+    /// The key that signs tokens: the configured one, or 32 random bytes if there is none.
+    ///
+    /// A short secret is accepted only in development, with a warning in the log.
     private static func key(_ key: Configuration.SigningKey, _ log: Log) throws -> TokenAuthority.Key {
         guard let secret = key.secret else {
             return TokenAuthority.Key(id: key.id, secret: Secret(try RandomBytes.make(32)))
@@ -188,26 +220,30 @@ struct Server: Sendable {
         return TokenAuthority.Key(id: key.id, secret: Secret(Array(secret.exposed.utf8)))
     }
 
-    /// Those that are still accepted.
+    /// Earlier keys, whose tokens are still accepted, under the current key's ID.
     private static func previousKeys(_ key: Configuration.SigningKey) -> [TokenAuthority.Key] {
         key.previous.map { TokenAuthority.Key(id: key.id, secret: Secret(Array($0.exposed.utf8))) }
     }
 
+    /// The node's settings, as far as they follow from the configuration alone.
+    ///
+    /// Also the source of the limits for `reload`, and of the announced addresses for `rostrum doctor`.
     static func nodeConfiguration(_ configuration: Configuration) -> NodeConfiguration {
         var result = NodeConfiguration(udp: configuration.udp)
         result.tcp = configuration.tcp
         result.publicAddresses = configuration.publicAddresses
         result.hasPortPerWorker = configuration.lastUDPPort != nil
         result.workers = configuration.workers
-        // In development a browser and a compiler run beside it, and the system knows better where there is room.
+        // In development a browser and a compiler share the processors, and the scheduler finds free ones better.
         result.pinsWorkers = !configuration.isDevelopment
         result.srtpEngine = configuration.srtpEngine
         result.feedWeights = configuration.feedWeights
         result.sessionLimit = configuration.maximumSessions
         result.sessionLimitForAddress = configuration.maximumSessionsPerAddress
-        // Only a browser on this machine can use it, and only in development there is one.
+        // Only a browser on this machine can reach 127.0.0.1, which is the usual case in development alone.
         result.advertisesLoopback = configuration.isDevelopment
         result.createsStreamsOnPublish = configuration.isDevelopment
+        // Without receivers the outbox need not keep events.
         result.reportsEvents = configuration.webhooks?.urls.isEmpty == false
         result.transcoder = configuration.transcoderSettings
         result.compositionLimit = configuration.maximumCompositions
@@ -230,7 +266,8 @@ struct Server: Sendable {
         return result
     }
 
-    /// Nil where nobody is taken by RTMP or SRT.
+    /// Settings of the RTMP, RTMPS and SRT entrance; nil if all three are off.
+    /// - Throws: if the certificate for RTMPS cannot be read.
     private static func ingestSettings(
         _ configuration: Configuration, _ authority: TokenAuthority
     ) throws -> IngestSettings? {
@@ -250,7 +287,11 @@ struct Server: Sendable {
         }
     }
 
-    /// Nil where nobody is taken by TURN.
+    /// Settings of the TURN server; nil if it is off.
+    ///
+    /// The shared secret of TURN passwords is derived from the key that signs tokens, so that no second secret has to
+    /// be configured.
+    /// - Throws: if the certificate for TURN over TLS cannot be read.
     private static func turnSettings(
         _ configuration: Configuration, _ signing: TokenAuthority.Key
     ) throws -> TURNSettings? {
@@ -266,7 +307,7 @@ struct Server: Sendable {
         return settings
     }
 
-    /// What lies in the files now.
+    /// Reads the certificate chain and its key, as the files are now.
     private static func identity(_ files: HTTPServerSettings.TLSFiles) throws -> TLSIdentity {
         func bytes(_ path: String) throws(HTTPServerError) -> [UInt8] {
             do {
@@ -284,6 +325,9 @@ struct Server: Sendable {
         }
     }
 
+    /// Settings of the HTTP routes, which report to clients what this server offers.
+    ///
+    /// Ports are taken from the running node, because the system may have chosen them.
     private static func gatewaySettings(
         _ configuration: Configuration, _ data: DataService, _ paths: ResourcePaths, _ node: Node,
         _ sharedPorts: SharedPorts, _ signing: TokenAuthority.Key
@@ -311,6 +355,7 @@ struct Server: Sendable {
                 secret: GatewaySettings.TURN.secret(from: signing.secret))
         }
         settings.paths = paths
+        // Read at each scrape, from parts that the gateway does not import.
         settings.furtherMetrics = {
             data.metrics + [BuildInfo.metric] + node.ingestMetrics + node.turnMetrics
                 + sharedPorts.metrics

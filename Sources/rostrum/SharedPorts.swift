@@ -5,36 +5,38 @@ import HTTP
 import Net
 import Node
 
-/// Who may take connections of a TCP port that several share.
+/// The protocols that may share a TCP port.
 enum PortUse: String, Sendable, CaseIterable {
     case http, tcp
     case turnTLS = "turn-tls"
     case turnTCP = "turn-tcp"
 
-    /// As the option is called.
+    /// The flag that names the port of this protocol.
     var option: String { "--\(rawValue)" }
 }
 
 extension Configuration {
-    /// By whom each port is used that can be shared, also where one alone does.
+    /// The ports of all protocols that can share one, including ports that are not shared.
     private var portUses: [(use: PortUse, address: TransportAddress)] {
         let wanted: [(PortUse, TransportAddress?)] = [
             (.http, http), (.tcp, tcp), (.turnTLS, turn.tls), (.turnTCP, turn.tcp),
         ]
         return wanted.compactMap { use, address in
-            // What the system chooses is another one each time.
+            // With port 0 the system chooses a different port each time, so such addresses are never the same.
             address.flatMap { $0.port == 0 ? nil : (use, $0.over(.tcp)) }
         }
     }
 
-    /// Who shares a TCP port with somebody, by the port.
+    /// TCP ports that more than one protocol uses, ordered by their address.
     var sharedPorts: [(address: TransportAddress, uses: [PortUse])] {
         let groups = Dictionary(grouping: portUses, by: \.address)
         return groups.filter { $0.value.count > 1 }.map { ($0.key, $0.value.map(\.use)) }
             .sorted { "\($0.address)" < "\($1.address)" }
     }
 
-    /// Refuses that a port is named twice which has only one owner.
+    /// Refuses a TCP port that is named twice if one of its users cannot share it.
+    ///
+    /// SRT and the workers are not compared: they use UDP.
     func checkPorts() throws(ConfigurationError) {
         let alone: [(String, TransportAddress?)] = [("admin", admin), ("rtmp", rtmp), ("rtmps", rtmps)]
         var owners = Dictionary(portUses.map { ($0.address, $0.use.option) }) { first, _ in first }
@@ -48,16 +50,21 @@ extension Configuration {
     }
 }
 
-/// The TCP ports that several share, each of which is opened once.
+/// The TCP ports that several protocols share, each of which is opened once.
+///
+/// One port per protocol is the simpler setup, but networks that let only HTTPS through need TURN on port 443 as well.
 struct SharedPorts: Sendable {
+    /// A port could not be opened.
     struct Failure: Error, CustomStringConvertible {
         let description: String
     }
 
+    /// Each port with the inboxes of its users; HTTP has none, because its server adopts connections directly.
     private let ports: [(port: MixedPort, inboxes: [PortUse: ConnectionInbox], uses: [PortUse])]
 
-    /// Opens the ports; nobody is served before `start`.
-    /// - Parameter identity: of the certificate; nil where there is none.
+    /// Opens the ports; the kernel queues connections until `start`.
+    /// - Parameter identity: ends TLS connections that do not name their protocol; nil if no certificate is configured.
+    /// - Throws: if a port is in use, or may not be opened by this user.
     init(_ configuration: Configuration, identity: TLSIdentity?) throws(Failure) {
         var ports: [(MixedPort, [PortUse: ConnectionInbox], [PortUse])] = []
         for (address, uses) in configuration.sharedPorts {
@@ -74,7 +81,7 @@ struct SharedPorts: Sendable {
         self.ports = ports
     }
 
-    /// What a node gets of them.
+    /// The inboxes from which the node takes its connections; nil for protocols that do not share a port.
     var inboxes: ConnectionInboxes {
         var inboxes = ConnectionInboxes()
         inboxes.iceTCP = inbox(of: .tcp)
@@ -87,10 +94,13 @@ struct SharedPorts: Sendable {
         ports.lazy.compactMap { $0.inboxes[use] }.first
     }
 
-    /// Whether one of them takes the connections of the HTTP server.
+    /// Whether the HTTP server gets its connections from a shared port.
     var includeHTTP: Bool { ports.contains { $0.uses.contains(.http) } }
 
-    /// Lets connections in, once all are there who serve them.
+    /// Begins to accept connections; call it once all servers that take them are running.
+    /// - Parameters:
+    ///   - http: the public listener.
+    ///   - isSecure: whether HTTP is served by TLS.
     func start(_ http: HTTPServer?, isSecure: Bool) throws(NetError) {
         for (port, inboxes, uses) in ports {
             var routes = MixedPort.Routes()
@@ -107,19 +117,20 @@ struct SharedPorts: Sendable {
         }
     }
 
-    /// By what TLS is ended from now on.
+    /// Ends TLS by another certificate from now on; connections that exist keep theirs.
     func renew(_ identity: TLSIdentity) {
         for each in ports { each.port.renew(identity) }
     }
 
+    /// Closes the ports, and connections that were not handed over yet.
     func stop() {
         for each in ports { each.port.stop() }
     }
 
-    /// For monitoring; nothing where no port is shared.
+    /// Sums over all shared ports; empty if no port is shared.
     var metrics: [Metric] { MixedPortCounters.metrics(of: ports.map(\.port.counters)) }
 
-    /// For the log: who shares which port.
+    /// Which protocols share which port, for the log.
     var descriptions: [(address: TransportAddress, uses: String)] {
         ports.map { ($0.port.localAddress, $0.uses.map(\.rawValue).joined(separator: ",")) }
     }

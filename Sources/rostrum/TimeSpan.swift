@@ -1,11 +1,13 @@
-/// Times as operators write them: `30d`, `12h`, `90m`, `45s` or `45`.
+/// Times as operators write them: `30d`, `12h`, `90m`, `45s`, or `45` for seconds.
 enum TimeSpan {
+    /// From the largest to the smallest, so that `text` finds the largest first.
     private static let units: [(letter: Character, seconds: Int)] = [
         ("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1),
     ]
 
-    /// - Parameter longest: in seconds; what is longer is a typing error.
-    /// - Returns: seconds, at least 1; nil for what is no such time.
+    /// Parses a time.
+    /// - Parameter longest: in seconds; a longer time is treated as a typing error.
+    /// - Returns: seconds, at least 1; nil for any other text.
     static func seconds(_ text: String, longest: Int) -> Int? {
         let unit = units.first { $0.letter == text.last }
         let digits = unit == nil ? Substring(text) : text.dropLast()
@@ -16,7 +18,7 @@ enum TimeSpan {
         return product
     }
 
-    /// In the largest unit that says it exactly.
+    /// A time in the largest unit that expresses it exactly.
     static func text(_ seconds: Int) -> String {
         let unit = units.first { seconds % $0.seconds == 0 } ?? ("s", 1)
         return "\(seconds / unit.seconds)\(unit.letter)"

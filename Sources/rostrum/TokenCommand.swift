@@ -3,21 +3,25 @@ import Crypto
 import Foundation
 import Gateway
 
-/// `rostrum token`: signs a token, or makes the link that holds one, with the key that the server knows.
+/// `rostrum token`: signs a token with the server's key, and prints the token or a link that contains it.
 struct TokenCommand: Sendable {
     private let role: Role
+    /// One stream, or all of them.
     private let scope: Token.Scope
+    /// The bearer's identity; nil to make one up, or to print an invitation.
     private let subject: ParticipantID?
+    /// The name that others see; nil for none.
     private let name: String?
     /// In seconds.
     private let lifetime: Int
     private let capabilities: Set<Capability>
+    /// Names that open the gates of streams.
     private let tiers: Set<String>
-    /// Scheme, host and perhaps a port, without a slash at the end; nil for the token alone.
+    /// Scheme, host and optional port of the server, without a trailing slash; nil to print the token alone.
     private let origin: String?
     private let key: TokenAuthority.Key
 
-    /// Beside those that say which key signs.
+    /// The flags of this command, besides those that choose the key.
     static let options: [Option] = [
         Option("role", .text, "host|speaker|viewer|admin", "What its bearer may do. Must be given."),
         Option(
@@ -43,24 +47,27 @@ struct TokenCommand: Sendable {
             "--sub says whose it is; an admin's leads to the operators' page."),
     ]
 
-    /// Which of the server's options it takes as flags too.
+    /// The server's options that choose the key; they are accepted as flags too.
     private static let keyOptions = ["key-id", "secret", "secret-file", "config", "dev"]
 
-    /// All that stand in `rostrum token --…`.
+    /// All flags of `rostrum token`.
     static let flags = options + Option.all.filter { keyOptions.contains($0.name) }
 
-    /// The longest time that is no typing error, in seconds.
+    /// In seconds; a longer time is treated as a typing error.
     private static let longestLifetime = 366 * 86_400
 
+    /// Checks what to sign.
     /// - Parameters:
-    ///   - values: of flags that say what to make.
-    ///   - server: the server's configuration, which says what signs it.
+    ///   - values: flags.
+    ///   - server: the server's options of all sources, which contain the key.
+    /// - Throws: if something is missing or makes no sense, in words for an operator.
     init(_ values: OptionValues, server: OptionValues) throws(ConfigurationError) {
         guard let role: Role = try values.choice("role") else {
             throw ConfigurationError("say what its bearer may do: --role host, speaker, viewer or admin")
         }
         self.role = role
         let stream = values["stream"]?.texts.first
+        // Only an admin's token may omit the stream: it is for all streams then.
         guard stream != nil || role == .admin else {
             throw ConfigurationError("say for which stream: --stream NAME, or --stream '*' for all of them")
         }
@@ -90,6 +97,7 @@ struct TokenCommand: Sendable {
         key = try Self.key(server)
     }
 
+    /// Refuses a link for a host or speaker of all streams: their page needs to know which stream to join.
     private static func checkLink(_ role: Role, _ scope: Token.Scope) throws(ConfigurationError) {
         switch (role, scope) {
         case (.host, .all), (.speaker, .all):
@@ -99,6 +107,7 @@ struct TokenCommand: Sendable {
         }
     }
 
+    /// An option that has the form of an identity; nil if it is not set.
     private static func printable(
         _ values: OptionValues, _ name: String
     ) throws(ConfigurationError) -> ParticipantID? {
@@ -109,7 +118,7 @@ struct TokenCommand: Sendable {
         return id
     }
 
-    /// `1d`, `12h`, `30m`, `45s` or `45`.
+    /// A time such as `1d`, `12h`, `30m`, `45s` or `45`, in seconds.
     static func seconds(_ text: String) throws(ConfigurationError) -> Int {
         guard let seconds = TimeSpan.seconds(text, longest: longestLifetime) else {
             throw ConfigurationError(
@@ -118,6 +127,9 @@ struct TokenCommand: Sendable {
         return seconds
     }
 
+    /// Checks the address of the server, and removes slashes at its end.
+    ///
+    /// Links are made by appending a path, so an address with a path or a query would make a link that leads nowhere.
     private static func origin(_ text: String) throws(ConfigurationError) -> String {
         var origin = text
         while origin.hasSuffix("/") { origin.removeLast() }
@@ -131,6 +143,8 @@ struct TokenCommand: Sendable {
         return origin
     }
 
+    /// The key that the server signs with.
+    /// - Throws: if the server makes its key at each start, because no other process can know it.
     private static func key(_ server: OptionValues) throws(ConfigurationError) -> TokenAuthority.Key {
         let key = try Configuration.signingKey(server)
         guard let secret = key.secret else {
@@ -141,10 +155,13 @@ struct TokenCommand: Sendable {
         return TokenAuthority.Key(id: key.id, secret: Secret(Array(secret.exposed.utf8)))
     }
 
-    /// The token or the link.
+    /// Signs the token, or the invitation in a link.
     /// - Parameter now: seconds since 1970.
+    /// - Returns: the token or the link, without a line break.
     func make(now: Int) throws -> String {
         let authority = TokenAuthority(keys: [key])
+        // A link without a subject is an invitation: many may open it, each under an identity of their own. Admins get
+        // a token in any case, because no invitation has their role.
         if let origin, subject == nil, case .one(let stream) = scope,
             let role = Invitation.Role(rawValue: role.rawValue)
         {
@@ -162,7 +179,7 @@ struct TokenCommand: Sendable {
         return origin + PageLink.path(to: scope, isOnStage: role != .viewer, token: minted)
     }
 
-    /// Made up: 72 random bits.
+    /// An identity that nobody else has: the role and 72 random bits.
     private static func somebody(as role: Role) throws -> ParticipantID {
         let digits = try RandomBytes.make(9).map { byte in
             let text = String(byte, radix: 16)

@@ -1,17 +1,19 @@
 import Base
 
-/// What may surprise an operator though the server runs: an event of the log, and why it matters.
+/// A condition that may surprise an operator although the server runs.
 struct Warning: Equatable, Sendable {
+    /// The event of the log line.
     let event: String
+    /// Why it matters, and what to do where that is not obvious.
     let reason: String
 }
 
 extension Configuration {
-    /// What to say once at the start.
-    ///
-    /// - Parameter announced: what the server's ICE candidates name.
+    /// Warnings to log once at the start.
+    /// - Parameter announced: the addresses in the server's ICE candidates.
     func warnings(announced: [IPAddress]) -> [Warning] {
         var warnings: [Warning] = []
+        // A reverse proxy on this machine, the usual place where TLS ends, connects to a loopback address.
         if tls == nil, !http.ip.isLoopback {
             warnings.append(
                 Warning(
@@ -40,15 +42,19 @@ extension Configuration {
         return warnings
     }
 
-    /// How people come in, where no tokens are handed out.
+    /// The command that prints a host's first link; nil in development, where tokens are handed out on request.
     var firstLink: String? {
         guard !isDevelopment else { return nil }
+        // `HOST` where the address does not tell by which name clients reach the server.
         let host = http.ip.isUnspecified || http.ip.isLoopback ? "HOST" : http.description
         return "rostrum token --role host --stream NAME --link https://\(host)"
     }
 
-    /// Firefox neither makes a loopback candidate, unless `media.peerconnection.ice.loopback` is set, nor pairs any
-    /// other one of its own with a loopback address: with no pair to check its ICE fails without a single packet.
+    /// Why candidates with loopback addresses alone are not enough.
+    ///
+    /// Firefox gathers no loopback candidate, unless `media.peerconnection.ice.loopback` is set, and pairs none of its
+    /// other candidates with a loopback address. Without a pair to check, its ICE fails before it sends a single
+    /// packet.
     private var onlyLoopback: String {
         let browsers = "Firefox connects to no loopback address, only Chromium does"
         guard !udp.ip.isUnspecified else {

@@ -1,10 +1,11 @@
 import Base
 import Wire
 
-/// One of our addresses and one of the server's, and how far their check got.
+/// A pair of a local and a remote candidate, and the state of its check.
 ///
 /// - Source: RFC 8445 §6.1.2.
 struct CheckPair: Sendable {
+    /// Each state with the data that only it has.
     enum State: Sendable {
         case waiting
         case checking(Transaction)
@@ -12,17 +13,18 @@ struct CheckPair: Sendable {
         case failed
     }
 
+    /// A pair whose check has been answered.
     struct Validity: Sendable {
         let since: MonotonicTime
-        /// A nomination or consent check under way.
+        /// A nomination or consent check that is not answered yet.
         var check: Transaction?
-        /// Whether a check with USE-CANDIDATE was answered.
+        /// Whether a check with USE-CANDIDATE has been answered.
         var isNominated = false
     }
 
     let local: ICEControllingAgent.Candidate
     let remote: ICEControllingAgent.Candidate
-    /// By RFC 8445 §6.1.2.3.
+    /// - Source: RFC 8445 §6.1.2.3.
     let priority: UInt64
     var state = State.waiting
 
@@ -39,7 +41,7 @@ struct CheckPair: Sendable {
             &+ (controlling > controlled ? 1 : 0)
     }
 
-    /// The check under way, of whatever purpose.
+    /// The check that is not answered yet, whatever its purpose.
     var transaction: Transaction? {
         get {
             switch state {
@@ -51,6 +53,7 @@ struct CheckPair: Sendable {
         set {
             switch state {
             case .checking: state = newValue.map { .checking($0) } ?? .waiting
+            /// Nil unless the pair is valid.
             case .valid(var validity):
                 validity.check = newValue
                 state = .valid(validity)
@@ -67,7 +70,7 @@ struct CheckPair: Sendable {
         if case .waiting = state { true } else { false }
     }
 
-    /// Whether its first check has an outcome.
+    /// Whether the first check has succeeded or failed.
     var isSettled: Bool {
         switch state {
         case .waiting, .checking: false
@@ -76,26 +79,28 @@ struct CheckPair: Sendable {
     }
 }
 
-/// A Binding request under way.
+/// A Binding request that is not answered yet.
 ///
-/// - Source: RFC 8489 §6.2.1 (retransmission), RFC 7675 §5.1 (consent checks go out once).
+/// - Source: RFC 8489 §6.2.1 (retransmission), RFC 7675 §5.1 (consent checks are sent once).
 struct Transaction: Sendable {
     /// How often a request is sent at most (Rc).
     static let sendLimit = 7
-    /// How long an answer to the last one is waited for, in initial time-outs (Rm).
+    /// How long to wait after the last sending, in initial timeouts (Rm).
     static let lastWait = 16
 
     let id: STUNTransactionID
     let bytes: [UInt8]
+    /// Whether it contains USE-CANDIDATE.
     let nominates: Bool
-    /// Which role it claims: one that changed meanwhile makes a 487 meaningless.
+    /// The role that it claims: if the role has changed since, a 487 (Role Conflict) is meaningless.
     let isControlling: Bool
     let firstSent: MonotonicTime
-    /// The time-out after the first sending; doubles with each.
+    /// The timeout after the first sending; it doubles with each further one.
     let timeout: Duration
     let sendLimit: Int
+    /// How often it has been sent.
     private(set) var sent = 1
-    /// When to send again, or to give up.
+    /// When to send it again, or to give up.
     private(set) var due: MonotonicTime
 
     init(
@@ -112,7 +117,8 @@ struct Transaction: Sendable {
         due = now + timeout
     }
 
-    /// - Returns: false when it is time to give up instead.
+    /// Advances to the next sending.
+    /// - Returns: false if it is time to give up.
     mutating func sendAgain(at now: MonotonicTime) -> Bool {
         guard sent < sendLimit else { return false }
         sent += 1

@@ -1,14 +1,14 @@
 import Base
 import Wire
 
-// What the server's answers bring.
+// Handling of the server's answers to checks.
 
 extension ICEControllingAgent {
-    /// Takes in an answer, and sends what becomes possible with it.
+    /// Handles an answer, and sends checks that become possible by it.
     ///
     /// - Parameters:
-    ///   - local: the socket of ours the datagram came to.
-    ///   - source: where it came from.
+    ///   - local: the socket that received the datagram.
+    ///   - source: the sender's address.
     package mutating func receive(
         _ datagram: Span<UInt8>, to local: TransportAddress, from source: TransportAddress,
         at now: MonotonicTime, authenticator: some MessageAuthenticator,
@@ -27,7 +27,7 @@ extension ICEControllingAgent {
         var effects: [Effect] = []
         if answer.kind == .bindingError {
             let code = (try? answer.errorCode(in: datagram)) ?? STUNErrorCode(500)
-            // Only 400 and 401 may come without (RFC 8489 §9.1.4).
+            // Only 400 and 401 may be unauthenticated (RFC 8489 §9.1.4).
             guard isAuthentic || answer[.messageIntegrity] == nil && (400...401).contains(code.number) else {
                 throw .unauthenticated
             }
@@ -38,17 +38,19 @@ extension ICEControllingAgent {
                 let mapped = (try? answer.xorMappedAddress(in: datagram)) ?? nil
                 effects += succeed(index, transaction, mapped: mapped, at: now, using: &random)
             } else {
-                // An answer on another way than the question's (RFC 8445 §7.2.5.2.1).
+                // The answer took another path than the request (RFC 8445 §7.2.5.2.1).
                 pairs[index].state = .failed
             }
         }
         return effects + advance(to: now, authenticator: authenticator, using: &random)
     }
 
+    /// Validates the pair, and selects it if its nomination was answered.
     private mutating func succeed(
         _ index: Int, _ transaction: Transaction, mapped: TransportAddress?, at now: MonotonicTime,
         using random: inout some RandomNumberGenerator
     ) -> [Effect] {
+        // After a retransmission it is unknown which sending was answered.
         if transaction.sent == 1 { roundTripTime = now - transaction.firstSent }
         var validity = pairs[index].validity ?? CheckPair.Validity(since: now)
         validity.check = nil
@@ -68,7 +70,7 @@ extension ICEControllingAgent {
         return [.select(path)]
     }
 
-    /// Whether a newly nominated pair replaces the selected one: under aggressive nomination only a better one.
+    /// Whether a newly nominated pair replaces the selected one; under aggressive nomination only a better one does.
     private func isPreferred(_ index: Int) -> Bool {
         guard configuration.nomination == .aggressive, !isPinned,
             let current = pairs.first(where: { $0.path == selected && $0.validity?.isNominated == true })
@@ -76,6 +78,7 @@ extension ICEControllingAgent {
         return pairs[index].priority > current.priority
     }
 
+    /// Fails the check, or repeats it after a role conflict.
     private mutating func fail(
         _ index: Int, _ transaction: Transaction, with code: STUNErrorCode, at now: MonotonicTime,
         using random: inout some RandomNumberGenerator
@@ -88,7 +91,7 @@ extension ICEControllingAgent {
             }
             return
         }
-        // RFC 8445 §7.2.5.1: change the role, once for however many answers say so, and check again.
+        // RFC 8445 §7.2.5.1: switch the role, once for any number of such answers, and check again.
         if transaction.isControlling == isControlling {
             isControlling.toggle()
             tieBreaker = random.next()

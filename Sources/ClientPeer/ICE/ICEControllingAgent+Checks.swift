@@ -1,10 +1,10 @@
 import Base
 import Wire
 
-// What time brings: first checks, retransmissions, nomination and consent.
+// Everything that depends on time: first checks, retransmissions, nomination and consent.
 
 extension ICEControllingAgent {
-    /// Sends the checks that are due, nominates, and notices lost consent.
+    /// Sends the checks that are due, nominates, and detects lost consent.
     package mutating func advance(
         to now: MonotonicTime, authenticator: some MessageAuthenticator,
         using random: inout some RandomNumberGenerator
@@ -15,6 +15,7 @@ extension ICEControllingAgent {
             return [.consentLost]
         }
         var effects = retransmit(at: now)
+        // One first check per pacing interval, best pair first.
         if now >= nextCheck, let index = pairs.firstIndex(where: \.isWaiting) {
             nextCheck = now + configuration.pacing
             let nominates = configuration.nomination == .aggressive
@@ -38,7 +39,7 @@ extension ICEControllingAgent {
         return effects
     }
 
-    /// When `advance` wants to be called; nil once there is nothing left to do.
+    /// When `advance` must be called next; nil once consent is lost.
     package var deadline: MonotonicTime? {
         guard !isConsentLost else { return nil }
         var earliest = MonotonicTime.distantFuture
@@ -56,11 +57,13 @@ extension ICEControllingAgent {
     mutating func scheduleConsentCheck(at now: MonotonicTime, using random: inout some RandomNumberGenerator)
     {
         let interval = configuration.consentInterval.wholeNanoseconds
+        // Randomized by a fifth, as RFC 7675 §5.1 requires.
         nextConsentCheck = now.advanced(
             byNanoseconds: Int64.random(
                 in: (interval - interval / 5)...(interval + interval / 5), using: &random))
     }
 
+    /// Repeats requests whose timeout has passed, and fails those that were repeated too often.
     private mutating func retransmit(at now: MonotonicTime) -> [Effect] {
         var effects: [Effect] = []
         for index in pairs.indices {
@@ -69,7 +72,7 @@ extension ICEControllingAgent {
                 pairs[index].transaction = transaction
                 effects.append(.send(transaction.bytes, on: pairs[index].path))
             } else if pairs[index].validity?.isNominated == true {
-                // A consent check without an answer: the next one will do, or the time-out.
+                // A consent check was not answered; the next one follows, or `consentTimeout` ends the connection.
                 pairs[index].transaction = nil
             } else {
                 pairs[index].state = .failed
@@ -89,7 +92,7 @@ extension ICEControllingAgent {
         var request = STUNWriter(.bindingRequest, transactionID: id)
         request.appendUsername("\(remoteCredentials.ufrag):\(localCredentials.ufrag)")
         request.append(isControlling ? .iceControlling : .iceControlled, tieBreaker)
-        // The priority a peer-reflexive candidate from here would have (RFC 8445 §7.1.1).
+        // The priority that a peer-reflexive candidate from here would have (RFC 8445 §7.1.1).
         request.append(.priority, 110 << 24 | pairs[index].local.priority & 0xFF_FFFF)
         let nominates = nominates && isControlling
         if nominates { request.append(.useCandidate) }
@@ -108,31 +111,33 @@ extension ICEControllingAgent {
         return .send(bytes, on: pairs[index].path)
     }
 
-    /// RFC 8445 §14.3: longer, the more checks are under way.
+    /// Grows with the number of checks in progress.
+    /// - Source: RFC 8445 §14.3.
     private var retransmissionTimeout: Duration {
         max(configuration.retransmissionTimeout, configuration.pacing * pairs.count { !$0.isSettled })
     }
 
     // MARK: Nomination and consent
 
-    /// The pair on the selected path; nil while a restart has not found it again.
+    /// The pair on the selected path; nil while a restart has not validated it again.
     private var consentPair: Int? {
         guard let selected else { return nil }
         return pairs.firstIndex { $0.path == selected && $0.validity?.isNominated == true }
     }
 
-    /// The pair that regular nomination wants, if it is time.
+    /// The pair to be nominated now under regular nomination; nil if there is none.
     private func nominee(at now: MonotonicTime) -> Int? {
         guard let due = nominationDue, due <= now else { return nil }
         return pairs.firstIndex { $0.validity != nil }
     }
 
-    /// When the best valid pair is to be nominated; nil if it is already, or there is none.
+    /// When to nominate the best valid pair; nil if it is nominated already, or if there is none.
     private var nominationDue: MonotonicTime? {
         guard configuration.nomination == .regular, isControlling, !isPinned,
             let best = pairs.firstIndex(where: { $0.validity != nil }), let validity = pairs[best].validity,
             !validity.isNominated, validity.check?.nominates != true
         else { return nil }
+        // With a better pair still in progress, nomination waits for up to `patience`.
         let mayImprove = pairs[..<best].contains { !$0.isSettled }
         guard mayImprove, !pairs.contains(where: { $0.validity?.isNominated == true }) else {
             return validity.since

@@ -1,15 +1,16 @@
 import Base
 import Wire
 
-// What a server asks: one that is a full agent itself, or a lite one that wants to know who is at a new address.
+// Answers to the server's checks: a full agent sends them, and a lite one that verifies a new address.
 
 extension ICEControllingAgent {
-    /// Answers a check of the server's.
+    /// Answers a check of the server.
     ///
-    /// Checks teach no new addresses: a load test sends nothing to where the server's answer did not point.
+    /// Peer-reflexive candidates are not learned from checks: a load test must not send anything to addresses that the
+    /// server's answer did not name.
     /// - Parameters:
-    ///   - local: the socket of ours the check came to.
-    ///   - source: where it came from.
+    ///   - local: the socket that received the check.
+    ///   - source: the sender's address.
     /// - Source: RFC 8445 §7.3; RFC 8489 §9.1.3.
     package func answer(
         _ datagram: Span<UInt8>, to local: TransportAddress, from source: TransportAddress,
@@ -22,7 +23,7 @@ extension ICEControllingAgent {
             check.isAuthentic(datagram, key: localCredentials.key, by: authenticator)
         else { throw .unauthenticated }
         let path = Path(local: local, remote: source)
-        // Deviates from RFC 8445 §7.3.1.1, which compares tie-breakers, because who made the offer controls.
+        // Deviates from RFC 8445 §7.3.1.1, which compares tie-breakers, because the offerer always controls here.
         guard check.iceControlling == nil || !isControlling else {
             var refusal = STUNWriter(.bindingError, transactionID: check.transactionID)
             refusal.appendErrorCode(.roleConflict)

@@ -1,16 +1,19 @@
 import Base
 
-/// Tells from the packets that come how many streams a viewer is attached to.
+/// Counts from received packets how many streams a viewer is attached to at the same time.
 ///
-/// A stream counts from its first packet to its last one: between two of its packets it has been attached, whatever
-/// came in between. Pauses longer than `pause` part two attachments, as does a caller who knows that the first is over.
+/// A stream is attached from its first packet to its last one, whatever arrives between them. A gap longer than `pause`
+/// separates two attachments, and so does `release`.
 package struct AttachmentWatch {
-    /// Many packets come at one time to who was busy: their order tells more.
+    /// A packet's place in the order of arrival, and its time.
+    ///
+    /// A busy receiver gets many packets at the same time; their order tells more then.
     private struct Arrival {
         let number: UInt64
         let time: MonotonicTime
     }
 
+    /// One attachment of a stream.
     private struct Episode {
         let stream: Int
         let start: Arrival
@@ -18,30 +21,34 @@ package struct AttachmentWatch {
         var isOver = false
     }
 
-    /// Longer than the pauses of any stream that plays, shorter than a viewer needs to come back to one that it left.
+    /// In nanoseconds: longer than any gap of a stream that plays, shorter than the time in which a viewer returns to a
+    /// stream.
     package static let pause: Int64 = 150_000_000
-    /// Streams seen lately, at most.
+    /// Attachments that are remembered.
     private static let limit = 12
+    /// In nanoseconds.
     private let tolerance: Int64
     private var episodes: [Episode] = []
     private var packets: UInt64 = 0
-    /// The most streams at once so far.
+    /// The largest number of streams so far.
     package private(set) var most = 0
 
-    /// - Parameter tolerance: by which a network may have put packets out of order; shorter meetings do not count.
+    /// - Parameter tolerance: by how much the network may reorder packets; shorter overlaps do not count.
     package init(tolerance: Duration = .zero) {
         self.tolerance = tolerance.wholeNanoseconds
     }
 
-    /// Ends a stream's attachment, as the server says: packets that still come of it are of another one.
+    /// Ends a stream's attachment, as the server reports it: later packets of the stream belong to another attachment.
     ///
-    /// A viewer that is starved, or that goes back and forth, may see the next one begin within `pause`.
+    /// Without it, a viewer that gets few packets, or that goes back and forth, could begin the next one within
+    /// `pause`.
     package mutating func release(_ stream: Int) {
         guard let index = episodes.lastIndex(where: { $0.stream == stream }) else { return }
         episodes[index].isOver = true
     }
 
-    /// - Returns: how many streams came at once at the worst moment that this packet tells of.
+    /// Records a packet.
+    /// - Returns: the largest number of simultaneous streams that this packet reveals.
     package mutating func receive(_ stream: Int, at now: MonotonicTime) -> Int {
         packets &+= 1
         let arrival = Arrival(number: packets, time: now)
@@ -57,7 +64,8 @@ package struct AttachmentWatch {
         let before = episodes[index].last
         episodes[index].last = arrival
         var worst = 1
-        // Only where another stream began in between may the packet tell of more than was known.
+        // The packet reveals more than was known only if another stream has begun since the previous packet of this
+        // one.
         for other in episodes {
             let moment = other.start.time.advanced(byNanoseconds: tolerance)
             guard other.start.number > before.number || moment > before.time else { continue }

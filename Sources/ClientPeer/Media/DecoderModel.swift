@@ -1,22 +1,23 @@
 import Base
 import Wire
 
-/// Watches a VP8 stream as a decoder would, and complains of what would freeze or break a picture.
+/// Checks a VP8 stream as a decoder would, and records what would freeze or damage the picture.
 ///
-/// Packets may come late and repaired; a frame counts when all its packets are there and every frame before it,
-/// back to a key frame, was complete.
+/// Packets may arrive late and repaired. A frame counts once all of its packets have arrived and all frames before it,
+/// back to a key frame, are complete.
 /// - Source: RFC 7741 §4.2, §4.5.
 package struct DecoderModel {
-    /// What no decoder should ever see.
+    /// What a decoder should never receive.
     package enum Complaint: Equatable, Sendable {
-        /// Picture ids jump though no packet is missing.
+        /// Picture IDs jump although no packet is missing.
         case pictureIDJump(from: UInt16, to: UInt16)
-        /// The time stamp of a later frame is earlier.
+        /// A later frame has an earlier time stamp.
         case timestampBackwards
-        /// Packets of one frame disagree.
+        /// Packets of one frame contradict each other.
         case mixedFrame
-        /// The very first frame that was sent is none that a decoder can begin with.
+        /// The first frame that was sent is not a key frame.
         case startsWithoutKeyFrame
+        /// A descriptor or header cannot be parsed.
         case unreadable
     }
 
@@ -24,46 +25,47 @@ package struct DecoderModel {
         var timestamp: UInt32
         var pictureID: UInt16?
         var isKeyFrame: Bool
-        /// Exclusive end, known once the marker came.
+        /// Sequence number after the last packet; nil until the marker has arrived.
         var end: Int64?
     }
 
-    /// Frames shown, key frames among them.
+    /// All frames shown, including key frames.
     package private(set) var framesDecoded = 0
     /// Of `framesDecoded`.
     package private(set) var keyFramesDecoded = 0
-    /// In the order in which they were noticed; empty for a sound stream.
+    /// In the order in which they were detected; empty for an audio stream.
     package private(set) var complaints: [Complaint] = []
-    /// From the first frame shown to the last one, in ticks of 90 kHz; nil before the second.
+    /// Time from the first frame shown to the last one, in ticks of 90 kHz; nil with fewer than two frames.
     package var shownTicks: UInt32? {
         guard let firstShown, let last, framesDecoded > 1 else { return nil }
         return last.timestamp &- firstShown
     }
     private var firstShown: UInt32?
-    /// The first packet that was sent, if that is known: what is received first may follow on a loss.
+    /// The first packet that was sent, if known: the first one that is received may follow a loss.
     package var firstSent: Int64?
     private var packets: [Int64: RTPHeader] = [:]
     private var payloads: [Int64: [UInt8]] = [:]
-    /// The first packet of the next frame to show.
+    /// The first packet of the next frame to be shown.
     private var next: Int64?
     private var newest = Int64.min
-    /// The latest key frame of which the first packet came.
+    /// The latest key frame whose first packet has arrived.
     private var keyFrame: (start: Int64, timestamp: UInt32)?
+    /// The last frame shown.
     private var last: Frame?
-    /// Between the last frame shown and the next.
+    /// Frames cut off since the last frame shown.
     private var framesCut: UInt16 = 0
-    /// Empty packets, each of which may stand for a picture that was left out.
+    /// Empty packets since then, each of which may stand for a picture that was left out.
     private var placesFilled: UInt16 = 0
     private var needsKeyFrame = true
 
-    /// Packets further behind are given up.
+    /// Packets that are further behind the newest one are given up.
     private static let window: Int64 = 2_000
 
     package init() {}
 
-    /// Takes one packet in; duplicates do no harm.
+    /// Records a packet; duplicates have no effect.
     package mutating func receive(_ header: RTPHeader, payload: [UInt8], sequenceNumber: Int64) {
-        // Before the first picture an earlier packet may still come, by another way.
+        // Until the first picture is shown, an earlier packet may still arrive by retransmission.
         if let next, sequenceNumber < next, last != nil { return }
         packets[sequenceNumber] = header
         payloads[sequenceNumber] = payload
@@ -77,7 +79,8 @@ package struct DecoderModel {
         skipIfStuck()
     }
 
-    /// Nothing was shown yet: all that comes before a key frame is kept, since what it needs may still come.
+    /// Looks for the first key frame; everything before it is kept for a while, because missing packets may still
+    /// arrive.
     private mutating func begin(with sequenceNumber: Int64, isPossible: Bool, _ payload: [UInt8]) {
         if isPossible {
             next = min(next ?? sequenceNumber, sequenceNumber)
@@ -89,8 +92,7 @@ package struct DecoderModel {
         payloads = payloads.filter { $0.key > newest - Self.window / 2 }
     }
 
-    /// A later key frame that is complete is better than an earlier frame that is not; and so is the newest packet,
-    /// if what is missing is too long ago.
+    /// Gives up a frame that is not complete if a later key frame is, or if the missing packets are too old.
     private mutating func skipIfStuck() {
         guard let first = next else { return }
         if let keyFrame, keyFrame.start > first, frameEnd(from: keyFrame.start) != nil {
@@ -106,7 +108,7 @@ package struct DecoderModel {
         return info?.startsKeyFrame ?? false
     }
 
-    /// The last packet of the frame that begins with `first`; nil while any is missing.
+    /// The last packet of the frame that begins with `first`; nil if any packet is missing.
     private func frameEnd(from first: Int64) -> Int64? {
         var end = first
         while let packet = packets[end] {
@@ -116,10 +118,10 @@ package struct DecoderModel {
         return nil
     }
 
-    /// Whether there has to be a key frame before anything more is shown.
+    /// Whether nothing can be shown before a key frame.
     package var isWaitingForKeyFrame: Bool { needsKeyFrame }
 
-    /// Gives up what is missing and waits for the next key frame.
+    /// Gives up what is missing, and waits for the next key frame.
     private mutating func skip(to sequenceNumber: Int64) {
         packets = packets.filter { $0.key >= sequenceNumber }
         payloads = payloads.filter { $0.key >= sequenceNumber }
@@ -127,12 +129,13 @@ package struct DecoderModel {
         needsKeyFrame = true
     }
 
+    /// - Returns: whether anything was consumed, so that the next frame may follow.
     private mutating func showNextFrame() -> Bool {
         guard let first = next, let header = packets[first], let payload = payloads[first] else {
             return false
         }
         if payload.isEmpty {
-            // Padding: it fills a place and shows nothing.
+            // Padding occupies a sequence number and shows nothing.
             placesFilled &+= 1
             forget(first...first)
             return true
@@ -140,7 +143,7 @@ package struct DecoderModel {
         var end = first
         while let packet = packets[end] {
             guard packet.timestamp == header.timestamp else {
-                // A change of the source may cut a frame off; the key frame that follows makes up for it.
+                // A change of the source may cut a frame off; the key frame that follows repairs that.
                 if startsKeyFrame(packet, payloads[end] ?? []) {
                     framesCut += 1
                 } else {
@@ -158,6 +161,7 @@ package struct DecoderModel {
         return true
     }
 
+    /// Checks a complete frame against the one before it.
     private mutating func show(_ range: ClosedRange<Int64>, _ header: RTPHeader, _ payload: [UInt8]) {
         guard let descriptor = try? VP8Descriptor(parsing: payload.span),
             let info = try? VideoPayload.describe(.vp8, payload: payload.span, marker: header.marker)
@@ -165,7 +169,7 @@ package struct DecoderModel {
             complaints.append(.unreadable)
             return
         }
-        // What comes before the first key frame, or after a gap, is of no use: a decoder asks for a key frame.
+        // Before the first key frame, and after a gap, frames are useless: a decoder requests a key frame.
         if needsKeyFrame, !info.isKeyFrame || !info.startsFrame { return }
         if let last {
             if Int32(bitPattern: header.timestamp &- last.timestamp) <= 0 {
@@ -188,6 +192,7 @@ package struct DecoderModel {
             end: range.upperBound + 1)
     }
 
+    /// Drops the packets of a frame that was shown or given up.
     private mutating func forget(_ range: ClosedRange<Int64>) {
         for sequenceNumber in range {
             packets[sequenceNumber] = nil

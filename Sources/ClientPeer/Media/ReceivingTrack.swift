@@ -2,32 +2,33 @@ import Base
 import Peer
 import Wire
 
-/// One slot as a client sees it: repairs losses by NACK, and hands complete packets on.
+/// One slot from the client's point of view: requests lost packets by NACK, and returns media in the original packets'
+/// form.
 package struct ReceivingTrack {
-    /// The slot's stream, which never changes.
+    /// The slot's RTP stream, which never changes.
     package let source: ClientPlan.RemoteSource
-    /// The slot's m-line, as it was agreed.
+    /// The slot's negotiated m-line.
     package let line: ClientPlan.Line
-    /// Losses, jitter and reports.
+    /// Statistics of losses and jitter, and the source of reports.
     package private(set) var stream: ReceiveStream
-    /// How the slot's time line relates to the server's clock; nil before the first sender report.
+    /// Relates the slot's time stamps to the server's clock; nil before the first sender report.
     package private(set) var lastReport: SenderReport?
 
-    /// A packet in the original's place, whether it came as itself or as RTX.
+    /// A packet in its original form, whether it arrived as itself or as RTX.
     package struct Packet {
-        /// The original's, also of a packet that came as RTX.
+        /// The original packet's header, even if it arrived as RTX.
         package let header: RTPHeader
-        /// Of this packet: a slot may change it.
+        /// Of this packet; a slot may change its codec.
         package let codec: MediaCodec
         /// Without padding.
         package let payload: [UInt8]
         /// Extended beyond 16 bits.
         package let sequenceNumber: Int64
-        /// Whether it came as RTX.
+        /// Whether it arrived as RTX.
         package let isRepaired: Bool
     }
 
-    /// - Returns: nil for an m-line that the server sends nothing on.
+    /// - Returns: nil for an m-line on which the server sends nothing.
     package init?(line: ClientPlan.Line) {
         guard let source = line.remote else { return nil }
         self.line = line
@@ -37,13 +38,14 @@ package struct ReceivingTrack {
             repair: line.kind == .video ? .packetsAndKeyFrames : .packets)
     }
 
-    /// Whether this is the slot's media or its retransmissions.
+    /// Whether an SSRC is that of the slot's media or of its retransmissions.
     package func takes(ssrc: UInt32) -> Bool {
         ssrc == source.ssrc || ssrc == source.repairSSRC
     }
 
-    /// Takes a decrypted packet of this slot in.
-    /// - Returns: nil for duplicates, padding and payload types that were not agreed on.
+    /// Handles a decrypted packet of this slot.
+    /// - Returns: nil for duplicates, for RTX packets with padding alone, and for payload types that were not
+    ///   negotiated.
     package mutating func receive(_ bytes: Span<UInt8>, at now: MonotonicTime) throws(WireError) -> Packet? {
         var header = try RTPHeader(parsing: bytes)
         let isRepair = header.ssrc == source.repairSSRC
@@ -79,13 +81,13 @@ package struct ReceivingTrack {
         }
     }
 
-    /// Notes the sender's clock, for reports and lip sync.
+    /// Records the relation to the sender's clock, for reports and lip sync.
     package mutating func receive(_ report: SenderReport, at now: MonotonicTime) {
         guard report.ssrc == source.ssrc, stream.receive(report, at: now) else { return }
         lastReport = report
     }
 
-    /// NACKs and key-frame requests that are due.
+    /// NACKs and requests for key frames that are due.
     package mutating func feedback(from sender: UInt32, rtt: Duration?, at now: MonotonicTime) -> [RTCPPacket]
     {
         var packets: [RTCPPacket] = []
@@ -100,11 +102,11 @@ package struct ReceivingTrack {
         return packets
     }
 
-    /// What the next receiver report says; nil before the first packet.
+    /// The block for the next receiver report; nil before the first packet.
     package mutating func reportBlock(at now: MonotonicTime) -> ReportBlock? {
         stream.reportBlock(at: now)
     }
 
-    /// When `feedback` wants to be called.
+    /// When `feedback` must be called next.
     package var deadline: MonotonicTime? { stream.deadline }
 }

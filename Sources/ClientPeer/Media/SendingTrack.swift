@@ -3,20 +3,23 @@ import Crypto
 import Peer
 import Wire
 
-/// One RTP stream that a client sends: numbers its packets, keeps the last of them, and answers NACKs by RTX.
+/// One RTP stream that a client sends: numbers its packets, keeps the latest, and answers NACKs by RTX.
 package struct SendingTrack {
-    /// Of the media; RTX has its own.
+    /// SSRC of the media; RTX has its own.
     package let ssrc: UInt32
-    /// The m-line, as it was agreed.
+    /// The negotiated m-line.
     package let line: ClientPlan.Line
     private let encoding: ClientOffer.Encoding
     private let format: MediaFormat
-    /// 48-bit packet indices of media and of RTX.
+    /// 48-bit index of the next media packet, whose low 16 bits are its sequence number.
     private var nextIndex: UInt64
+    /// The same for RTX, which is an RTP stream of its own.
     private var nextRepairIndex: UInt64
+    /// A ring, indexed by packet index.
     private var kept: [Kept]
     private var stream: SendStream
 
+    /// A packet that can be sent again.
     private struct Kept {
         var index: UInt64 = .max
         var payload: [UInt8] = []
@@ -26,10 +29,10 @@ package struct SendingTrack {
     }
 
     private static let keptPackets = 512
-    /// Packets that carry MID and RID, until the server knows the SSRC.
+    /// Packets at the start that carry MID and RID, by which the server learns the SSRC.
     private static let introductions = 60
 
-    /// - Returns: nil if the server took no codec of this m-line.
+    /// - Returns: nil if the server accepts no codec of this m-line.
     package init?(
         line: ClientPlan.Line, encoding: ClientOffer.Encoding, using random: inout some RandomNumberGenerator
     ) {
@@ -38,27 +41,27 @@ package struct SendingTrack {
         self.encoding = encoding
         self.format = format
         ssrc = encoding.ssrc
-        // Below 2^15, as RFC 3711 §3.3.1 advises.
+        // Below 2^15, as RFC 3711 §3.3.1 recommends.
         nextIndex = UInt64.random(in: 1...0x7FFF, using: &random)
         nextRepairIndex = UInt64.random(in: 1...0x7FFF, using: &random)
         kept = Array(repeating: Kept(), count: Self.keptPackets)
         stream = SendStream(ssrc: encoding.ssrc, clockRate: format.codec.clockRate)
     }
 
-    /// What blocks of earlier sound are called (RFC 2198); nil where the server does not take them.
+    /// The payload type of redundant blocks (RFC 2198); nil if the server does not accept RED.
     package var redundantBlocks: UInt8? { format.redundancyPayloadType.map { _ in format.payloadType } }
 
-    /// Of media, without retransmissions.
+    /// Media packets, without retransmissions.
     package var packetsSent: UInt64 { stream.packetCount }
 
     /// Sends one packet.
     ///
     /// - Parameters:
-    ///   - transport: the connection's transport-wide counter (RFC draft-holmer-rmcat-transport-wide-cc).
-    ///   - audioLevel: -dBov of RFC 6464; nil to say nothing.
-    ///   - dependencyDescriptor: of the packet; sent where the server takes it.
-    ///   - captured: when the media was; nil for now.
-    ///   - isRedundant: the payload has blocks of earlier sound in it (RFC 2198), which the server has to take.
+    ///   - transport: the connection's transport-wide counter (draft-holmer-rmcat-transport-wide-cc).
+    ///   - audioLevel: -dBov of RFC 6464; nil to send none.
+    ///   - dependencyDescriptor: of the packet; sent if the server accepts the extension.
+    ///   - captured: the capture time of the media; nil for now.
+    ///   - isRedundant: whether the payload contains blocks of earlier audio (RFC 2198), which the server must accept.
     package mutating func send(
         _ payload: [UInt8], timestamp: UInt32, marker: Bool, audioLevel: UInt8? = nil,
         dependencyDescriptor: [UInt8] = [], captured: MonotonicTime? = nil, isRedundant: Bool = false,
@@ -82,7 +85,7 @@ package struct SendingTrack {
             transport: &transport, over: connection, into: &sink)
     }
 
-    /// Answers a NACK as far as the packets are kept.
+    /// Answers a NACK with the packets that are still kept.
     package mutating func resend(
         _ lost: [UInt16], transport: inout UInt16, over connection: ClientConnection,
         into sink: inout some DatagramSink & ~Copyable
@@ -122,7 +125,8 @@ package struct SendingTrack {
             var writer = try RTPHeaderWriter(
                 marker: marker, payloadType: payloadType, sequenceNumber: UInt16(truncatingIfNeeded: index),
                 timestamp: timestamp, ssrc: ssrc, into: &buffer)
-            // Longest first: one that needs the two-byte form moves all that stand before it.
+            // The longest first: an extension that needs the two-byte form makes the writer convert all extensions
+            // before it.
             if !dependencyDescriptor.isEmpty, let id = line.extensions.dependencyDescriptor {
                 try writer.append(
                     id: id, copying: dependencyDescriptor.span, 0..<dependencyDescriptor.count, into: &buffer)
@@ -145,7 +149,7 @@ package struct SendingTrack {
         }
     }
 
-    /// The sender report that is due; nil before the first packet.
+    /// A sender report; nil before the first packet.
     package func report(at now: MonotonicTime, clock: WallClock) -> SenderReport? {
         stream.senderReport(at: now, clock: clock)
     }

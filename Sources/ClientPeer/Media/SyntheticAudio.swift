@@ -2,10 +2,10 @@ import Wire
 
 /// Makes Opus packets that decode to silence, of a chosen size, with room for a stamp.
 ///
-/// The silence stands in front; the rest of the packet is Opus padding, which decoders skip whatever it holds.
+/// The silent frame comes first; the rest of the packet is Opus padding, which decoders skip whatever it contains.
 /// - Source: RFC 6716 §3.1, §3.2.5 (code 3 packets), RFC 7587.
 package struct SyntheticAudio {
-    /// Of one packet.
+    /// Duration of one packet.
     package static let packetMilliseconds = 20
 
     /// Fullband CELT, 20 ms, mono, code 3.
@@ -15,16 +15,16 @@ package struct SyntheticAudio {
     /// What libopus writes for digital silence.
     private static let silence: [UInt8] = [0xFF, 0xFE]
 
-    /// The same for every packet but for the stamp.
+    /// The same for every packet except for the stamp.
     package let payload: [UInt8]
-    /// Where the stamp goes.
+    /// Position of the stamp.
     package let stampOffset: Int
 
-    /// - Parameter bitrate: in bits a second; packets have at least 14 bytes.
+    /// - Parameter bitrate: in bits per second; packets have at least 14 bytes.
     package init(bitrate: Int) {
         let wanted = max(bitrate / 8 * Self.packetMilliseconds / 1_000, 14)
         var bytes = [Self.tableOfContents, Self.frameCount]
-        // Each byte of 255 stands for 254 bytes of padding and a further length byte.
+        // A length byte of 255 stands for 254 bytes of padding, and another length byte follows.
         var padding = wanted - 2 - 1 - Self.silence.count
         var lengths: [UInt8] = []
         while padding > 254 {
@@ -45,7 +45,7 @@ package struct SyntheticAudio {
         return MediaStamp(bits: try payload.uint64(at: offset))
     }
 
-    /// Where the stamp of a packet made here stands; nil in other packets.
+    /// Position of the stamp in a packet made here; nil in other packets.
     package static func stampOffset(in payload: Span<UInt8>) throws(WireError) -> Int? {
         guard try payload.uint8(at: 0) == tableOfContents, try payload.uint8(at: 1) == frameCount else {
             return nil

@@ -1,16 +1,16 @@
 import Wire
 
-/// Pictures of VP9, or AV1, in several spatial layers.
+/// VP9 or AV1 pictures in several spatial layers.
 ///
 /// - Source: RFC 9628 §4.2, §4.2.1.
 extension SyntheticVideo.Settings {
-    /// Of a spatial layer, in pixels.
+    /// Size of a spatial layer in pixels.
     package func size(ofLayer layer: Int) -> VideoResolution {
         let shift = max(spatialLayers - 1 - layer, 0)
         return VideoResolution(width: width >> shift, height: height >> shift)
     }
 
-    /// Of all bits, those of one spatial layer: each takes three times as many as the one below.
+    /// The share of one spatial layer in a picture's bytes: each layer has three times as many as the one below.
     fileprivate func share(_ size: Int, ofLayer layer: Int) -> Int {
         var (weight, sum) = (1, 0)
         var own = 1
@@ -24,7 +24,7 @@ extension SyntheticVideo.Settings {
 }
 
 extension SyntheticVideo {
-    /// All layers of the picture that is being made, the smallest first.
+    /// The packets of all layers of the current picture, the smallest layer first.
     func layeredPackets(size: Int, isKeyFrame: Bool, stamp: UInt64) -> [Packet] {
         var packets: [Packet] = []
         for layer in 0..<settings.spatialLayers {
@@ -42,7 +42,7 @@ extension SyntheticVideo {
                 } else {
                     payload = descriptor(
                         ofLayer: layer, isKeyFrame: isKeyFrame, isFirst: isFirst, isLast: isLast)
-                    // A key frame's header with its sync code, or the beginning of another one.
+                    // The header of a VP9 key frame with its sync code, or the first byte of another frame's.
                     if isFirst { payload += isKeyFrame ? [0x82, 0x49, 0x83, 0x42] : [0x86] }
                 }
                 payload.append(bigEndian: stamp)
@@ -60,9 +60,10 @@ extension SyntheticVideo {
         return packets
     }
 
+    /// A VP9 payload descriptor, with the scalability structure in the first packet of a key picture.
     private func descriptor(ofLayer layer: Int, isKeyFrame: Bool, isFirst: Bool, isLast: Bool) -> [UInt8] {
         let tellsSizes = isKeyFrame && isFirst && layer == 0
-        // I, P, L, B, E and V; picture id; SID and D; TL0PICIDX.
+        // The bits I, P, L, B, E and V; picture ID; SID and D; TL0PICIDX.
         var bytes: [UInt8] = [
             0xA0 | (isKeyFrame ? 0 : 0x40) | (isFirst ? 0x08 : 0) | (isLast ? 0x04 : 0)
                 | (tellsSizes ? 0x02 : 0)

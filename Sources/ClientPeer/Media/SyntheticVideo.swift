@@ -1,63 +1,64 @@
 import Base
 import Wire
 
-/// Makes RTP packets that look like a VP8 encoder's, or with spatial layers like a VP9 or AV1 encoder's.
+/// Makes RTP payloads like those of a VP8 encoder, or with spatial layers like those of a VP9 or AV1 encoder.
 ///
-/// Headers and descriptors are valid, sizes as chosen, key frames come on request. What lies behind the frame header is
-/// filler that names its frame, so that a receiver can check it.
+/// Headers and descriptors are valid, sizes are configurable, and key frames come on request. After the frame header
+/// follows filler that identifies the frame, so that a receiver can check it.
 ///
 /// - Source: RFC 7741 §4.2, §4.3 (descriptor, payload header); RFC 6386 §9.1 (key-frame header).
 package struct SyntheticVideo {
-    /// Size and shape of what is made.
+    /// Size and structure of the pictures.
     package struct Settings: Sendable {
-        /// In bits a second, key frames included.
+        /// In bits per second, including key frames.
         package var bitrate = 1_500_000
-        /// Of all temporal layers together.
+        /// Over all temporal layers.
         package var framesPerSecond = 30
-        /// A key frame is so many times larger than the frames between.
+        /// How many times larger a key frame is than the average frame.
         package var keyFrameRatio = 8
-        /// Told by key frames; nothing has that size.
+        /// As key frames announce it; there are no pixels of this size.
         package var width = 1_280
-        /// Told by key frames.
+        /// As key frames announce it.
         package var height = 720
-        /// Bytes of RTP payload.
+        /// Bytes of RTP payload per packet.
         package var maximumPayload = 1_150
-        /// 1 to 3; as Chromium has them, each frame rate twice the one below.
+        /// 1 to 3; like Chromium's, each has twice the frame rate of the one below.
         package var temporalLayers = 1
-        /// 1 to 8; as Chromium has them, each twice as large as the one below.
+        /// 1 to 8; like Chromium's, each is twice as wide and high as the one below.
         ///
-        /// With more than one, which need each other in key frames alone, there are no temporal layers.
+        /// More than one layer, which depend on each other in key pictures only, excludes temporal layers.
         package var spatialLayers = 1
-        /// Of pictures in spatial layers: VP9, or AV1, which has at most four and dependency descriptors.
+        /// The codec of pictures in spatial layers: VP9, or AV1 with at most four layers and dependency descriptors.
         package var layeredCodec = VideoCodec.vp9
 
         package init() {}
     }
 
-    /// One RTP payload, and whether its frame ends with it.
+    /// An RTP payload with the header fields that belong to it.
     package struct Packet {
-        /// A VP8 or VP9 descriptor, or what AV1 begins with, and a piece of the frame.
+        /// A VP8 or VP9 descriptor or an AV1 aggregation header, and a piece of the frame.
         package let payload: [UInt8]
-        /// Of AV1; empty without.
+        /// Of AV1; empty for other codecs.
         package var dependencyDescriptor: [UInt8] = []
-        /// The last packet of its frame.
+        /// Whether this is the last packet of its frame.
         package let marker: Bool
         /// The same for all packets of a frame.
         package let isKeyFrame: Bool
-        /// 90 kHz.
+        /// In ticks of 90 kHz.
         package let timestamp: UInt32
     }
 
-    /// As they were at the start.
+    /// As at the start.
     package let settings: Settings
     private(set) var frameNumber: UInt32 = 0
     private(set) var timestamp: UInt32
     private(set) var pictureID: UInt16
     private var wantsKeyFrame = true
-    /// Place in the pattern of temporal layers, from the latest key frame on.
+    /// Position in the pattern of temporal layers, counted from the latest key frame.
     private var place = 0
+    /// TL0PICIDX: the number of the latest frame in the lowest temporal layer.
     private(set) var lowestIndex = UInt8.max
-    /// Key frames are paid for by smaller frames after them.
+    /// Bytes that key frames took beyond the average; the frames after them are smaller until these are made up for.
     private var debt = 0
 
     package init(_ settings: Settings = Settings(), using random: inout some RandomNumberGenerator) {
@@ -66,17 +67,18 @@ package struct SyntheticVideo {
         pictureID = UInt16.random(in: 0...0x7FFF, using: &random)
     }
 
-    /// Between the beginnings of two frames.
+    /// From the beginning of one frame to that of the next.
     package var frameInterval: Duration {
         .nanoseconds(1_000_000_000 / Int64(max(settings.framesPerSecond, 1)))
     }
 
-    /// The next frame is a key frame.
+    /// Makes the next frame a key frame.
     package mutating func requestKeyFrame() {
         wantsKeyFrame = true
     }
 
-    /// - Parameter stamp: 8 bytes that a receiver finds in every packet of the frame, such as the time it was sent.
+    /// Makes the packets of the next frame.
+    /// - Parameter stamp: eight bytes that a receiver finds in every packet of the frame, such as the time of sending.
     package mutating func nextFrame(stamp: UInt64 = 0) -> [Packet] {
         let isKeyFrame = wantsKeyFrame
         wantsKeyFrame = false
@@ -102,7 +104,7 @@ package struct SyntheticVideo {
         return packets
     }
 
-    /// Of the frame that is being made.
+    /// Of the current frame.
     private var temporalLayer: UInt8 {
         switch settings.temporalLayers {
         case 2: place % 2 == 0 ? 0 : 1
@@ -111,7 +113,7 @@ package struct SyntheticVideo {
         }
     }
 
-    /// Whether this frame needs the lowest layer only: the first of its layer in eight frames.
+    /// Whether the frame depends on the lowest layer only, which holds for the first frame of its layer in eight.
     private var isLayerSync: Bool {
         place % 8 == 1 || settings.temporalLayers == 3 && place % 8 == 2
     }
@@ -127,7 +129,7 @@ package struct SyntheticVideo {
             payload.append(bigEndian: stamp)
             payload.append(bigEndian: frameNumber)
             payload.append(bigEndian: UInt16(truncatingIfNeeded: index))
-            // As libwebrtc splits a frame: what does not divide goes to the last packets, a byte each.
+            // Like libwebrtc, a remainder goes to the last packets, one byte each.
             let length = max(size / count + (index >= count - size % count ? 1 : 0), payload.count)
             payload.append(
                 repeating: UInt8(truncatingIfNeeded: frameNumber), count: length - payload.count)
@@ -137,7 +139,7 @@ package struct SyntheticVideo {
     }
 
     private func appendFrameHeader(isKeyFrame: Bool, size: Int, to payload: inout [UInt8]) {
-        // Tag: key-frame bit (inverted), version 0, shown, size of the first partition.
+        // Frame tag: inverted key-frame bit, version 0, show_frame, size of the first partition.
         let tag = (isKeyFrame ? 0 : 1) | 1 << 4 | (min(size, 0x7FFFF) << 5)
         payload += [UInt8(tag & 0xFF), UInt8(tag >> 8 & 0xFF), UInt8(tag >> 16 & 0xFF)]
         guard isKeyFrame else { return }
@@ -147,13 +149,13 @@ package struct SyntheticVideo {
     }
 }
 
-/// What `SyntheticVideo` wrote into a packet.
+/// The content that `SyntheticVideo` has written into a packet.
 package struct SyntheticMark: Equatable, Sendable {
-    /// What `nextFrame` was given.
+    /// The argument of `nextFrame`.
     package let stamp: UInt64
-    /// From 0 on; wraps.
+    /// Counted from 0; wraps.
     package let frameNumber: UInt32
-    /// Within the frame, from 0 on.
+    /// Index within the frame.
     package let packetIndex: UInt16
 
     /// - Parameter payload: of RTP, beginning with a VP8 descriptor.

@@ -2,55 +2,56 @@ import Base
 import Peer
 import Wire
 
-/// An offer like a browser's, made for simulations and load tests, and what its maker must remember of it.
+/// An offer like a browser's, for simulations, load tests and headless clients, and what the client must remember of
+/// it.
 ///
-/// Payload types and extension ids are Chrome's.
+/// Payload types and extension IDs are Chrome's.
 package struct ClientOffer: Sendable {
-    /// One m-line to offer.
+    /// An m-line to be offered.
     package enum Request: Equatable, Sendable {
         case publishAudio
-        /// One codec with its RTX; `rids` from the best layer to the least, empty without simulcast.
+        /// One codec with its RTX; `rids` are ordered from the best layer to the lowest, and empty without simulcast.
         case publishVideo(MediaCodec.Family, rids: [String] = [])
         case playAudio
-        /// Every codec with its RTX.
+        /// All codecs with their RTX.
         case playVideo
         case dataChannels
     }
 
-    /// What a client says that it reports of what it is sent, and how; browsers offer the first.
+    /// The feedback on received packets that a client offers; browsers offer the first.
     package enum Feedback: Sendable {
         case transportWide, receiverEstimate
         /// By sequence number (RFC 8888).
         case congestionControl
     }
 
-    /// One RTP stream that the client will send, with its retransmissions.
+    /// An RTP stream that the client will send, with its retransmissions.
     package struct Encoding: Equatable, Sendable {
         /// Nil without simulcast.
         package var rid: String?
-        /// Announced in the offer, unless there are RIDs.
+        /// Announced in the offer unless RIDs are.
         package var ssrc: UInt32
         /// Nil without RTX.
         package var repairSSRC: UInt32?
     }
 
-    /// One offered m-line.
+    /// An offered m-line.
     package struct Line: Equatable, Sendable {
-        /// Counts the lines.
+        /// The index of the m-line.
         package var mid: String
-        /// Of the m-line.
+        /// The kind of the m-line.
         package var kind: MediaKind
-        /// As the client sees it.
+        /// From the client's point of view.
         package var direction: MediaDirection
         /// What the client will send; empty if it only receives.
         package var encodings: [Encoding]
     }
 
-    /// The client's.
+    /// The client's ICE credentials.
     package let credentials: ICECredentials
-    /// In the offer's order.
+    /// In the order of the offer.
     package let lines: [Line]
-    /// What is sent.
+    /// The offer itself.
     package let description: SessionDescription
 
     /// - Parameter candidates: addresses of the client; a lite server needs none.
@@ -80,7 +81,9 @@ package struct ClientOffer: Sendable {
         self.description = description
     }
 
-    /// The body of a PATCH: with the credentials of the offer it brings candidates, with new ones it restarts ICE.
+    /// The body of a PATCH request.
+    ///
+    /// With the offer's credentials it adds candidates; with new ones it restarts ICE.
     package func fragment(credentials: ICECredentials, candidates: [TransportAddress] = []) -> SDPFragment {
         var fragment = SDPFragment()
         fragment.append(.group, MediaGroup(semantics: "BUNDLE", mids: lines.map(\.mid)).text)
@@ -102,7 +105,7 @@ extension ClientOffer.Line {
         func encoding(_ rid: String?, hasRepair: Bool, _ random: inout some RandomNumberGenerator)
             -> ClientOffer.Encoding
         {
-            // 0 means something of its own to Chrome, and clashes are as unlikely as with a browser.
+            // 0 has a special meaning for Chrome. Collisions are as improbable as with a browser, and not checked.
             let ssrc = UInt32.random(in: 1...UInt32.max, using: &random)
             let repair = hasRepair ? UInt32.random(in: 1...UInt32.max, using: &random) : nil
             return ClientOffer.Encoding(rid: rid, ssrc: ssrc, repairSSRC: repair)

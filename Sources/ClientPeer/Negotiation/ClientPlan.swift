@@ -3,80 +3,82 @@ import Crypto
 import Peer
 import Wire
 
-/// What a client reads out of the answer to its offer: where the server is, and what each m-line carries.
+/// What offer and answer agree on: where the server is, and what each m-line carries.
 package struct ClientPlan: Equatable, Sendable {
     /// The server's ICE credentials.
     package var remoteCredentials: ICECredentials
-    /// One of these must be the fingerprint of the server's certificate.
+    /// One of them must match the server's certificate.
     package var fingerprints: [SDPFingerprint]
-    /// The client's: a server that answers `active` begins the handshake itself, as full agents like to.
+    /// The client's role: a server that answers `active`, as full agents like to, begins the handshake itself.
     package var dtlsRole: DTLSRole
-    /// The server's, best first, each once though every m-line may repeat them.
+    /// The server's candidates without duplicates, by descending priority; every m-line may repeat them.
     package var candidates: [ICECandidate]
-    /// m-lines that were accepted, in order.
+    /// Accepted m-lines for media, in order.
     package var lines: [Line]
     /// Nil without data channels.
     package var dataChannel: DataChannelPlan?
-    /// RFC 8285 §6.
+    /// Whether one-byte and two-byte header extensions may be mixed.
+    /// - Source: RFC 8285 §6.
     package var allowsMixedExtensions: Bool
 
-    /// One accepted m-line.
+    /// An accepted m-line.
     package struct Line: Equatable, Sendable {
         /// As in the offer.
         package var mid: String
         /// As in the offer.
         package var kind: MediaKind
-        /// As the client sees it.
+        /// From the client's point of view.
         package var direction: MediaDirection
-        /// In the server's order; a client sends the first.
+        /// In the server's order; a client sends the first one.
         package var formats: [MediaFormat]
-        /// Those that both sides know, by the offer's ids.
+        /// Extensions that both sides support, with the offer's IDs.
         package var extensions: ExtensionIDs
-        /// What the client sends: with simulcast, the layers that were accepted.
+        /// What the client sends; with simulcast, the accepted layers.
         package var encodings: [ClientOffer.Encoding]
-        /// What the server sends.
+        /// What the server sends; nil if it sends nothing.
         package var remote: RemoteSource?
     }
 
-    /// The stream of a slot.
+    /// The RTP stream of a slot.
     package struct RemoteSource: Equatable, Sendable {
-        /// Stays, whatever the slot carries.
+        /// Stays the same whatever the slot carries.
         package var ssrc: UInt32
         /// Nil without RTX.
         package var repairSSRC: UInt32?
         /// The same for slots in lip sync.
         package var cname: String?
-        /// What a browser would make a MediaStream of.
+        /// The identity of the MediaStream in which a browser would put it.
         package var msid: MediaStreamIdentifier?
     }
 
     /// Why an answer cannot be used.
     package enum Problem: Error, Equatable, Sendable {
         case malformed(WireError)
-        /// Its m-lines are not those of the offer.
+        /// Its m-lines do not match those of the offer.
         case mismatch
         /// It lacks ICE credentials, a fingerprint or candidates.
         case noTransport
-        /// It does not say who begins the DTLS handshake (RFC 8842 §5.3).
+        /// It does not state who begins the DTLS handshake (RFC 8842 §5.3).
         case noRole
         /// Every m-line was rejected.
         case rejected
     }
 
-    /// More candidates than these are not looked at.
+    /// Further candidates are ignored.
     private static let candidateLimit = 64
 
-    /// UDP addresses of the server, best first.
+    /// UDP addresses of the server, by descending priority.
     package var addresses: [TransportAddress] {
         candidates.filter { $0.transport == .udp && $0.component == 1 }.compactMap(\.transportAddress)
     }
 
-    /// Nil for an m-line that was rejected or never offered.
+    /// Nil for an m-line that was rejected or not offered.
     package subscript(mid mid: String) -> Line? { lines.first { $0.mid == mid } }
 
-    /// - Throws: where a browser would refuse the answer, too.
+    /// - Throws: if a browser would refuse the answer as well.
     package init(_ answer: SessionDescription, to offer: ClientOffer) throws(Problem) {
         guard answer.media.count == offer.lines.count else { throw .mismatch }
+        // Port 0 rejects an m-line (RFC 3264 §6).
         let accepted = zip(offer.lines, answer.media).filter { $0.1.port != 0 }
         guard let first = accepted.first?.1 else { throw .rejected }
         candidates = []

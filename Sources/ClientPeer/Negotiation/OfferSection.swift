@@ -7,7 +7,7 @@ struct OfferSection {
     private(set) var media: MediaDescription
     private let line: ClientOffer.Line
 
-    /// A codec under the payload types Chrome gives it.
+    /// A codec with Chrome's payload types.
     private struct Codec {
         var family: MediaCodec.Family
         var map: RTPMap
@@ -33,6 +33,7 @@ struct OfferSection {
         ]
     }
 
+    /// - Parameter feedback: the congestion feedback to offer.
     init(_ request: ClientOffer.Request, _ line: ClientOffer.Line, feedback: ClientOffer.Feedback) {
         self.line = line
         guard request != .dataChannels else {
@@ -96,6 +97,7 @@ struct OfferSection {
         for (id, uri) in extensions { media.append(.extmap, ExtensionMap(id: id, uri: uri.rawValue).text) }
     }
 
+    /// Adds candidates, ICE credentials, and DTLS fingerprint and role.
     mutating func appendTransport(
         _ credentials: ICECredentials, _ fingerprint: SDPFingerprint, candidates: [TransportAddress]
     ) {
@@ -108,7 +110,7 @@ struct OfferSection {
         media.append(.setup, SetupRole.actpass.rawValue)
     }
 
-    /// Names what is sent as Chrome does: by SSRC alone, or with simulcast by RID alone.
+    /// Identifies what is sent, as Chrome does: without simulcast by SSRCs, with simulcast by RIDs alone.
     mutating func appendSources(cname: String, stream: String) {
         guard line.direction.sends, line.kind != .application else { return }
         media.append(.msid, MediaStreamIdentifier(stream: stream, track: "track\(line.mid)").text)

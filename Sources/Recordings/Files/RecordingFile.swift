@@ -5,20 +5,22 @@ import Store
 import Synchronization
 import Transcoder
 
-/// One file that is being recorded: what the transcoder says is written here, and made durable after each second or
-/// less.
+/// A file that is being recorded: the bytes from the transcoder are written here, and made durable every second or
+/// sooner.
 ///
-/// Writing happens on a queue of its own; whoever has something to write is never held up.
+/// Writing happens on a queue of its own, so no caller waits for the disk.
 final class RecordingFile: Sendable {
+    /// How far the file is.
     struct Status: Equatable, Sendable {
-        /// As far as it is durable.
+        /// Playing time of what is durable.
         var milliseconds: Int64 = 0
+        /// Bytes that are durable.
         var size: Int64 = 0
-        /// Written, durable or not.
+        /// Bytes that are written, whether durable or not.
         var written: Int64 = 0
-        /// When what it begins with was shown, in milliseconds since 1970; nil before something is durable.
+        /// When viewers saw the beginning, in milliseconds since 1970; nil until something is durable.
         var filmedAt: Int64?
-        /// Its end is as it should be.
+        /// Whether the end of the file is as it should be.
         var isComplete = false
     }
 
@@ -26,17 +28,19 @@ final class RecordingFile: Sendable {
         var status = Status()
         var path: String?
         var container = ""
+        /// -1 before the file is opened and after it is closed.
         var descriptor: CInt = -1
+        /// Bytes on the queue that are not written yet.
         var waitingBytes = 0
         var hasFailed = false
-        /// Since the disk's room was looked at.
+        /// Bytes written since the disk's free space was last checked.
         var unseenBytes = 0
     }
 
-    /// Written before the disk's room is looked at again; much less than what is to stay free.
+    /// Bytes between two checks of the disk's free space; much fewer than must stay free.
     private static let lookInterval = 4 << 20
 
-    /// A disk that is so far behind is as good as none.
+    /// Bytes that may wait: a disk that is further behind counts as failed.
     private static let waitingLimit = 16 << 20
 
     private let queue = DispatchQueue(label: "recording-file", qos: .utility)
@@ -46,7 +50,7 @@ final class RecordingFile: Sendable {
 
     /// - Parameters:
     ///   - reserve: bytes of the disk that stay free.
-    ///   - fail: hears of the failure after which nothing is written any more.
+    ///   - fail: called once, with the error after which nothing more is written.
     init(reserve: Int64, fail: @escaping @Sendable (FileError) -> Void) {
         self.reserve = reserve
         self.fail = fail
@@ -56,6 +60,8 @@ final class RecordingFile: Sendable {
 
     // MARK: What the transcoder says
 
+    /// Creates the file; a second call does nothing.
+    /// - Parameter container: the file's extension, `webm` or `mp4`.
     func begin(_ path: String, _ container: String) {
         queue.async { [self] in
             guard state.withLock({ $0.descriptor < 0 && $0.path == nil }) else { return }
@@ -67,6 +73,7 @@ final class RecordingFile: Sendable {
         }
     }
 
+    /// Writes bytes at an offset, which may overwrite earlier ones.
     func write(_ bytes: [UInt8], at offset: UInt64) {
         let hasRoom = state.withLock { state in
             guard state.waitingBytes + bytes.count <= Self.waitingLimit else { return false }
@@ -80,7 +87,7 @@ final class RecordingFile: Sendable {
                 return (state.hasFailed ? -1 : state.descriptor, state.status.written)
             }
             guard descriptor >= 0 else { return }
-            // A gap would be the doing of somebody who took the transcoder over.
+            // A muxer leaves no gaps, so a gap means that the transcoder has been taken over.
             guard offset <= UInt64(written) else { return failed(EINVAL) }
             var place = 0
             while place < bytes.count {
@@ -99,13 +106,15 @@ final class RecordingFile: Sendable {
                 state.unseenBytes = 0
                 return state.path
             }
-            // Not only when the transcoder says that it is a good moment.
+            // Checked here as well as in `flush`, because `flush` is called when the transcoder chooses.
             if let path, let room = DiskSpace.room(at: path), room < reserve { failed(ENOSPC) }
         }
     }
 
-    /// What is flushed next ends about now: the first time tells when it began.
-    /// - Parameter milliseconds: how long it plays.
+    /// Records when the file's content was shown; only the first call counts.
+    /// - Parameters:
+    ///   - milliseconds: playing time of what will be flushed next.
+    ///   - time: about when that ended.
     func note(_ milliseconds: UInt64, at time: WallTime) {
         state.withLock { state in
             guard state.status.filmedAt == nil, milliseconds > 0 else { return }
@@ -113,7 +122,10 @@ final class RecordingFile: Sendable {
         }
     }
 
-    /// What was written so far plays for so long.
+    /// Makes durable what was written so far.
+    /// - Parameters:
+    ///   - milliseconds: its playing time.
+    ///   - isEnd: whether the file is complete.
     func flush(_ milliseconds: UInt64, isEnd: Bool = false) {
         queue.async { [self] in
             let (descriptor, path) = state.withLock { ($0.hasFailed ? -1 : $0.descriptor, $0.path) }
@@ -128,12 +140,12 @@ final class RecordingFile: Sendable {
         }
     }
 
-    /// Returns when what was said so far is done.
+    /// Returns once all earlier calls have taken effect.
     func settled() async {
         await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
     }
 
-    /// Ends it, and mends its end where that is missing.
+    /// Closes the file, and repairs its end if it is incomplete.
     func close() async -> Status {
         await withCheckedContinuation { continuation in
             queue.async { [self] in
@@ -145,6 +157,7 @@ final class RecordingFile: Sendable {
 
     // MARK: The end; on the queue
 
+    /// Stops writing; only the first error is reported.
     private func failed(_ code: CInt) {
         let isFirst = state.withLock { state in
             defer { state.hasFailed = true }
@@ -160,12 +173,12 @@ final class RecordingFile: Sendable {
             state.hasFailed = true
             return (state.path, state.container, state.status)
         }
-        // An MP4 file has tables once it is complete, and not before.
+        // An MP4 file also gets its tables now, which must not exist while it grows.
         guard let path, !status.isComplete || container == "mp4",
             let length = RecordingRepair.repair(path, container)
         else { return }
         state.withLock { state in
-            // What the muxer said is exact, as far as it goes.
+            // The muxer's time is exact, but the file may contain more than the muxer has reported.
             state.status.milliseconds = max(state.status.milliseconds, length.milliseconds)
             state.status.size = length.size
             state.status.isComplete = true

@@ -5,16 +5,18 @@ import Glibc
 import Store
 import Synchronization
 
-/// The recordings on the disk: files in a folder for each stream, and beside each what is known of it.
+/// The recordings on the disk: a folder for each stream, with a JSON file next to each recorded file.
 ///
-/// What is known is a file of its own (`ID.json`), replaced as a whole, so that a folder can be copied, moved or
-/// removed with all that belongs to it. Used by one queue; nothing here may hold up an actor.
+/// The JSON file (`ID.json`) is the entry, and is replaced as a whole, so a folder can be copied, moved or deleted with
+/// everything that belongs to it. All access happens on one queue, because no actor may wait for the disk.
 final class RecordingShelf: Sendable {
     let settings: RecordingSettings
     private let log: Log
     private let queue = DispatchQueue(label: "recordings", qos: .utility)
-    /// What has ended and is not on the disk, in that order: two at most of each recording that was under way when the
-    /// disk took nothing more, since nothing begins that is not on it.
+    /// Entries that have ended and are not on the disk yet, in that order.
+    ///
+    /// At most two for each recording that was under way when the disk failed, because no recording starts unless its
+    /// entry is on the disk.
     private let unkept = Mutex<[RecordingEntry]>([])
 
     init(_ settings: RecordingSettings, log: Log) {
@@ -24,15 +26,17 @@ final class RecordingShelf: Sendable {
 
     private func folder(of stream: String) -> String { "\(settings.directory)/\(stream)" }
 
+    /// Nil before there is a file.
     func path(of entry: RecordingEntry) -> String? {
         entry.fileName.map { "\(folder(of: entry.stream))/\($0)" }
     }
 
+    /// The path of a file that may not exist yet.
     func path(of entry: RecordingEntry, _ container: String) -> String {
         "\(folder(of: entry.stream))/\(entry.id).\(container)"
     }
 
-    /// Bytes that may be written yet, also before there is a recording; nil where that is not known.
+    /// Bytes that may still be written, even before the folder exists; nil if unknown.
     var room: Int64? {
         let above = settings.directory.lastIndex(of: "/").map { String(settings.directory[..<$0]) } ?? "."
         return DiskSpace.room(at: settings.directory) ?? DiskSpace.room(at: above)
@@ -40,7 +44,7 @@ final class RecordingShelf: Sendable {
 
     // MARK: Reading
 
-    /// All that there is; what was under way when the server ended is completed.
+    /// All entries; recordings that were under way when the server died are completed.
     func load() async -> [RecordingEntry] {
         await run { [self] in
             var entries: [RecordingEntry] = []
@@ -54,7 +58,7 @@ final class RecordingShelf: Sendable {
                         continue
                     }
                     if entry.state == .recording, entry.kind == .clip {
-                        // Half of what somebody wanted to show is nothing to be shown.
+                        // A clip that was not finished is not what was requested.
                         discard(entry)
                         continue
                     }
@@ -66,6 +70,7 @@ final class RecordingShelf: Sendable {
         }
     }
 
+    /// Repairs the file of a recording that was interrupted, and stores its entry as ended.
     private func complete(_ entry: inout RecordingEntry) {
         entry.state = .ended
         entry.endReason = .interrupted
@@ -93,14 +98,15 @@ final class RecordingShelf: Sendable {
         }
     }
 
+    /// Sorted names in a folder; empty if it does not exist.
     private static func names(in folder: String) -> [String] {
         ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).sorted()
     }
 
     // MARK: Writing
 
-    /// Remembers an entry.
-    /// - Returns: nil once it is durable, or why it is not.
+    /// Stores an entry.
+    /// - Returns: nil once it is durable, or the error.
     func save(_ entry: RecordingEntry) async -> FileError? {
         await run { [self] in
             do throws(FileError) {
@@ -112,43 +118,44 @@ final class RecordingShelf: Sendable {
         }
     }
 
-    /// Forgets an entry, and removes its file; whoever reads that already can read on.
-    /// - Returns: nil once that is durable, or why it is not. Then it can be tried again.
+    /// Deletes a file and its entry; a reader that has the file open can continue.
+    /// - Returns: nil once that is durable, or the error; a failed deletion can be repeated.
     func remove(_ entry: RecordingEntry) async -> String? {
         await run { [self] in
             let folder = folder(of: entry.stream)
             do throws(FileError) {
-                // What is known of it last: a file of which nobody knows would stay for ever.
+                // The entry last: without an entry the file would never be found and deleted.
                 if let name = entry.fileName { try DurableFile.remove(name, from: folder) }
                 try DurableFile.remove("\(entry.id).json", from: folder)
             } catch {
                 return error.text
             }
+            // Succeeds only for the stream's last recording.
             rmdir(folder)
             unkept.withLock { $0.removeAll { $0.id == entry.id } }
             return nil
         }
     }
 
-    /// Remembers what has ended; where the disk does not take it, as soon as it does (`keepUnkept`).
-    /// - Returns: nil once it is durable, or why it is not.
+    /// Stores an entry that has ended; if the disk fails, `keepUnkept` stores it later.
+    /// - Returns: nil once it is durable, or the error.
     func conclude(_ entry: RecordingEntry) async -> FileError? {
         let failure = await save(entry)
         if failure != nil { unkept.withLock { $0.append(entry) } }
         return failure
     }
 
-    /// Whether something that has ended is not on the disk.
+    /// Whether an entry that has ended is not on the disk.
     var hasUnkept: Bool { unkept.withLock { !$0.isEmpty } }
 
-    /// Tries again.
-    /// - Returns: those that are on the disk now, in order, as they are with their ends mended.
+    /// Tries again to store what `conclude` could not.
+    /// - Returns: entries that are on the disk now, in order, with their files repaired.
     func keepUnkept() async -> [RecordingEntry] {
         await run { [self] in
             var kept: [RecordingEntry] = []
             while var entry = unkept.withLock({ $0.first }) {
                 do throws(FileError) {
-                    // First, since a file is mended only where the disk takes what is written.
+                    // The entry first: a file is repaired only once the disk accepts writes again.
                     try write(entry)
                     mend(&entry)
                     try write(entry)
@@ -162,7 +169,7 @@ final class RecordingShelf: Sendable {
         }
     }
 
-    /// Completes its file as far as that was written.
+    /// Repairs the file as far as it was written.
     private func mend(_ entry: inout RecordingEntry) {
         guard let container = entry.fileExtension,
             let length = RecordingRepair.repair(path(of: entry, container), container)
@@ -170,6 +177,7 @@ final class RecordingShelf: Sendable {
         (entry.milliseconds, entry.size) = (length.milliseconds, length.size)
     }
 
+    /// Makes an entry and the folders that it is in durable.
     private func write(_ entry: RecordingEntry) throws(FileError) {
         let folder = folder(of: entry.stream)
         try DurableFile.makeFolder(settings.directory)
@@ -179,6 +187,7 @@ final class RecordingShelf: Sendable {
         try DurableFile.sync(settings.directory)
     }
 
+    /// Runs disk access on the queue.
     private func run<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
         await withCheckedContinuation { continuation in
             queue.async { continuation.resume(returning: body()) }

@@ -1,47 +1,50 @@
 import Wire
 
-/// Where the fragments of an MP4 recording lie in its file, and how long they play: what a playlist says of it.
+/// Where the fragments of an MP4 recording are in its file and how long they play, as a playlist needs it.
 ///
-/// The fragments of a file that was completed are there yet, marked as free (`MP4Completion`): its bytes are those of
-/// the file before, but for the types of some boxes, which `restore` gives back. Times are those of the boxes.
+/// A completed file still contains its fragments, marked as free (`MP4Completion`). It differs from the file that grew
+/// only in the types of some boxes, and `restore` gives those back. Times come from the boxes.
 /// - Source: ISO/IEC 14496-12 §8.8 (fragments); RFC 8216bis §3.1.2 (fragmented MPEG-4).
 package struct FragmentIndex: Equatable, Sendable {
-    /// Fragments that are fetched together.
+    /// Consecutive fragments that a player fetches together.
     package struct Segment: Equatable, Sendable {
-        /// In the file.
+        /// Position in the file.
         package fileprivate(set) var bytes: Range<Int64>
         package fileprivate(set) var milliseconds: Int64
-        /// Whether a decoder can begin with it.
+        /// Whether a decoder can start with it.
         package let isIndependent: Bool
     }
 
-    /// Segments end before the first key frame behind this, in milliseconds: of those every two seconds, before the
-    /// second.
+    /// In milliseconds: a segment ends before the first key frame after this time.
+    ///
+    /// With a key frame every two seconds that is the second one.
     private static let usualLength: Int64 = 3_500
-    /// And somewhere behind this, in milliseconds: a source may send key frames only when it is asked for one.
+    /// In milliseconds: a segment ends after this time even without a key frame, because some sources send one only on
+    /// request.
     private static let greatestLength: Int64 = 12_000
-    /// 34 hours of fragments of half a second; of more, the beginning.
+    /// Fragments that are indexed, 34 hours at half a second each; of a longer recording only the beginning is
+    /// playable.
     private static let fragmentLimit = 250_000
-    /// Boxes that are looked at: a file may be full of empty ones.
+    /// Boxes that are read, because a file may consist of empty ones.
     private static let boxLimit = 4 * fragmentLimit
-    /// Nothing plays for longer, in milliseconds: a year.
+    /// In milliseconds, one year; no recording is longer.
     fileprivate static let timeLimit: Int64 = 366 * 86_400_000
 
-    /// What a decoder must have before all else: the file's beginning.
+    /// The start of the file, which a decoder needs before any segment.
     package let initialization: Range<Int64>
-    /// One behind the other; the last one may play for nothing.
+    /// In order and without gaps; the last one may have no duration.
     package private(set) var segments: [Segment] = []
-    /// Where the `moov` lies in the file.
+    /// Position of the `moov` box.
     private let movie: Int64
-    /// Where each `moof` lies in the file, in order.
+    /// Positions of the `moof` boxes, ascending.
     private var fragments: [Int64] = []
-    /// When the last segment begins, in milliseconds.
+    /// Start of the last segment, in milliseconds.
     private var begin: Int64 = 0
-    /// When the last fragment ends, in milliseconds.
+    /// End of the last fragment, in milliseconds.
     private var end: Int64 = 0
 
-    /// Reads the boxes of a file, one after the other; what stands behind the first one that cannot be is left out.
-    /// - Returns: nil if nothing in it can be played in fragments.
+    /// Reads the boxes of a file in order, up to the first invalid one.
+    /// - Returns: nil if the file contains nothing that can be played in fragments.
     package init?(_ source: ByteSource) {
         var boxes = MP4Boxes(in: source, from: 0, to: source.size)
         guard let (box, body) = Self.movie(&boxes, source) else { return nil }
@@ -61,7 +64,7 @@ package struct FragmentIndex: Equatable, Sendable {
                 guard let (head, times) = moof, head.end == box.start else { break search }
                 append(head.start..<box.end, times)
                 moof = nil
-            // Tables of all frames.
+            // The tables that completion has appended.
             case "moov": break search
             default: break
             }
@@ -69,7 +72,7 @@ package struct FragmentIndex: Equatable, Sendable {
         guard end > 0 else { return nil }
     }
 
-    /// The `moov` that fragments need, in front of them, or what has become of it.
+    /// The `moov` box in front of the fragments, under its original type or marked as free.
     private static func movie(_ boxes: inout MP4Boxes, _ source: ByteSource) -> (MP4Box, MP4BoxBody)? {
         while let box = boxes.next(), box.type != "moof", box.type != "mdat" {
             guard box.type == "moov" || box.type == "free" else { continue }
@@ -79,9 +82,10 @@ package struct FragmentIndex: Equatable, Sendable {
         return nil
     }
 
+    /// Adds a fragment to the last segment, or begins the next segment with it.
     private mutating func append(_ bytes: Range<Int64>, _ times: FragmentTracks.Times) {
         fragments.append(bytes.lowerBound)
-        // Tracks overlap a little from one fragment to the next.
+        // The tracks of one fragment end at slightly different times, so fragments overlap.
         let from = min(max(times.begin, begin), max(times.end, end))
         end = max(times.end, end)
         let length = from - begin
@@ -92,28 +96,28 @@ package struct FragmentIndex: Equatable, Sendable {
             segments[last].milliseconds = end - begin
             return
         }
-        // Where nothing was written for a while, the picture stands still.
+        // A gap between fragments belongs to the segment before it, whose last picture stands still.
         if !segments.isEmpty { segments[segments.count - 1].milliseconds = length }
         begin = from
         segments.append(
             Segment(bytes: bytes, milliseconds: end - from, isIndependent: times.isIndependent))
     }
 
-    /// Where the last fragment ends in the file.
+    /// Position of the end of the last fragment.
     package var size: Int64 { segments.last?.bytes.upperBound ?? 0 }
-    /// What it takes in memory, in fragments.
+    /// Memory that the index takes, counted in fragments.
     var cost: Int { fragments.count }
 
     // MARK: Bytes
 
-    /// Gives bytes of the file the types that their boxes had while it grew.
+    /// Restores the box types that the file had while it grew.
     /// - Parameters:
-    ///   - bytes: as they were read.
-    ///   - offset: where in the file they begin.
+    ///   - bytes: a piece of the file.
+    ///   - offset: its position in the file.
     package func restore(_ bytes: inout [UInt8], from offset: Int64) {
         Self.write("moov", at: movie, to: &bytes, from: offset)
         let end = offset + Int64(bytes.count)
-        // The first whose type may reach into the bytes.
+        // Binary search for the first fragment whose type is in the piece, at least in part.
         var (low, high) = (0, fragments.count)
         while low < high {
             let middle = (low + high) / 2
@@ -125,6 +129,7 @@ package struct FragmentIndex: Equatable, Sendable {
         }
     }
 
+    /// Writes the part of a box's type that lies within the piece.
     private static func write(
         _ type: String, at box: Int64, to bytes: inout [UInt8], from offset: Int64
     ) {
@@ -136,18 +141,18 @@ package struct FragmentIndex: Equatable, Sendable {
     }
 }
 
-/// The tracks of a fragmented file, as far as times of fragments take them.
+/// The properties of tracks that determine the times of fragments.
 private struct FragmentTracks {
-    /// When a fragment plays, in milliseconds from the beginning.
+    /// When a fragment plays, in milliseconds from the beginning of the file.
     struct Times {
         var begin: Int64
         var end: Int64
-        /// Whether a decoder can begin with it.
+        /// Whether a decoder can start with it.
         var isIndependent: Bool
     }
 
     private struct Track {
-        /// Ticks a second.
+        /// Ticks per second.
         let scale: UInt64
         let isVideo: Bool
         let defaults: MP4SampleDefaults
@@ -171,7 +176,8 @@ private struct FragmentTracks {
         }
     }
 
-    /// - Returns: nil for what cannot be.
+    /// The times of a fragment over all of its tracks.
+    /// - Returns: nil if the fragment is invalid.
     /// - Source: ISO/IEC 14496-12 §8.8.12 (tfdt).
     func times(of moof: MP4BoxBody) -> Times? {
         var result: Times?
@@ -190,7 +196,7 @@ private struct FragmentTracks {
                     length &+= sample.duration
                 }
             }
-            // Without frames it says nothing.
+            // A track without frames in this fragment has no times.
             guard let isSync else { continue }
             let ticks = tfdt.versionedNumber(at: 4).addingReportingOverflow(length)
             guard !ticks.overflow, let end = milliseconds(ticks.partialValue, track) else { return nil }
@@ -200,12 +206,12 @@ private struct FragmentTracks {
                 isIndependent: track.isVideo ? isSync && other.isIndependent : other.isIndependent)
             hasVideo = hasVideo || track.isVideo
         }
-        // Sound alone, where there are pictures, goes on with what came before.
+        // In a file with video, a fragment with audio alone shows the picture before it.
         if !hasVideo, tracks.values.contains(where: \.isVideo) { result?.isIndependent = false }
         return result
     }
 
-    /// - Returns: nil for more than a year.
+    /// - Returns: nil for a year or more.
     private func milliseconds(_ ticks: UInt64, _ track: Track) -> Int64? {
         let (whole, rest) = (ticks / track.scale, ticks % track.scale)
         guard whole < UInt64(FragmentIndex.timeLimit / 1_000) else { return nil }

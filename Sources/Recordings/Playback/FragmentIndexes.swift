@@ -3,35 +3,38 @@ import Dispatch
 import Glibc
 import Wire
 
-/// The indexes of recordings that somebody plays in fragments: each is made once, of its file, and kept while there is
-/// room.
+/// The indexes of recordings that are played by HLS; each is made once from its file, and cached.
 ///
-/// Files are read on a queue of their own, one after the other; of none more than a box is in memory.
+/// Files are read one after another on a queue, and only one box at a time is in memory.
 actor FragmentIndexes {
+    /// An index in the cache.
     private struct Kept {
-        /// Nil for a file without fragments.
+        /// Nil for a file without fragments, so that it is not read again for each request.
         let index: FragmentIndex?
-        /// Of the file that it was made of, in bytes.
+        /// Size of the file from which it was made; a file of another size is read again.
         let size: Int64
         var lastUse: UInt64
     }
 
-    /// Recordings whose indexes are kept; those that were not asked for the longest go first.
+    /// Indexes in the cache; the least recently used one is dropped first.
     private static let limit = 64
-    /// Fragments in all indexes that are kept: 8 MiB.
+    /// Fragments in all cached indexes: 8 MiB.
     private static let costLimit = 1 << 20
     /// Files that may wait to be read.
     private static let waitingLimit = 32
 
     private let queue = DispatchQueue(label: "recording-indexes", qos: .utility)
     private var kept: [String: Kept] = [:]
+    /// Reads under way, which further requests for the same recording join.
     private var underWay: [String: Task<FragmentIndex?, Never>] = [:]
+    /// Counts requests; serves as a clock for `lastUse`.
     private var uses: UInt64 = 0
 
     /// - Parameters:
-    ///   - entry: has ended: its file does not change any more.
-    ///   - path: of its file.
-    /// - Returns: nil for a file without fragments, or one that cannot be read.
+    ///   - entry: must have ended, so that its file does not change any more.
+    ///   - path: the path of its file.
+    /// - Returns: nil if the file has no fragments or cannot be read.
+    /// - Throws: `busy` if too many files wait to be read.
     func index(of entry: RecordingEntry, at path: String) async throws(RecordingRefusal) -> FragmentIndex? {
         uses &+= 1
         if let found = kept[entry.id], found.size == entry.size {
@@ -63,6 +66,7 @@ actor FragmentIndexes {
 
     private var cost: Int { kept.values.reduce(0) { $0 + ($1.index?.cost ?? 0) } }
 
+    /// Reads a file on the queue.
     private static func read(_ path: String) -> FragmentIndex? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { return nil }
@@ -73,7 +77,7 @@ actor FragmentIndexes {
 }
 
 extension ByteSource {
-    /// A file on the disk, for as long as it is open.
+    /// A file, which must stay open as long as the source is used.
     init(size: Int64, of descriptor: CInt) {
         self.init(size: size) { offset, count in
             var bytes = [UInt8](repeating: 0, count: count)
@@ -84,8 +88,8 @@ extension ByteSource {
 }
 
 extension RecordingDesk {
-    /// How a recording is played in fragments.
-    /// - Throws: `notFragmented` for one that is not; `underWay` for one that may still grow.
+    /// The index of a recording for playback by HLS.
+    /// - Throws: `underWay` if the file may still grow; `notFragmented` if it is no fragmented MP4; `busy`.
     package nonisolated func fragments(
         of entry: RecordingEntry
     ) async throws(RecordingRefusal) -> FragmentIndex {

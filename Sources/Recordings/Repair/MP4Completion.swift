@@ -1,15 +1,15 @@
 import Glibc
 import Wire
 
-/// Makes of a fragmented MP4 file one whose length players know, and in which all of them can jump.
+/// Turns a fragmented MP4 file into one whose length players know and in which all of them can seek.
 ///
-/// While a file grows, each fragment tells of its own frames, so that a crash costs the last one alone. Once nothing
-/// more comes, tables of all frames are appended; then what they replace is marked as free. Whatever ends this half-way
-/// leaves a file that plays, and that can be completed later.
+/// While a file grows, each fragment describes its own frames, so a crash costs only the last one. When the file ends,
+/// tables of all frames are appended, and then the boxes that they replace are marked as free. An interruption at any
+/// point leaves a file that plays and can be completed later.
 /// - Source: ISO/IEC 14496-12 §8.2 (movie), §8.6.1 (time), §8.6.6 (elst), §8.7 (places), §8.1.2 (free).
 package enum MP4Completion {
-    /// - Parameter fragments: of the file, of which what is not whole was taken off.
-    /// - Returns: its size now, in bytes; nil if it is as it was.
+    /// - Parameter fragments: of the file, whose incomplete end must have been cut off.
+    /// - Returns: the new size in bytes; nil if the file is unchanged.
     static func complete(_ descriptor: CInt, _ fragments: MP4Fragments) -> Int64? {
         guard let moov = fragments.moov else { return nil }
         var end = fragments.outline.end
@@ -18,10 +18,11 @@ package enum MP4Completion {
                 return nil
             }
             guard write(descriptor, tables, at: fragments.end), fsync(descriptor) == 0 else {
-                // No room for the tables: it plays without.
+                // There is no space for the tables; the file plays without them.
                 ftruncate(descriptor, off_t(fragments.end))
                 return fragments.end
             }
+            // Only after the tables are durable: until then the first `moov` is the one that players use.
             guard free(moov.box, descriptor), fsync(descriptor) == 0 else { return nil }
             end = fragments.end + Int64(tables.count)
         }
@@ -29,6 +30,7 @@ package enum MP4Completion {
         return end
     }
 
+    /// Writes all bytes at an offset; false on any error.
     private static func write(_ descriptor: CInt, _ bytes: [UInt8], at offset: Int64) -> Bool {
         var place = 0
         while place < bytes.count {
@@ -43,13 +45,14 @@ package enum MP4Completion {
         return true
     }
 
+    /// Marks a box as free by overwriting its type; its content stays.
     private static func free(_ box: MP4Box, _ descriptor: CInt) -> Bool {
         write(descriptor, Array("free".utf8), at: box.start + 4)
     }
 
     // MARK: Tables
 
-    /// The `moov` of all frames; nil if there are none.
+    /// A `moov` with all frames; nil if there are none.
     package static func tables(_ fragments: MP4Fragments) -> [UInt8]? {
         guard let mvhd = fragments.moov?.body["mvhd"], mvhd.version == 0, mvhd.bytes.count >= 100 else {
             return nil
@@ -69,6 +72,7 @@ package enum MP4Completion {
         return box("moov", body)
     }
 
+    /// A track's `trak` with tables; nil if the original lacks a box.
     private static func trak(_ track: MP4Fragments.Track, end: UInt64, movieScale: UInt64) -> [UInt8]? {
         guard let tkhd = track.trak["tkhd"], tkhd.version == 0, tkhd.bytes.count >= 84,
             let mdia = track.trak["mdia"], let mdhd = mdia["mdhd"], mdhd.version == 0,
@@ -79,7 +83,7 @@ package enum MP4Completion {
         let length = track.end &- first
         var header = tkhd.bytes
         header.replaceSubrange(20..<24, with: bytes(UInt32(clamping: end)))
-        // Version 1: 32 bits of 90 kHz last half a day.
+        // Version 1, because 32 bits overflow after half a day at 90 kHz.
         let times =
             [1, 0, 0, 0] + bytes(mdhd.number(at: 4, count: 4)) + bytes(mdhd.number(at: 8, count: 4))
         let newMdhd = times + mdhd.bytes[12..<16] + bytes(length) + mdhd.bytes[20..<24]
@@ -95,7 +99,7 @@ package enum MP4Completion {
                 + box("mdia", box("mdhd", newMdhd) + box("hdlr", hdlr.bytes) + box("minf", media)))
     }
 
-    /// A track that begins later than the others.
+    /// An edit list for a track that begins later than the others: a gap, then the media.
     private static func edits(empty: UInt64, length: UInt64) -> [UInt8] {
         let rate: [UInt8] = [0, 1, 0, 0]
         let nothing = bytes(empty) + bytes(UInt64.max) + rate
@@ -104,6 +108,7 @@ package enum MP4Completion {
             box("elst", [1, 0, 0, 0] + bytes(UInt32(2)) + nothing + bytes(length) + bytes(UInt64(0)) + rate))
     }
 
+    /// The tables of a track: times, offsets, key frames, chunks, sizes and positions.
     private static func frames(_ track: MP4Fragments.Track) -> [UInt8] {
         var steps = track.steps
         MP4Fragments.Track.extend(&steps, by: UInt32(clamping: track.lastDuration))
@@ -132,7 +137,7 @@ package enum MP4Completion {
         return result
     }
 
-    /// Without version and flags before its second number, where it has one.
+    /// A zero, a count and values; the zero is version and flags in `stss`, and the common size in `stsz`.
     private static func table(_ values: [UInt32]) -> [UInt8] {
         var result = bytes(UInt32(0)) + bytes(UInt32(values.count))
         result.reserveCapacity(8 + values.count * 4)
@@ -144,6 +149,7 @@ package enum MP4Completion {
         bytes(UInt32(clamping: body.count + 8)) + Array(type.utf8) + body
     }
 
+    /// Big-endian bytes.
     private static func bytes<Value: FixedWidthInteger>(_ value: Value) -> [UInt8] {
         stride(from: Value.bitWidth - 8, through: 0, by: -8).map {
             UInt8(truncatingIfNeeded: value >> Value($0))

@@ -1,41 +1,43 @@
 import Wire
 
-/// What the fragments of an MP4 file tell of its frames, gathered.
+/// The frames of an MP4 file, collected from its fragments.
 ///
-/// As our own muxer writes them: a `moov` without frames, then pairs of `moof` and `mdat`; or, once the file is
-/// complete, a `moov` that knows all frames.
+/// Expects what our own muxer writes: a `moov` without frames, then pairs of `moof` and `mdat`; or, in a completed
+/// file, a `moov` with tables of all frames.
 /// - Source: ISO/IEC 14496-12 §8.8 (fragments), §8.2.2 (mvhd), §8.4.2 (mdhd).
 package struct MP4Fragments {
-    /// Frames of one track, as tables want them.
+    /// The frames of one track, in the form that the tables need.
     struct Track {
-        /// Frames that lie one behind the other.
+        /// Frames that are stored consecutively.
         struct Chunk {
             let offset: Int64
             let count: UInt32
         }
 
-        /// Its `trak`, without the frames.
+        /// The track's `trak`, which has no frames.
         let trak: MP4BoxBody
-        /// Ticks a second.
+        /// Ticks per second.
         let scale: UInt64
         fileprivate let defaults: MP4SampleDefaults
         var sizes: [UInt32] = []
         var chunks: [Chunk] = []
-        /// Numbers of frames, from 1, where a decoder can begin.
+        /// Numbers of the frames at which a decoder can start, counted from 1.
         var syncs: [UInt32] = []
-        /// How far apart frames are decoded: so many, so many ticks.
+        /// Differences between decoding times in ticks, run-length encoded.
         var steps: [(count: UInt32, value: UInt32)] = []
-        /// How much later frames are shown.
+        /// Composition time offsets in ticks, run-length encoded.
         var shifts: [(count: UInt32, value: UInt32)] = []
+        /// Decoding time of the first frame; nil without frames.
         var first: UInt64?
+        /// Decoding time of the last frame.
         var last: UInt64 = 0
-        /// Of the last frame.
+        /// Duration of the last frame.
         var lastDuration: UInt64 = 0
 
-        /// Where the last frame ends, counted from the file's beginning.
+        /// End of the last frame, in ticks from the beginning of the file.
         var end: UInt64 { last &+ lastDuration }
 
-        /// - Parameter time: when it is decoded.
+        /// - Parameter time: the frame's decoding time.
         fileprivate mutating func append(_ sample: MP4TrackRun.Sample, at time: UInt64) {
             if first == nil {
                 first = time
@@ -49,6 +51,7 @@ package struct MP4Fragments {
             if sample.isSync { syncs.append(UInt32(clamping: sizes.count)) }
         }
 
+        /// Adds a value to a run-length encoded list.
         static func extend(_ runs: inout [(count: UInt32, value: UInt32)], by value: UInt32) {
             if let latest = runs.last, latest.value == value, latest.count < .max {
                 runs[runs.count - 1].count += 1
@@ -58,37 +61,39 @@ package struct MP4Fragments {
         }
     }
 
-    /// More frames than in any recording: 16 hours of picture and sound.
+    /// Frames of a track; more than 16 hours of video or audio have.
     private static let frameLimit = 5_000_000
 
     /// The `moov` box and its contents; nil for a file that this server did not write.
     package private(set) var moov: (box: MP4Box, body: MP4BoxBody)?
-    /// Those in front of the end of the last box that is whole, as far as they can be.
+    /// All `moof` boxes that are followed by their frames, up to the first invalid one.
     private(set) var moofs: [MP4Box] = []
     private(set) var tracks: [UInt64: Track] = [:]
-    /// Behind the last frame.
+    /// Position after the last valid frame.
     package private(set) var end: Int64 = 0
-    /// Tables of all frames were written already.
+    /// Whether the file has its tables already.
     package private(set) var isWhole = false
-    /// What is whole, and how long it plays.
+    /// The end of the last complete box, and the playing time.
     package private(set) var outline = RecordingOutline()
 
+    /// Reads all boxes of a file.
     package init(_ source: ByteSource) {
         var pending: MP4Box?
-        // Until something comes that cannot be, behind which frames are no longer looked for.
+        // False after the first invalid fragment; frames behind it are not collected.
         var isSound = true
         for box in MP4Boxes(in: source, from: 0, to: source.size) {
             switch box.type {
             case "moov":
                 let body = MP4BoxBody(of: box, source)
                 outline.milliseconds = max(outline.milliseconds, Self.wholeDuration(body))
-                // Tables that somebody began to write when the tracks were known: they are written once more.
+                // A second `moov` contains tables that an interrupted completion has begun to write; they are written
+                // again.
                 if moov != nil { isSound = false }
                 if isSound { begin(box, body) }
             case "moof":
                 if isSound { moofs.append(box) }
                 pending = box
-                // It is worth nothing without its `mdat`.
+                // A `moof` is useless without its `mdat`, so the file does not end here.
                 continue
             case "mdat":
                 if isSound, let moof = pending, moov != nil, !isWhole {
@@ -106,6 +111,7 @@ package struct MP4Fragments {
         }
     }
 
+    /// Takes over the tracks, unless the tables exist already.
     private mutating func begin(_ box: MP4Box, _ body: MP4BoxBody) {
         moov = (box, body)
         isWhole = body["mvex"] == nil
@@ -113,7 +119,7 @@ package struct MP4Fragments {
         end = box.end
     }
 
-    /// In milliseconds, of a file that needs no fragments any more.
+    /// Playing time of a completed file, in milliseconds.
     private static func wholeDuration(_ moov: MP4BoxBody) -> Int64 {
         guard let mvhd = moov["mvhd"] else { return 0 }
         let scale = mvhd.number(at: mvhd.version == 1 ? 20 : 12, count: 4)
@@ -139,7 +145,8 @@ package struct MP4Fragments {
         return tracks
     }
 
-    /// - Returns: false if what it says cannot be.
+    /// Collects the frames of one fragment.
+    /// - Returns: false if the fragment contradicts itself or the file.
     private mutating func take(_ moof: MP4BoxBody, at start: Int64, _ mdat: MP4Box) -> Bool {
         var next = mdat.bodyStart
         for traf in moof.children("traf") {

@@ -1,14 +1,17 @@
 import Glibc
 import Wire
 
-/// Mends a recording whose writer ended before the file did: takes off what is not whole, finds out how long it plays,
-/// and tells players.
+/// Repairs a recording whose writer ended before the file did.
+///
+/// It cuts off an incomplete end, determines the playing time, and writes it where players look for it.
 enum RecordingRepair {
+    /// The file after its repair.
     struct Length: Equatable {
         let milliseconds: Int64
         let size: Int64
     }
 
+    /// Repairs a file in place.
     /// - Parameter container: `webm` or `mp4`.
     /// - Returns: nil if the file cannot be read or written.
     static func repair(_ path: String, _ container: String) -> Length? {
@@ -31,19 +34,19 @@ enum RecordingRepair {
     }
 }
 
-/// What a file's structure says.
+/// What the structure of a file reveals.
 package struct RecordingOutline: Equatable {
-    /// Bytes to be written over others, so that a file that was cut off says how long it is.
+    /// Bytes to overwrite, so that a file that was cut off states its playing time.
     package struct Patch: Equatable {
-        /// From the beginning of the file.
+        /// Position in the file.
         package let offset: Int64
         package let bytes: [UInt8]
     }
 
-    /// Of the last piece that is whole.
+    /// End of the last complete element.
     package var end: Int64 = 0
-    /// How long the whole pieces play.
+    /// Playing time of the complete elements.
     package var milliseconds: Int64 = 0
-    /// What tells players how long it plays.
+    /// Nil if the file has no place for its playing time.
     package var patch: Patch?
 }

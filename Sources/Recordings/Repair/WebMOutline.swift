@@ -1,20 +1,21 @@
 import Wire
 
-/// Reads where the clusters of a WebM file lie.
+/// Finds the clusters of a WebM file.
 ///
-/// As our own muxer writes them: a segment of unknown size, clusters with sizes, time stamps in milliseconds.
+/// Expects what our own muxer writes: a segment of unknown size, clusters of known size, and time stamps in
+/// milliseconds.
 /// - Source: RFC 9559 §5.1 (Matroska elements).
 package enum WebMOutline {
-    /// The last frame of a cluster is shown for so long, in milliseconds.
+    /// Milliseconds for which the last frame of a cluster is assumed to be shown.
     private static let lastFrame: Int64 = 33
-    /// In bytes; longer clusters are not looked into.
+    /// In bytes; larger clusters are not read.
     private static let clusterLimit: Int64 = 64 << 20
-    /// In milliseconds; nobody recorded for longer.
+    /// In milliseconds; no recording is that long.
     private static let timeLimit: UInt64 = 1 << 40
-    /// Bytes of a Duration element: its ID, its size, and a number of eight.
+    /// Size of a Duration element in bytes: ID, size, and a number of eight bytes.
     private static let durationLength: Int64 = 11
 
-    /// What the structure of a file says; of something else, nothing.
+    /// The structure of a file; an empty outline if it is not WebM.
     package static func read(_ source: ByteSource) -> RecordingOutline {
         var outline = RecordingOutline()
         guard let header = source.element(at: 0), header.id == MatroskaID.ebml, let place = header.end,
@@ -31,6 +32,7 @@ package enum WebMOutline {
         }
         if let last { outline.milliseconds = length(of: last, source) }
         if let durationPlace {
+            // The ID of Duration, and the size eight in one byte.
             var bytes: [UInt8] = [0x44, 0x89, 0x88]
             bytes.append(bigEndian: Double(outline.milliseconds).bitPattern)
             outline.patch = RecordingOutline.Patch(offset: durationPlace, bytes: bytes)
@@ -38,7 +40,7 @@ package enum WebMOutline {
         return outline
     }
 
-    /// Where a duration belongs: what stands there now is a void of as many bytes, or an earlier duration.
+    /// The position for the Duration element: that of a Void element of the same size, or of an earlier Duration.
     private static func placeOfDuration(in info: EBMLElement, _ source: ByteSource) -> Int64? {
         guard let end = info.end else { return nil }
         var place = info.dataStart
@@ -77,7 +79,7 @@ package enum WebMOutline {
         return base &+ latest &+ lastFrame
     }
 
-    /// Of a block, in milliseconds since its cluster's.
+    /// Time of a block relative to its cluster, in milliseconds.
     private static func timestamp(of block: EBMLElement, _ cluster: ByteSource) -> Int64 {
         let header = cluster.bytes(at: block.dataStart, count: MatroskaBlock.longestHeader)
         return Int64((try? MatroskaBlock(parsing: header.span))?.timestamp ?? 0)

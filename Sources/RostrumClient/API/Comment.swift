@@ -1,18 +1,18 @@
 import Foundation
 
-/// What somebody wrote; to be shown as text, whatever it looks like.
+/// A comment that a participant has written; always shown as plain text, whatever it contains.
 public struct Comment: Equatable, Sendable {
-    /// In the order in which they came; no two of a stream have the same.
+    /// Position in the stream's order of comments; unique within the stream.
     public let number: Int
-    /// By its author's client: one that is sent again under its id is the same comment.
+    /// Chosen by the author's client: the same comment sent again has the same ID.
     public let id: String
     /// The author's identity.
     public let author: String
-    /// Of the author, for people; nil for those who have none.
+    /// The author's display name; nil if there is none.
     public let name: String?
     /// At most 300 characters.
     public let text: String
-    /// When the server took it.
+    /// When the server accepted it.
     public let at: Date?
 
     init?(_ json: JSONValue) {

@@ -5,34 +5,39 @@ import Synchronization
     import FoundationNetworking
 #endif
 
-/// Sends requests to one server, and makes errors of its refusals.
+/// Sends requests to one server, and turns its refusals into errors.
 final class HTTPClient: Sendable {
+    /// A request to the server.
     struct Request: Sendable {
         var method = "GET"
-        /// Below the server's address, each part percent-encoded already.
+        /// Path on the server; its parts must be percent-encoded.
         var path: String
         var query: [URLQueryItem] = []
+        /// For the header `Authorization`; nil to send none.
         var token: String?
         var body: Data?
         var contentType = "application/json"
     }
 
+    /// A response with a status of success.
     struct Answer: Sendable {
         var status: Int
         var body: Data
-        /// Where it came from: of relative addresses in it.
+        /// The address that was answered, to which relative addresses refer.
         var url: URL
+        /// The header `Location`, as an absolute address.
         var location: URL?
     }
 
-    /// Longest time the server may take, in seconds; some questions say that they take longer.
+    /// In seconds: the longest time without any byte from the server.
     static let patience = 10.0
-    /// No answer of the API is longer, in bytes.
+    /// In bytes; the API gives no larger answers.
     static let maximumAnswer = 16 << 20
 
     let origin: URL
     private let session: URLSession
 
+    // No cookies and no cache: the token identifies the client, and answers change all the time.
     init(_ origin: URL) {
         self.origin = origin
         let configuration = URLSessionConfiguration.ephemeral
@@ -42,19 +47,20 @@ final class HTTPClient: Sendable {
         session = URLSession(configuration: configuration)
     }
 
+    /// The address of a path on the server.
     func url(_ path: String, _ query: [URLQueryItem] = []) throws(RostrumError) -> URL {
         guard path.hasPrefix("/"), let base = URL(string: path, relativeTo: origin)?.absoluteURL,
             var parts = URLComponents(url: base, resolvingAgainstBaseURL: true)
         else { throw .unusable("\(path) is no path below \(origin)") }
         if !query.isEmpty { parts.queryItems = (parts.queryItems ?? []) + query }
-        // A path that begins with two slashes would name another host.
+        // A path that begins with two slashes would name another host, which must not get the token.
         guard let url = parts.url, url.host == origin.host, url.port == origin.port else {
             throw .unusable("\(path) is no path below \(origin)")
         }
         return url
     }
 
-    /// - Throws: where the server cannot be reached, or answers with a status of failure.
+    /// - Throws: `RostrumError`, if the server cannot be reached or answers with a status of failure.
     func send(_ request: Request) async throws(RostrumError) -> Answer {
         try await send(request, to: url(request.path, request.query))
     }
@@ -91,11 +97,12 @@ final class HTTPClient: Sendable {
         return (result.0, response)
     }
 
-    /// What a refusal says of itself.
+    /// The error for a response with a status of failure.
     /// - Source: RFC 9457 (problem documents); RFC 9110 §10.2.3 (`Retry-After`).
     private static func refusal(_ response: HTTPURLResponse, _ body: Data) -> RostrumError {
         let problem = (try? JSONValue(parsing: body)) ?? .null
         let seconds = response.value(forHTTPHeaderField: "Retry-After").flatMap(Int.init)
+        // At most an hour, so that a wrong header does not stop a client for good.
         return .refused(
             status: response.statusCode, rule: problem["rule"].string,
             detail: problem["detail"].string ?? problem["title"].string ?? "status \(response.statusCode)",
@@ -104,7 +111,7 @@ final class HTTPClient: Sendable {
 }
 
 extension String {
-    /// Fit to be one part of a path.
+    /// Percent-encoded as one part of a path.
     var pathPart: String {
         let plain = CharacterSet(
             charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_~")

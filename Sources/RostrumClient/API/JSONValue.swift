@@ -1,6 +1,6 @@
 import Foundation
 
-/// Any JSON, as the server sends it: members that this version does not know stay in it.
+/// A JSON value as the server sent it, including members that this version does not use.
 enum JSONValue: Equatable, Sendable {
     case null
     case bool(Bool)
@@ -9,10 +9,10 @@ enum JSONValue: Equatable, Sendable {
     case array([JSONValue])
     case object([String: JSONValue])
 
-    /// Deeper documents are refused: the server sends none, and each level is a frame on the stack.
+    /// Deeper documents are refused: the server sends none, and decoding them recursively could exhaust the stack.
     private static let maximumDepth = 32
 
-    /// - Throws: for what is no JSON, or nested too deeply.
+    /// - Throws: if the data is not JSON, or nested too deeply.
     init(parsing data: Data) throws(RostrumError) {
         guard Self.isShallow(data), let value = try? JSONDecoder().decode(JSONValue.self, from: data) else {
             throw .unusable("no JSON of Rostrum's: \(String(decoding: data.prefix(80), as: UTF8.self))")
@@ -20,6 +20,7 @@ enum JSONValue: Equatable, Sendable {
         self = value
     }
 
+    /// Checks the nesting before the decoder runs, by counting brackets outside strings.
     private static func isShallow(_ data: Data) -> Bool {
         var (depth, isString, isEscaped) = (0, false, false)
         for byte in data {
@@ -40,7 +41,7 @@ enum JSONValue: Equatable, Sendable {
         return true
     }
 
-    /// A member of an object; null for what has none of that name.
+    /// A member of an object; null if there is none of that name, or if this is no object.
     subscript(name: String) -> JSONValue {
         guard case .object(let members) = self else { return .null }
         return members[name] ?? .null
@@ -51,13 +52,13 @@ enum JSONValue: Equatable, Sendable {
     var members: [String: JSONValue] { if case .object(let members) = self { members } else { [:] } }
     var elements: [JSONValue] { if case .array(let elements) = self { elements } else { [] } }
 
-    /// Nil for what is no whole number, or too large for one.
+    /// A number without its fraction; nil if this is no number, or one too large for an integer.
     var integer: Int? {
         guard case .number(let value) = self else { return nil }
         return Int(exactly: value.rounded(.towardZero))
     }
 
-    /// An instant as the server writes it; fractions of a second are optional.
+    /// A time in ISO 8601 with or without fractions of a second.
     var date: Date? {
         guard let text = string else { return nil }
         return (try? Date.ISO8601FormatStyle(includingFractionalSeconds: true).parse(text))
@@ -72,7 +73,7 @@ enum JSONValue: Equatable, Sendable {
             return
         }
         var members = members
-        // Out of the enum while it changes, so that nothing is copied.
+        // The old value is released first, so that the dictionary is changed in place and not copied.
         self = .null
         for (name, change) in changes {
             if change == .null {

@@ -1,20 +1,20 @@
-/// Why something that an app asked for did not happen.
+/// Why a request of an app failed.
 public enum RostrumError: Error, Equatable, Sendable {
     /// The server refused it.
     ///
     /// - `status`: of HTTP, such as 403.
-    /// - `rule`: the name of the rule that forbids it, such as `not-host`; nil where the server names none.
-    /// - `detail`: in words, for people.
-    /// - `retryAfter`: how long the server asks to wait before the next try; nil where it does not say.
+    /// - `rule`: the name of the violated rule, such as `not-host`; nil if the server names none.
+    /// - `detail`: a description for people.
+    /// - `retryAfter`: how long the server asks to wait before the next try; nil if it does not say.
     case refused(status: Int, rule: String?, detail: String, retryAfter: Duration?)
-    /// The server cannot be reached; the words are the system's.
+    /// The server cannot be reached; the text is the system's.
     case unreachable(String)
-    /// What came makes no sense: not this server, or not this version of it.
+    /// A response or an argument makes no sense: not this server, or not this version of it.
     case unusable(String)
-    /// There is no connection at the moment, or too much waits on it already; nothing was sent.
+    /// There is no connection now, or too much already waits to be sent; nothing was sent.
     case notConnected
 
-    /// Whether the same may succeed later without anybody changing it.
+    /// Whether the same request may succeed later.
     public var isTemporary: Bool {
         switch self {
         case .refused(let status, _, _, _): [404, 408, 409, 425, 429].contains(status) || status >= 500

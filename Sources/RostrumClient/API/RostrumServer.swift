@@ -1,37 +1,36 @@
 import Foundation
 
-/// A server of Rostrum's, and where everything begins.
+/// A Rostrum server, and the entry point of this library.
 ///
-///     let server = RostrumServer(url)
-///     let talk = server.stream("talk", tokens: .guest(name: "Ann"))
-///     let sync = talk.follow()
-///     for await event in sync.events { … }
+///     let server = RostrumServer(url) let talk = server.stream("talk", tokens: .guest(name: "Ann")) let sync =
+///     talk.follow() for await event in sync.events { … }
 public struct RostrumServer: Sendable {
     let http: HTTPClient
     let sockets: any SocketTransport
 
     /// - Parameters:
-    ///   - url: its address; of the path nothing counts.
-    ///   - sockets: where WebSockets come from; nil for Foundation's. On Debian 12 give it a `HeadlessEngine`.
+    ///   - url: the server's address; its path is ignored.
+    ///   - sockets: provides WebSockets; nil for Foundation's. Debian 12's Foundation has none: pass a
+    ///     `HeadlessEngine`.
     public init(_ url: URL, sockets: (any SocketTransport)? = nil) {
         http = HTTPClient(url)
         self.sockets = sockets ?? FoundationSockets()
     }
 
-    /// A stream, whether there is one of that name or not; nothing is asked of the server.
+    /// A handle for a stream, which need not exist; nothing is requested from the server.
     public func stream(_ id: String, tokens: TokenSource = .none) -> StreamClient {
         StreamClient(id: id, server: self, tokens: TokenKeeper(http, stream: id, source: tokens))
     }
 
     // MARK: The feed
 
-    /// A page of the live streams, in the order in which the server shows them.
+    /// A page of the live streams, in the server's order.
     ///
     /// - Parameters:
-    ///   - cursor: the `next` of the page before; nil for the first.
+    ///   - cursor: the `next` of the previous page; nil for the first page.
     ///   - limit: 1 to 100.
-    /// - Returns: the streams, and what asks for those that follow.
-    /// - Throws: `RostrumError.refused` with 410 (`expired-cursor`) where the list is to be begun anew.
+    /// - Returns: the streams, and the cursor of the next page.
+    /// - Throws: `RostrumError.refused` with 410 (`expired-cursor`) if the list must be read from the beginning again.
     public func feed(
         after cursor: String? = nil, limit: Int = 20, tokens: TokenSource = .none
     ) async throws(RostrumError) -> (streams: [StreamInfo], next: String) {
@@ -44,18 +43,18 @@ public struct RostrumServer: Sendable {
     }
 
     /// Follows the feed.
-    /// - Parameter tokens: of streams of all names (`*`), where watching takes one.
+    /// - Parameter tokens: for all streams (`*`), if watching requires a token.
     public func followFeed(tokens: TokenSource = .none) -> FeedSync {
         FeedSync(http, tokens: keeper(tokens), transport: sockets)
     }
 
-    /// Watches the feed: one connection with two streams at most, of which `MediaSession.focus` chooses.
+    /// Watches the feed: one connection with at most two streams, chosen by `MediaSession.focus`.
     ///
-    /// The m-lines are sound and picture of the first slot, `0` and `1`, and of the second one, `2` and `3`; what is in
-    /// which comes as the messages `slots` and `begun`.
+    /// The m-lines are audio and video of the first seat, `0` and `1`, and of the second, `2` and `3`. The messages
+    /// `slots` and `begun` report which stream is in which seat.
     ///
-    /// - Parameter stream: where to begin; nil for the feed's first.
-    /// - Throws: what the server says to the first offer.
+    /// - Parameter stream: where to begin; nil for the feed's first stream.
+    /// - Throws: the server's refusal of the first offer.
     public func watchFeed(
         at stream: String? = nil, engine: some MediaEngine, tokens: TokenSource = .none
     ) async throws(RostrumError) -> MediaSession {

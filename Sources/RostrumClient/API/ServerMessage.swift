@@ -1,27 +1,27 @@
 import Foundation
 
-/// One message of the server's on a socket or on a session's control channel, for what this library has no type of.
+/// A message from the server on a socket or control channel for which this library has no type.
 ///
-/// `/v1/asyncapi.json` on the server has all of them.
+/// `/v1/asyncapi.json` on the server describes all of them.
 public struct ServerMessage: Equatable, Sendable {
     /// Such as `slots`, `quality`, `interaction` or `refused`.
     public let type: String
-    /// The whole message, JSON.
+    /// The whole message as JSON.
     public let data: Data
 
-    /// - Throws: for what is no JSON object with a type.
+    /// - Throws: if the data is not JSON.
     init(parsing data: Data) throws(RostrumError) {
         let json = try JSONValue(parsing: data)
         self.init(json, data)
     }
 
     init(_ json: JSONValue, _ data: Data) {
-        // That of LiveKit's clients has another name.
+        // Messages of LiveKit's clients use `message_type`.
         type = json["type"].string ?? json["message_type"].string ?? ""
         self.data = data
     }
 
-    /// Reads the message as a type of the app's own.
+    /// Decodes the message as a type of the app.
     public func decoded<Value: Decodable>(as type: Value.Type = Value.self) throws -> Value {
         try JSONDecoder().decode(type, from: data)
     }

@@ -1,4 +1,4 @@
-/// Everything that all followers of a stream may know at one moment.
+/// What every follower of a stream may know at one moment.
 public struct StageState: Equatable, Sendable {
     private let json: JSONValue
 
@@ -6,16 +6,16 @@ public struct StageState: Equatable, Sendable {
         self.json = json
     }
 
-    /// The stream itself; nil while only parts of it are known.
+    /// The stream itself; nil while it is not known completely.
     public var stream: StreamInfo? { StreamInfo(json["stream"]) }
 
-    /// Who is on stage, by identity.
+    /// Participants on stage, by identity.
     public var speakers: [String: Speaker] { json["speakers"].members.mapValues(Speaker.init) }
 
-    /// Names of those who watch, by identity; of many viewers only some are named.
+    /// Display names of viewers, by identity; of many viewers only some are included.
     public var viewers: [String: String] { json["viewers"].members.mapValues { $0["name"].string ?? "" } }
 
-    /// Identities of those who raised a hand, who is next first; the host holds those that are missing at the end.
+    /// Identities with a raised hand, in order; hands that the host holds come last.
     public var raisedHands: [String] {
         let hands = json["raisedHands"].members.map { id, hand in
             (hand["held"].bool == true ? 1 : 0, hand["order"].integer ?? .max, id)
@@ -23,23 +23,23 @@ public struct StageState: Equatable, Sendable {
         return hands.sorted { $0 < $1 }.map(\.2)
     }
 
-    /// Identities of those who were invited onto the stage and have not answered.
+    /// Identities with an invitation onto the stage that is not answered yet.
     public var invitations: Set<String> { Set(json["invitations"].members.keys) }
 }
 
-/// Somebody on stage.
+/// A participant on stage.
 public struct Speaker: Equatable, Sendable {
-    /// For people; nil for those who have none.
+    /// For display; nil if there is none.
     public let name: String?
-    /// Whether they lead the stream.
+    /// Whether this is the host.
     public let isHost: Bool
     /// Whether they are connected now.
     public let isPresent: Bool
-    /// As they say it themselves.
+    /// As the participant's client reports it.
     public let isAudioMuted: Bool
-    /// As they say it themselves.
+    /// As the participant's client reports it.
     public let isVideoMuted: Bool
-    /// Whether less of what they send comes to the server than should.
+    /// Whether the server receives less from them than it should.
     public let hasWeakUplink: Bool
 
     init(_ json: JSONValue) {
@@ -52,21 +52,21 @@ public struct Speaker: Equatable, Sendable {
     }
 }
 
-/// What the app's own user is in a stream.
+/// The app's own participant in a stream.
 public struct Me: Equatable, Sendable {
     /// The identity that the token names.
     public let id: String
-    /// For people; nil for those who have none.
+    /// For display; nil if there is none.
     public let name: String?
     /// What they may do now.
     public let role: Role
-    /// Whether they may delete comments and silence people.
+    /// Whether they may delete comments and silence participants.
     public let mayModerate: Bool
-    /// Their place among the raised hands, from 1 on; nil while theirs is not raised, or held by the host.
+    /// Position among the raised hands, starting with 1; nil while their hand is not raised or is held by the host.
     public let handPlace: Int?
-    /// Whether the host invites them onto the stage.
+    /// Whether they have an invitation onto the stage.
     public let isInvited: Bool
-    /// Whether they may see and hear the programme now.
+    /// Whether they may watch the programme now.
     public let isAdmitted: Bool
 
     init?(_ json: JSONValue) {
@@ -81,12 +81,12 @@ public struct Me: Equatable, Sendable {
     }
 }
 
-/// What somebody may do in a stream.
+/// What a participant may do in a stream.
 public enum Role: String, Sendable {
-    /// Leads it: goes live, invites, mutes, removes.
+    /// Leads the stream: goes live, invites, mutes, removes.
     case host
-    /// Is on stage, or may go there.
+    /// Is on stage, or may join it.
     case speaker
-    /// Watches, writes, and raises a hand.
+    /// Watches, comments, and raises a hand.
     case viewer
 }

@@ -1,8 +1,8 @@
 import Foundation
 
-/// One stream of a server's, and what somebody with a token may do with it.
+/// One stream of a server, with everything that the bearer of a token may do with it.
 ///
-/// All of it throws `RostrumError`: where the server refuses, with the rule that forbids it.
+/// All methods throw `RostrumError`; a refusal names the rule that forbids the request.
 public struct StreamClient: Sendable {
     /// The stream's name.
     public let id: String
@@ -11,15 +11,15 @@ public struct StreamClient: Sendable {
 
     private var path: String { "/v1/streams/\(id.pathPart)" }
 
-    /// The identity that the token names; nil before there was one, and for those who have none.
+    /// The identity that the token names; nil before the first token, and for anonymous viewers.
     public var identity: String? {
         get async { await tokens.identity }
     }
 
     // MARK: The stream
 
-    /// What everybody may know of it.
-    /// - Throws: `RostrumError.refused` with 404 where there is none of that name.
+    /// The stream's public properties.
+    /// - Throws: `RostrumError.refused` with 404 if there is no stream of that name.
     public func info() async throws(RostrumError) -> StreamInfo {
         let answer = try await call("GET", "")
         guard let info = StreamInfo(try JSONValue(parsing: answer)) else {
@@ -28,12 +28,12 @@ public struct StreamClient: Sendable {
         return info
     }
 
-    /// Makes it, by its host: with a backstage, until it goes live.
+    /// Creates the stream with a backstage, for its host; viewers come in once it is live.
     ///
     /// - Parameters:
-    ///   - title: for people; nil for none.
-    ///   - hostGraceSeconds: how long it waits for a host whose connection is lost before it ends, 3,600 at most;
-    ///     nil for as long as the server usually does.
+    ///   - title: for display; nil for none.
+    ///   - hostGraceSeconds: how long the stream waits for a host whose connection is lost before it ends, at most
+    ///     3,600; nil for the server's default.
     public func create(title: String? = nil, hostGraceSeconds: Int? = nil) async throws(RostrumError) {
         try await call("POST", in: "/v1/streams", "", NewStream(id, title, hostGraceSeconds))
     }
@@ -48,33 +48,33 @@ public struct StreamClient: Sendable {
         }
     }
 
-    /// Lets viewers see and hear it, by its host.
+    /// Lets viewers watch, as its host.
     public func goLive() async throws(RostrumError) { try await call("POST", "/live") }
 
-    /// Ends it, by its host.
+    /// Ends the stream, as its host.
     public func end() async throws(RostrumError) { try await call("POST", "/end") }
 
-    /// What followers see, once.
+    /// The state that followers receive, once.
     public func overview() async throws(RostrumError) -> StageState {
         StageState(try JSONValue(parsing: try await call("GET", "/participants")))
     }
 
-    /// Follows it from now on.
+    /// Follows the stream from now on.
     public func follow() -> StreamSync {
         StreamSync(server.http, stream: id, tokens: tokens, transport: server.sockets)
     }
 
     // MARK: The stage
 
-    /// Asks the host to be invited onto the stage.
+    /// Asks the host for an invitation onto the stage.
     public func raiseHand() async throws(RostrumError) { try await call("POST", "/hands") }
 
-    /// Takes a raised hand down: one's own, or as host another's.
+    /// Lowers a raised hand: one's own, or as host another participant's.
     public func lowerHand(of participant: String) async throws(RostrumError) {
         try await call("DELETE", "/hands/\(participant.pathPart)")
     }
 
-    /// Invites a viewer onto the stage, by its host.
+    /// Invites a viewer onto the stage, as the host.
     public func invite(_ participant: String) async throws(RostrumError) {
         try await call("POST", "/invitations", ["participant": participant])
     }
@@ -84,8 +84,8 @@ public struct StreamClient: Sendable {
         try await call("DELETE", "/invitations/\(participant.pathPart)")
     }
 
-    /// Accepts one's own invitation: from then on the token is a speaker's, and `joinStage` sends, too.
-    /// - Parameter withVideo: false to come with sound alone; a picture can come later.
+    /// Accepts one's own invitation: the token is a speaker's from then on, so `joinStage` may send.
+    /// - Parameter withVideo: false to join with audio alone; video can be added later.
     public func acceptInvitation(withVideo: Bool = true) async throws(RostrumError) {
         _ = try await tokens.current()
         guard let me = await tokens.identity else {
@@ -97,24 +97,24 @@ public struct StreamClient: Sendable {
         if let token = try JSONValue(parsing: answer)["token"].string { await tokens.keep(token) }
     }
 
-    /// Moves somebody to the viewers, or steps down oneself.
+    /// Moves a speaker to the viewers, as the host, or steps down oneself.
     public func leaveStage(_ participant: String) async throws(RostrumError) {
         try await call("DELETE", "/speakers/\(participant.pathPart)")
     }
 
-    /// Tells all what one's own microphone and camera do.
+    /// Reports the state of one's own microphone and camera to all followers.
     public func describe(_ me: String, audioMuted: Bool, videoMuted: Bool) async throws(RostrumError) {
         try await call(
             "PATCH", "/speakers/\(me.pathPart)", ["audioMuted": audioMuted, "videoMuted": videoMuted])
     }
 
-    /// Asks somebody on stage to mute, by its host.
+    /// Asks a participant on stage to mute, as the host.
     /// - Parameter kind: `audio` or `video`.
     public func requestMute(of participant: String, kind: String) async throws(RostrumError) {
         try await call("POST", "/speakers/\(participant.pathPart)/mute", ["kind": kind])
     }
 
-    /// Gives oneself another name; the token is a fresh one from then on.
+    /// Changes one's own display name; the token is replaced by one with the new name.
     public func rename(_ name: String) async throws(RostrumError) {
         let answer = try await call("POST", "/tokens", ["name": name])
         if let token = try JSONValue(parsing: answer)["token"].string { await tokens.keep(token) }
@@ -122,12 +122,12 @@ public struct StreamClient: Sendable {
 
     // MARK: The audience
 
-    /// Writes a comment, and waits until it is taken.
+    /// Writes a comment, and waits until the server accepts it.
     ///
     /// - Parameters:
     ///   - text: 1 to 300 characters.
-    ///   - id: one that is sent again under its id is the same comment.
-    /// - Throws: `RostrumError.refused` with 429 and `retryAfter` for who writes too often.
+    ///   - id: a comment that is sent again with the same ID is not duplicated.
+    /// - Throws: `RostrumError.refused` with 429 and `retryAfter` if comments are sent too often.
     @discardableResult
     public func comment(_ text: String, id: String = UUID().uuidString) async throws(RostrumError) -> Comment
     {
@@ -138,26 +138,26 @@ public struct StreamClient: Sendable {
         return comment
     }
 
-    /// Comments that were written before now, the oldest first.
-    /// - Parameter number: of one, for those after it; nil for the latest.
+    /// Comments that have been written already, the oldest first.
+    /// - Parameter number: only comments after this number; nil for the latest ones.
     public func comments(after number: Int? = nil) async throws(RostrumError) -> [Comment] {
         let query = number.map { [URLQueryItem(name: "after", value: String($0))] } ?? []
         let answer = try await call("GET", in: path, "/comments", query: query, nil as String?)
         return try JSONValue(parsing: answer)["comments"].elements.compactMap { Comment($0) }
     }
 
-    /// Counts taps, by kind (`heart`), which all are told as a sum.
+    /// Adds taps by their kind, such as `heart`; followers receive only the sums.
     public func react(_ taps: [String: Int]) async throws(RostrumError) {
         try await call("POST", "/reactions", ["reactions": taps])
     }
 
-    /// Calls any other route below the stream's, as `/v1/openapi.json` on the server has them.
+    /// Calls any other route of the stream, as described by `/v1/openapi.json` on the server.
     ///
     /// - Parameters:
     ///   - method: of HTTP.
-    ///   - route: below the stream's address, such as `/recording`; its parts percent-encoded.
-    ///   - body: becomes JSON.
-    /// - Returns: the answer's body, JSON or nothing.
+    ///   - route: relative to the stream's address, such as `/recording`; its parts must be percent-encoded.
+    ///   - body: encoded as JSON.
+    /// - Returns: the body of the answer, which is JSON or empty.
     @discardableResult
     public func call(
         _ method: String, _ route: String, _ body: (some Encodable & Sendable)? = nil as String?
@@ -165,6 +165,7 @@ public struct StreamClient: Sendable {
         try await call(method, in: path, route, body)
     }
 
+    /// Sends a request with the token, and once more with another token if the server refuses the first one.
     @discardableResult
     private func call(
         _ method: String, in path: String, _ route: String, query: [URLQueryItem] = [],
@@ -186,10 +187,10 @@ public struct StreamClient: Sendable {
 
     // MARK: Media
 
-    /// Watches it by WHEP: its sound is m-line `0`, its picture `1`.
+    /// Watches the stream by WHEP: m-line `0` is its audio, m-line `1` its video.
     ///
-    /// - Parameter wait: how many seconds the server keeps a place for a stream that is not live yet.
-    /// - Throws: what the server says to the first offer: 409 where nobody publishes and there is no `wait`.
+    /// - Parameter wait: for how many seconds the server keeps a place if the stream is not live yet.
+    /// - Throws: the server's refusal of the first offer: 409 if there is no publisher and `wait` is 0.
     public func watch(wait: Int = 0, engine: some MediaEngine) async throws(RostrumError) -> MediaSession {
         try await MediaSession(
             SessionPlan(
@@ -198,10 +199,10 @@ public struct StreamClient: Sendable {
                 lines: [.receiveAudio, .receiveVideo]))
     }
 
-    /// Publishes it by WHIP, by its host or a speaker.
+    /// Publishes to the stream by WHIP, as its host or a speaker.
     ///
-    /// - Parameter lines: what is sent, such as `[.sendAudio]`.
-    /// - Throws: what the server says to the first offer.
+    /// - Parameter lines: what to send, such as `[.sendAudio]`.
+    /// - Throws: the server's refusal of the first offer.
     public func publish(_ lines: [MediaLine], engine: some MediaEngine) async throws(RostrumError)
         -> MediaSession
     {
@@ -211,16 +212,16 @@ public struct StreamClient: Sendable {
                 lines: lines))
     }
 
-    /// Comes onto the stage, by who may: sends, and receives the others in slots.
+    /// Joins the stage as its host or a speaker: sends, and receives the others in slots.
     ///
-    /// What is in which slot comes as the message `slots`, by mid: the m-lines are those of `sending`, then `voices` of
-    /// sound and `pictures` of video, then the control channel.
+    /// The message `slots` reports by mid who is in which slot. The m-lines are those of `sending`, then `voices` of
+    /// audio and `pictures` of video, then the control channel.
     ///
     /// - Parameters:
-    ///   - sending: sound and picture, such as `[.sendAudio]`.
-    ///   - voices: how many are heard at once.
-    ///   - pictures: how many are seen at once.
-    /// - Throws: what the server says to the first offer.
+    ///   - sending: what to send, such as `[.sendAudio]`.
+    ///   - voices: participants that are heard at the same time.
+    ///   - pictures: participants that are seen at the same time.
+    /// - Throws: the server's refusal of the first offer.
     public func joinStage(
         sending: [MediaLine], voices: Int = 3, pictures: Int = 8, engine: some MediaEngine
     ) async throws(RostrumError) -> MediaSession {

@@ -1,29 +1,29 @@
 import Foundation
 
-/// A stream, as everybody may know it.
+/// The public properties of a stream.
 public struct StreamInfo: Equatable, Sendable {
-    /// Its name in addresses: letters, digits, `_` and `-`, 64 at most.
+    /// The stream's name in addresses: up to 64 letters, digits, `_` and `-`.
     public let id: String
-    /// `waiting`, `backstage`, `live` or `ended`; a later server may know more.
+    /// `waiting`, `backstage`, `live` or `ended`; later servers may have further states.
     public let state: String
-    /// For people; nil where nobody gave it one.
+    /// For display; nil if there is none.
     public let title: String?
-    /// The host's identity, and the host's name for people.
+    /// The host's identity.
     public let host: String?
-    /// Of the host, for people.
+    /// The host's display name.
     public let hostName: String?
-    /// When viewers expect it to begin.
+    /// The announced start.
     public let startsAt: Date?
     /// When it went live.
     public let startedAt: Date?
-    /// Viewers who are connected and were let in.
+    /// Connected viewers who have been admitted.
     public let viewers: Int
-    /// Whether its host is away for a moment; told in the feed alone.
+    /// Whether the host is away for a moment; only the feed reports it.
     public let isPaused: Bool
     /// Whether it is being recorded now.
     public let isRecording: Bool
 
-    /// Whether it can be watched.
+    /// Whether viewers can watch it.
     public var isLive: Bool { state == "live" }
 
     init?(_ json: JSONValue) {

@@ -1,9 +1,9 @@
 import Foundation
 
-/// Where tokens come from: who somebody is, and what they may do.
+/// Provides tokens, which say who a client is and what it may do.
 ///
-/// A token is kept until a minute before it ends, then the server gives a fresh one for it; where it does not, and
-/// where the server refuses one, the source is asked again.
+/// A token is used until a minute before it expires; the server then exchanges it for a fresh one. If it does not, or
+/// if it refuses a token, the source is asked again.
 public struct TokenSource: Sendable {
     enum Kind: Sendable {
         case none
@@ -15,31 +15,31 @@ public struct TokenSource: Sendable {
 
     let kind: Kind
 
-    /// Nobody: enough to watch where the server lets anybody watch.
+    /// No token, which suffices where anyone may watch.
     public static let none = TokenSource(kind: .none)
 
-    /// Asks the app, which has tokens from a service of its own.
+    /// Gets tokens from the app, which has a service of its own for them.
     ///
-    /// - Parameter fetch: is told which token the server refused, nil for none. It returns another one, or nil where
-    ///   there is none. What it throws ends what was asked for.
+    /// - Parameter fetch: receives the token that the server has refused, or nil. It returns another token, or nil if
+    ///   there is none. An error that it throws fails the request that needed the token.
     public init(_ fetch: @escaping @Sendable (_ refused: String?) async throws -> String?) {
         kind = .custom(fetch)
     }
 
-    /// One that the app has already.
+    /// A token that the app already has.
     public static func fixed(_ token: String) -> TokenSource {
         TokenSource { refused in refused == nil ? token : nil }
     }
 
-    /// A viewer's under a name, from a server where viewers need none.
+    /// A viewer's token with a display name, from a server where viewers need none.
     public static func guest(name: String?) -> TokenSource { TokenSource(kind: .guest(name: name)) }
 
-    /// One in exchange for the invitation that a link holds (`#token=…`).
+    /// A token in exchange for the invitation that a link contains (`#token=…`).
     public static func invitation(_ invitation: String, name: String?) -> TokenSource {
         TokenSource(kind: .invitation(invitation, name: name))
     }
 
-    /// One of a server that was started with `--dev`, on the same machine.
+    /// A token from a server on the same machine that was started with `--dev`.
     public static func development(_ role: Role, identity: String, name: String) -> TokenSource {
         TokenSource(kind: .development(role, identity: identity, name: name))
     }
@@ -49,10 +49,10 @@ public struct TokenSource: Sendable {
     }
 }
 
-/// What a token says of its bearer; only the server can tell whether it is true.
+/// The content of a token, unverified: only the server can check the signature.
 struct TokenClaims: Equatable, Sendable {
     var identity: String?
-    /// Nil for what does not end, and for what is no JWT.
+    /// Nil if the token does not expire, or is no JWT.
     var expiresAt: Date?
 
     /// - Source: RFC 7519 §4.1 (`sub`, `exp`).
@@ -67,17 +67,18 @@ struct TokenClaims: Equatable, Sendable {
     }
 }
 
-/// The token for one stream: gets it, keeps it, renews it.
+/// Gets, caches and renews the token for one stream.
 actor TokenKeeper {
-    /// Renewed so long before it ends, in seconds.
+    /// In seconds: a token is renewed this long before it expires.
     private static let margin = 60.0
 
     private let http: HTTPClient
     private let stream: String
     private let source: TokenSource
     private var token: String?
+    /// Whether the source has been asked, even if it has no token.
     private var isKnown = false
-    /// Under way: two requests at a time must not make two people of one.
+    /// The request under way, which others join: two concurrent requests to the source could yield two identities.
     private var request: Task<Result<String?, RostrumError>, Never>?
 
     init(_ http: HTTPClient, stream: String, source: TokenSource) {
@@ -86,17 +87,17 @@ actor TokenKeeper {
         self.source = source
     }
 
-    /// Of the token that was used last.
+    /// The identity in the token that was used last.
     var identity: String? { token.flatMap { TokenClaims($0).identity } }
 
-    /// The token to use now; nil for nobody's.
+    /// The token to use now; nil for none.
     func current(at now: Date = Date()) async throws(RostrumError) -> String? {
         if let token {
             let end = TokenClaims(token).expiresAt ?? .distantFuture
             if end.timeIntervalSince(now) > Self.margin { return token }
             if end > now { return await renewal(of: token) ?? token }
             guard let fresh = try await once({ keeper in await keeper.fetched(instead: token) }) else {
-                // Without a token we would be somebody else: nobody.
+                // Continuing without a token would silently turn this participant into an anonymous viewer.
                 throw .refused(
                     status: 401, rule: nil, detail: "The token has ended, and there is no other one.",
                     retryAfter: nil)
@@ -107,20 +108,21 @@ actor TokenKeeper {
         return try await once { keeper in await keeper.fetched(instead: nil) }
     }
 
-    /// Another one than the server refused; nil if there is none.
+    /// A token other than the one that the server refused; nil if there is none.
     func replacement(for refused: String) async throws(RostrumError) -> String? {
-        // Somebody else noticed it before.
+        // Another request has replaced it already.
         if let token, token != refused { return token }
         let fresh = try await once { keeper in await keeper.fetched(instead: refused) }
         return fresh == refused ? nil : fresh
     }
 
-    /// Keeps one that the server gave in exchange, such as a speaker's.
+    /// Stores a token that the server gave in exchange, such as a speaker's.
     func keep(_ fresh: String) {
         token = fresh
         isKnown = true
     }
 
+    /// Runs a request for a token, or joins the one under way.
     private func once(
         _ body: @escaping @Sendable (TokenKeeper) async -> Result<String?, RostrumError>
     ) async throws(RostrumError) -> String? {
@@ -136,7 +138,7 @@ actor TokenKeeper {
         return try result.get()
     }
 
-    /// A fresh one while the old one is still good; nil where there is none yet.
+    /// A fresh token while the old one is still valid; nil on failure.
     private func renewal(of old: String) async -> String? {
         do throws(RostrumError) {
             return try await once { keeper in await keeper.renewed(old) }
@@ -145,16 +147,18 @@ actor TokenKeeper {
         }
     }
 
+    /// Exchanges a token at the server.
     private func renewed(_ old: String) async -> Result<String?, RostrumError> {
         do throws(RostrumError) {
             return .success(try await ask("/v1/streams/\(stream.pathPart)/tokens", [:], token: old))
         } catch {
-            // Another guest's token, or another one for an invitation, would be somebody else's.
+            // Asking other sources again would yield another guest, or another participant for an invitation.
             guard case .custom = source.kind else { return .failure(error) }
             return await fetched(instead: old)
         }
     }
 
+    /// Asks the source.
     private func fetched(instead refused: String?) async -> Result<String?, RostrumError> {
         do throws(RostrumError) {
             return .success(try await fetch(instead: refused))
@@ -184,6 +188,7 @@ actor TokenKeeper {
         }
     }
 
+    /// Requests a token from the server.
     private func ask(
         _ path: String, _ members: [String: String?], token: String?
     ) async throws(RostrumError) -> String? {

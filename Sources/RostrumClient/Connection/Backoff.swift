@@ -1,12 +1,15 @@
-/// How long to wait before the next try: twice as long each time, give or take a quarter, so that those who were cut
-/// off together do not come back together.
+/// The pauses between attempts to reconnect.
+///
+/// Each is twice as long as the one before, randomized by a quarter, so that clients that lost their connections
+/// together do not return together.
 struct Backoff: Equatable, Sendable {
     static let first = Duration.milliseconds(500)
     static let longest = Duration.seconds(10)
 
     private var pause = Self.first
 
-    /// - Parameter atLeast: what the server asks for.
+    /// The pause before the next attempt.
+    /// - Parameter least: what the server asks for.
     mutating func next(
         atLeast least: Duration = .zero, using random: inout some RandomNumberGenerator
     ) -> Duration {
@@ -14,7 +17,7 @@ struct Backoff: Equatable, Sendable {
         return max(pause * Double.random(in: 0.75...1.25, using: &random), least)
     }
 
-    /// It worked.
+    /// Starts over after a successful attempt.
     mutating func reset() {
         pause = Self.first
     }

@@ -1,26 +1,26 @@
-/// How a connection stands that mends itself: a sync socket, or a media session.
+/// The state of a connection that is restored automatically: a sync socket, or a media session.
 public enum ConnectionState: Equatable, Sendable {
-    /// For the first time.
+    /// The first attempt is under way.
     case connecting
     case connected
-    /// It broke, and is being mended; the first pause is half a second, the longest ten.
+    /// The connection was lost and is being restored, with pauses of half a second to ten seconds.
     case reconnecting
-    /// For good: nothing more comes.
+    /// The connection has ended for good.
     case disconnected(DisconnectReason)
 }
 
-/// Why a connection is not mended any more.
+/// Why a connection is not restored any more.
 public enum DisconnectReason: Equatable, Sendable {
     /// The app closed it.
     case closed
-    /// The token is not good, or no longer, and the token source has no other one.
+    /// The token has expired or is invalid, and the token source has no other one.
     case expired
-    /// The host sent us away.
+    /// The host has removed the participant.
     case removed
-    /// The host keeps us out.
+    /// The host has banned the participant.
     case banned
-    /// The link that we came by was revoked.
+    /// The link through which the participant joined has been revoked.
     case revoked
-    /// The server would refuse it for ever, for that reason.
+    /// The server refuses the connection permanently, for this reason.
     case refused(RostrumError)
 }

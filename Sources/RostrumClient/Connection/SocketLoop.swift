@@ -1,39 +1,44 @@
 import Foundation
 import Synchronization
 
-/// What a socket that comes back is for.
+/// The user of a socket that reconnects.
 protocol SocketOwner: Sendable {
-    /// As HTTP; asked for before each connection.
+    /// The socket's address with the scheme of HTTP; read before each connection, because it may contain a position.
     func address() throws(RostrumError) -> URL
+    /// Receives each change of state.
     func become(_ state: ConnectionState)
+    /// Receives each message.
     func receive(_ message: Data)
-    /// Whether it was lost for good.
+    /// Why a lost socket must not be connected again; nil to try.
     func verdict(_ loss: SocketLoss) async -> DisconnectReason?
 }
 
 /// How a socket ended.
 struct SocketLoss: Equatable, Sendable {
-    /// Of the close frame; 1006 without one.
+    /// Of the close frame; 1006 if there was none.
+    /// - Source: RFC 6455 §7.4.1.
     var code = 1_006
     var reason = ""
-    /// What it showed.
+    /// The token that the connection used.
     var token: String?
-    /// Whether the server took it: it said something.
+    /// Whether the server accepted the connection: it has sent a message.
     var wasTaken = false
-    /// Why it could not even be tried.
+    /// Why no attempt was possible; nil if there was one.
     var error: RostrumError?
 }
 
-/// A WebSocket that shows a token, says that it is here, and comes back after an interruption.
+/// A WebSocket that authenticates by a token, sends heartbeats, and reconnects after an interruption.
 final class SocketLoop: Sendable {
-    /// How often we say that we are here.
+    /// Between two heartbeats.
     private static let heartbeat = Duration.seconds(5)
-    /// One that was silent for so long is dead; the server says something every five seconds.
+    /// A socket on which nothing was received for this long is dead; the server sends something every five seconds.
     private static let silence = Duration.seconds(15)
 
     private let transport: any SocketTransport
     private let tokens: TokenKeeper
+    /// The socket in use; nil while there is none.
     private let present = Mutex<(any SocketConnection)?>(nil)
+    /// When the last message was received.
     private let heardAt = Mutex(ContinuousClock.now)
 
     init(_ transport: any SocketTransport, tokens: TokenKeeper) {
@@ -41,7 +46,7 @@ final class SocketLoop: Sendable {
         self.tokens = tokens
     }
 
-    /// Sends a message on the socket that there is now.
+    /// Sends a message on the present socket.
     func say(_ message: some Encodable) async throws(RostrumError) {
         guard let socket = present.withLock({ $0 }), let data = try? JSONEncoder().encode(message) else {
             throw .notConnected
@@ -53,7 +58,7 @@ final class SocketLoop: Sendable {
         }
     }
 
-    /// Keeps it up until it is lost for good, or the task is cancelled.
+    /// Connects and reconnects until the socket is lost for good or the task is cancelled.
     func run(_ owner: some SocketOwner) async {
         var backoff = Backoff()
         var random = SystemRandomNumberGenerator()
@@ -64,12 +69,13 @@ final class SocketLoop: Sendable {
             if let reason = await owner.verdict(loss) { return owner.become(.disconnected(reason)) }
             owner.become(.reconnecting)
             if loss.wasTaken { backoff.reset() }
-            // Cancelled while it sleeps, the loop ends.
+            // A cancellation ends the sleep early, and then the loop.
             try? await Task.sleep(for: backoff.next(using: &random))
         }
         owner.become(.disconnected(.closed))
     }
 
+    /// Connects, and returns once the connection is lost.
     private func connectOnce(_ owner: some SocketOwner) async -> SocketLoss {
         var loss = SocketLoss()
         let socket: any SocketConnection
@@ -86,7 +92,7 @@ final class SocketLoop: Sendable {
         heardAt.withLock { $0 = .now }
         let token = loss.token
         loss.wasTaken = await withTaskCancellationHandler {
-            // A browser's WebSocket cannot carry an Authorization header, and addresses end up in logs.
+            // In a message, because browsers' WebSockets send no Authorization header and addresses end up in logs.
             if let token, let message = try? JSONEncoder().encode(["type": "token", "token": token]) {
                 try? await socket.send(String(decoding: message, as: UTF8.self))
             }
@@ -100,7 +106,8 @@ final class SocketLoop: Sendable {
         return loss
     }
 
-    /// - Returns: whether the server said anything.
+    /// Runs heartbeats, renewal of the token, and reception until one of them ends.
+    /// - Returns: whether the server has sent anything.
     private func converse(on socket: any SocketConnection, _ owner: some SocketOwner) async -> Bool {
         await withTaskGroup(of: Bool.self) { group in
             group.addTask {
@@ -112,8 +119,8 @@ final class SocketLoop: Sendable {
                 return false
             }
             group.addTask {
-                // The server closes the socket when its token ends, and gives no fresh one for it then. Where none is
-                // to be had now it is asked again soon, and the verdict decides at last.
+                // The server closes the socket when its token expires, and does not exchange an expired token. A failed
+                // renewal is repeated at the next turn; in the end `verdict` decides.
                 while (try? await Task.sleep(for: Self.heartbeat)) != nil {
                     _ = try? await self.tokens.current()
                 }
@@ -133,7 +140,7 @@ final class SocketLoop: Sendable {
                 return wasTaken
             }
             var wasTaken = false
-            // The one that ends first takes the other one with it.
+            // The first task to end ends the others.
             for await result in group {
                 wasTaken = wasTaken || result
                 group.cancelAll()
@@ -142,6 +149,7 @@ final class SocketLoop: Sendable {
         }
     }
 
+    /// The address for a WebSocket, which announces that a token follows in a message.
     private static func socketAddress(_ url: URL, _ token: String?) throws(RostrumError) -> URL {
         guard var parts = URLComponents(url: url, resolvingAgainstBaseURL: true) else {
             throw .unusable("\(url) is no address")

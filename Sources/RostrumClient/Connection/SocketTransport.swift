@@ -4,30 +4,30 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// Where WebSockets come from.
+/// Provides WebSockets.
 ///
-/// On Apple's systems Foundation has them. On Linux that depends on how libcurl was built, and Debian 12's has none:
-/// there `HeadlessEngine` of `RostrumClientHeadless` is one.
+/// On Apple's systems Foundation has them. On Linux that depends on how libcurl was built, and that of Debian 12 has
+/// none; `HeadlessEngine` of `RostrumClientHeadless` provides them there.
 public protocol SocketTransport: Sendable {
-    /// Connects to a `ws:` or `wss:` address; returns once the connection may be used.
-    /// - Throws: whatever says why it cannot be made.
+    /// Connects to a `ws:` or `wss:` address; returns once the handshake is complete.
+    /// - Throws: any error that describes why the connection failed.
     func connect(to url: URL) async throws -> any SocketConnection
 }
 
 /// One WebSocket.
 public protocol SocketConnection: Sendable {
-    /// The next message, for one reader at a time; nil once it is closed, by whomever.
+    /// The next message; nil once either side has closed the connection. For one reader at a time.
     func receive() async -> Data?
-    /// Sends a message of text.
-    /// - Throws: where it is closed, or too much waits already.
+    /// Sends a text message.
+    /// - Throws: if the connection is closed, or if too much already waits to be sent.
     func send(_ text: String) async throws
-    /// Closes it; `receive` returns nil soon. May be called more than once.
+    /// Closes the connection; `receive` then returns nil soon. May be called more than once.
     func close()
-    /// With which code and reason the other side closed it; 1006 where it said nothing.
+    /// Code and reason with which the other side closed the connection; 1006 if it sent none.
     var closing: (code: Int, reason: String) { get async }
 }
 
-/// Those of Foundation.
+/// WebSockets by Foundation.
 struct FoundationSockets: SocketTransport {
     private final class Connection: SocketConnection {
         let task: URLSessionWebSocketTask

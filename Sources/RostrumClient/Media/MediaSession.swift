@@ -1,24 +1,24 @@
 import Foundation
 import Synchronization
 
-/// Media to or from the server: a WHIP, WHEP, stage or feed session, with the connection under it.
+/// Media to or from the server: a WHIP, WHEP, stage or feed session, with its connection.
 ///
-/// A connection that breaks is replaced by another one, under a session of its own; the streams here go on. It ends
-/// with `close`, or with the last owner.
+/// A connection that is lost is replaced by another one in a new session; the sequences here continue. The session ends
+/// with `close`, or when it is released.
 public final class MediaSession: Sendable {
-    /// How it stands, for one reader; the latest 16 wait for it.
+    /// Changes of state, for one reader; the latest 16 are buffered.
     public let states: AsyncStream<ConnectionState>
-    /// What is received, as it comes, for one reader; the latest 1,024 packets wait for it.
+    /// Received packets, for one reader; the latest 1,024 are buffered.
     public let packets: AsyncStream<MediaPacket>
-    /// What the server says on the control channel, for one reader; the latest 256 wait for it.
+    /// The server's messages on the control channel, for one reader; the latest 256 are buffered.
     public let messages: AsyncStream<ServerMessage>
-    /// Mids of which a key frame is wanted, for one reader; the latest 16 wait for it.
+    /// Mids of m-lines for which a key frame is requested, for one reader; the latest 16 are buffered.
     public let keyFrameRequests: AsyncStream<String>
 
     private let runner: SessionRunner
     private let task: Task<Void, Never>
 
-    /// - Throws: what the server says to the first offer.
+    /// - Throws: the server's refusal of the first offer.
     init(_ plan: SessionPlan) async throws(RostrumError) {
         let (states, stateContinuation) = AsyncStream<ConnectionState>.makeStream(
             bufferingPolicy: .bufferingNewest(16))
@@ -45,16 +45,16 @@ public final class MediaSession: Sendable {
         task.cancel()
     }
 
-    /// The session's address on the server; another one after each interruption.
+    /// The session's address on the server; it changes with each interruption.
     public var resource: URL? { runner.present.withLock { $0?.resource } }
 
-    /// Sends media on an m-line that sends; what cannot be sent now is lost.
+    /// Sends media on an m-line that sends; what cannot be sent now is dropped.
     public func send(_ packet: MediaPacket) async {
         await runner.present.withLock { $0 }?.connection.send(packet)
     }
 
-    /// Says something that `/v1/asyncapi.json` on the server has for control channels.
-    /// - Throws: `RostrumError.notConnected` where there is no control channel, or it is not open.
+    /// Sends a message to the control channel, as described by `/v1/asyncapi.json` on the server.
+    /// - Throws: `RostrumError.notConnected` if there is no control channel, or it is not open.
     public func say(_ message: some Encodable & Sendable) async throws(RostrumError) {
         guard let connection = runner.present.withLock({ $0 })?.connection,
             let data = try? JSONEncoder().encode(message)
@@ -66,8 +66,8 @@ public final class MediaSession: Sendable {
         }
     }
 
-    /// Turns a feed session to another stream.
-    /// - Parameter ahead: what the app shows next, which is preloaded; nil leaves it to the server.
+    /// Moves a feed session to another stream.
+    /// - Parameter ahead: the stream that the app shows next, to be preloaded; nil to let the server choose.
     /// - Throws: `RostrumError.notConnected` while the control channel is not open.
     public func focus(_ stream: String, ahead: String? = nil) async throws(RostrumError) {
         var message = ["type": "focus", "stream": stream]
@@ -75,30 +75,30 @@ public final class MediaSession: Sendable {
         try await say(message)
     }
 
-    /// Says what is wanted of the pictures, until the next interruption.
+    /// Limits the video that the server sends, until the next interruption.
     ///
     /// - Parameters:
-    ///   - maxHeight: in pixels; nil leaves it to the server.
-    ///   - audioOnly: whether no pictures are wanted at all.
+    ///   - maxHeight: in pixels; nil to let the server choose.
+    ///   - audioOnly: whether to receive no video at all.
     public func prefer(maxHeight: Int?, audioOnly: Bool = false) async throws(RostrumError) {
         let height = maxHeight.map(String.init) ?? "null"
         let body = Data(#"{"maxHeight":\#(height),"audioOnly":\#(audioOnly)}"#.utf8)
         try await runner.patch(body)
     }
 
-    /// Ends the session here and on the server, and waits until it has: `states` tells so last.
+    /// Ends the session here and on the server, and waits until that is done; `states` reports it last.
     public func close() async {
         task.cancel()
         await task.value
     }
 }
 
-/// What a session is made of, whenever it is made.
+/// Everything that is needed to create a session, the first time and after each interruption.
 struct SessionPlan: Sendable {
     let http: HTTPClient
     let tokens: TokenKeeper
     let engine: any MediaEngine
-    /// What takes the offer.
+    /// The path to which the offer is posted.
     let endpoint: String
     var query: [URLQueryItem] = []
     let lines: [MediaLine]

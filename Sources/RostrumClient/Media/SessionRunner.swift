@@ -1,18 +1,20 @@
 import Foundation
 import Synchronization
 
-/// Makes a session's connections, one after the other, and passes on what comes of them.
+/// Creates a session's connections, one after another, and forwards what they deliver.
 final class SessionRunner: Sendable {
+    /// A connection with its session on the server.
     struct Opened: Sendable {
         let connection: any MediaConnection
-        /// Nil where the server named none.
+        /// The session's address; nil if the server named none.
         let resource: URL?
     }
 
-    /// Longest time from an answer to a connection.
+    /// The longest time from the answer to an established connection.
     private static let patience = Duration.seconds(10)
 
     private let plan: SessionPlan
+    /// The connection in use; nil during an interruption.
     let present = Mutex<Opened?>(nil)
     private let states: AsyncStream<ConnectionState>.Continuation
     private let packets: AsyncStream<MediaPacket>.Continuation
@@ -33,7 +35,7 @@ final class SessionRunner: Sendable {
 
     // MARK: One session
 
-    /// Offers, and goes on with the answer.
+    /// Creates a session, and once more with another token if the server refuses the first one.
     func open() async throws(RostrumError) -> Opened {
         let token = try await plan.tokens.current()
         do throws(RostrumError) {
@@ -46,6 +48,7 @@ final class SessionRunner: Sendable {
         }
     }
 
+    /// Posts the offer and applies the answer.
     /// - Source: RFC 9725 §4.2 (WHIP), draft-ietf-wish-whep §4.2.
     private func open(_ token: String?) async throws(RostrumError) -> Opened {
         let connection: any MediaConnection
@@ -77,16 +80,20 @@ final class SessionRunner: Sendable {
         }
     }
 
-    /// Says goodbye in both ways: first the connection, as what came after the session's end would be nobody's.
+    /// Ends a session on both ways.
+    ///
+    /// The connection is closed first, because what it sends after the session's end would not be accepted.
     private func end(_ opened: Opened) async {
         present.withLock { $0 = nil }
         await opened.connection.close()
         guard let resource = opened.resource else { return }
         let token = (try? await plan.tokens.current()) ?? nil
-        // The closed connection says the same.
+        // A failure is ignored: closing the connection has notified the server as well.
         _ = try? await plan.http.send(.init(method: "DELETE", path: "", token: token), to: resource)
     }
 
+    /// Changes the session on the server by a JSON merge patch.
+    /// - Source: RFC 7396.
     func patch(_ body: Data) async throws(RostrumError) {
         guard let resource = present.withLock({ $0?.resource }) else { throw .notConnected }
         var request = HTTPClient.Request(method: "PATCH", path: "", token: try await plan.tokens.current())
@@ -97,13 +104,14 @@ final class SessionRunner: Sendable {
 
     // MARK: One after the other
 
-    /// Runs until it is lost for good, or the task is cancelled.
+    /// Runs until the session is lost for good, or the task is cancelled.
+    /// - Parameter first: the connection that `open` has created.
     func run(_ first: Opened) async {
         var backoff = Backoff()
         var opened = first
         while true {
             if await watch(opened) { backoff.reset() }
-            // The goodbye is said also by a task that was cancelled.
+            // In a task of its own, because requests of a cancelled task would fail.
             let last = opened
             await Task { await end(last) }.value
             guard !Task.isCancelled else { return finish(.closed) }
@@ -115,10 +123,12 @@ final class SessionRunner: Sendable {
         }
     }
 
+    /// Why no further connection is tried.
     private struct Final: Error {
         let reason: DisconnectReason
     }
 
+    /// Tries to create a session until that succeeds or can never succeed.
     private func reopen(_ backoff: inout Backoff) async -> Result<Opened, Final> {
         var random = SystemRandomNumberGenerator()
         var least = Duration.zero
@@ -134,6 +144,7 @@ final class SessionRunner: Sendable {
         }
     }
 
+    /// The reason that a permanent error means for an app.
     static func reason(of error: RostrumError) -> DisconnectReason {
         switch error {
         case .refused(401, _, _, _): .expired
@@ -143,6 +154,7 @@ final class SessionRunner: Sendable {
         }
     }
 
+    /// Reports the end, and ends all sequences.
     private func finish(_ reason: DisconnectReason) {
         states.yield(.disconnected(reason))
         states.finish()
@@ -151,10 +163,11 @@ final class SessionRunner: Sendable {
         keyFrameRequests.finish()
     }
 
-    /// Passes on what comes until the connection is lost, or the task is cancelled.
-    /// - Returns: whether it ever was connected.
+    /// Forwards what a connection delivers until it is lost, or the task is cancelled.
+    /// - Returns: whether it was ever established.
     private func watch(_ opened: Opened) async -> Bool {
         let connection = opened.connection
+        // A connection that is not established in time is closed, which ends its events.
         let deadline = Task {
             guard (try? await Task.sleep(for: Self.patience)) != nil else { return }
             await connection.close()
@@ -177,7 +190,7 @@ final class SessionRunner: Sendable {
         return wasConnected
     }
 
-    /// - Returns: false if that was the end.
+    /// - Returns: false if the connection has ended.
     private func take(_ event: MediaEvent) -> Bool {
         switch event {
         case .connected: states.yield(.connected)

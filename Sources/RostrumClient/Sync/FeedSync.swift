@@ -1,11 +1,11 @@
 import Foundation
 import Synchronization
 
-/// Follows the feed: which streams are live, and in which order the server shows them.
+/// Follows the feed: which streams are live, in the server's order.
 public final class FeedSync: Sendable {
-    /// How it stands, for one reader; the latest 16 wait for it.
+    /// Changes of state, for one reader; the latest 16 are buffered.
     public let states: AsyncStream<ConnectionState>
-    /// The feed's first streams whenever something changed, for one reader: all of them, so that only the latest waits.
+    /// The first streams of the feed after each change, for one reader; only the latest list is buffered.
     public let streams: AsyncStream<[StreamInfo]>
 
     private let task: Task<Void, Never>
@@ -31,13 +31,14 @@ public final class FeedSync: Sendable {
         task.cancel()
     }
 
-    /// Ends it, and waits until it has.
+    /// Ends it, and waits until that is done.
     public func close() async {
         task.cancel()
         await task.value
     }
 }
 
+/// Handles the socket's messages.
 private final class FeedFollower: SocketOwner {
     private let http: HTTPClient
     private let tokens: TokenKeeper
@@ -73,19 +74,19 @@ private final class FeedFollower: SocketOwner {
     }
 }
 
-/// The feed's order, as snapshots and changes tell it.
+/// The feed's order, assembled from snapshots and changes.
 struct FeedList: Equatable, Sendable {
-    /// More are not kept: nobody swipes so far.
+    /// Streams that are kept; the rest of a longer feed is left out.
     static let limit = 1_000
 
     private var order: [String] = []
     private var items: [String: JSONValue] = [:]
 
-    /// In order.
+    /// In the feed's order.
     var streams: [StreamInfo] { order.compactMap { items[$0].flatMap { StreamInfo($0) } } }
 
-    /// Learns from one message.
-    /// - Returns: whether anything is different.
+    /// Applies one message.
+    /// - Returns: whether the list may have changed.
     mutating func receive(_ message: JSONValue) -> Bool {
         switch message["type"].string {
         case "snapshot":
@@ -117,7 +118,7 @@ struct FeedList: Equatable, Sendable {
         items[id] = nil
     }
 
-    /// - Parameter after: nil for the beginning; what is not known stands for the end.
+    /// - Parameter after: the stream before it; nil to insert at the beginning, an unknown one to append.
     private mutating func insert(_ item: JSONValue, after: String?) {
         guard let id = item["id"].string else { return }
         remove(id)

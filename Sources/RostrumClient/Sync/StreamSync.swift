@@ -1,15 +1,15 @@
 import Foundation
 import Synchronization
 
-/// Follows a stream: its state, who is on stage and who watches, hands, invitations, comments, and what only the
-/// app's own user is told.
+/// Follows a stream: its state, stage and viewers, hands, invitations, comments, and messages to the app's own
+/// participant.
 ///
-/// First comes all of it, then changes. After an interruption only what was missed comes, as far as the server still
-/// knows it. It ends with `close`, or with the last owner.
+/// A snapshot comes first, then changes. After an interruption only the missed changes come, if the server still has
+/// them. It ends with `close`, or when it is released.
 public final class StreamSync: Sendable {
-    /// How it stands, for one reader; the latest 16 wait for it.
+    /// Changes of state, for one reader; the latest 16 are buffered.
     public let states: AsyncStream<ConnectionState>
-    /// What it tells, for one reader; the latest 256 wait for it, and each `changed` holds everything.
+    /// Events for one reader; the latest 256 are buffered, and each `changed` contains the whole state.
     public let events: AsyncStream<SyncEvent>
 
     private let follower: Follower
@@ -38,36 +38,36 @@ public final class StreamSync: Sendable {
         task.cancel()
     }
 
-    /// What everybody may know, as of the latest message; nil before the first.
+    /// The public state as of the latest message; nil before the first one.
     public var known: StageState? { follower.progress.withLock { $0.state } }
 
-    /// What the app's own user is; nil before it was told, and for those without a token.
+    /// The app's own participant; nil before the server has reported it, and without a token.
     public var me: Me? { follower.progress.withLock { $0.me } }
 
-    /// Writes a comment; `commented` or `refused` comes as a message of `events`.
+    /// Writes a comment; the result comes as a message `commented` or `refused` in `events`.
     ///
     /// - Parameters:
     ///   - text: 1 to 300 characters.
-    ///   - id: one that is sent again under its id is the same comment.
-    /// - Throws: `RostrumError.notConnected` while the socket does not work.
+    ///   - id: a comment that is sent again with the same ID is not duplicated.
+    /// - Throws: `RostrumError.notConnected` while there is no connection.
     public func comment(_ text: String, id: String = UUID().uuidString) async throws(RostrumError) {
         try await follower.loop.say(["type": "comment", "id": id, "text": text])
     }
 
-    /// Says something that `/v1/asyncapi.json` on the server has for its sync sockets.
-    /// - Throws: `RostrumError.notConnected` while the socket does not work.
+    /// Sends a message to the sync socket, as described by `/v1/asyncapi.json` on the server.
+    /// - Throws: `RostrumError.notConnected` while there is no connection.
     public func say(_ message: some Encodable & Sendable) async throws(RostrumError) {
         try await follower.loop.say(message)
     }
 
-    /// Ends it, and waits until it has: `states` tells so last.
+    /// Ends it, and waits until that is done; `states` reports it last.
     public func close() async {
         task.cancel()
         await task.value
     }
 }
 
-/// What the socket is for.
+/// Handles the socket's messages.
 private final class Follower: SocketOwner {
     let http: HTTPClient
     let stream: String
@@ -92,6 +92,7 @@ private final class Follower: SocketOwner {
     private var path: String { "/v1/streams/\(stream.pathPart)" }
 
     func address() throws(RostrumError) -> URL {
+        // With the last version the server sends only what was missed.
         let since = progress.withLock { $0.version }
         return try http.url(
             "\(path)/sync", since.map { [URLQueryItem(name: "since", value: String($0))] } ?? [])
@@ -100,7 +101,7 @@ private final class Follower: SocketOwner {
     func become(_ state: ConnectionState) { states.yield(state) }
 
     func receive(_ message: Data) {
-        // What makes no sense is left out: a later server may say more.
+        // Messages that make no sense are ignored: a later server may have other kinds.
         let news = progress.withLock { (try? $0.receive(message)) ?? [] }
         for event in news { events.yield(event) }
     }
@@ -108,7 +109,8 @@ private final class Follower: SocketOwner {
     func verdict(_ loss: SocketLoss) async -> DisconnectReason? {
         if let error = loss.error { return error.isTemporary ? nil : SessionRunner.reason(of: error) }
         if let reason = SyncVerdict.finalReason(loss) { return reason }
-        // Nothing tells why a WebSocket was refused. Where the token was the reason, it would be so for ever.
+        // A WebSocket reports no reason for a refused handshake, so a plain request finds out whether the token is the
+        // reason.
         guard loss.code == SyncVerdict.expired || !loss.wasTaken else { return nil }
         do throws(RostrumError) {
             _ = try await http.send(.init(path: "\(path)/participants", token: loss.token))
@@ -121,8 +123,8 @@ private final class Follower: SocketOwner {
 }
 
 extension TokenKeeper {
-    /// What the refusal of a token means for a socket: nil where another one is worth a try.
-    /// - Parameter refused: nil where none was shown.
+    /// The consequence of a refused token for a socket: nil if another token is worth a try.
+    /// - Parameter refused: the token; nil if none was used.
     func verdict(on refused: String?) async -> DisconnectReason? {
         guard let refused else { return .expired }
         do throws(RostrumError) {
@@ -133,13 +135,13 @@ extension TokenKeeper {
     }
 }
 
-/// What the server's close codes mean.
+/// The meaning of the server's close codes.
 enum SyncVerdict {
-    /// The token has ended, or is not good.
+    /// The token has expired or is invalid.
     static let expired = 4_401
     private static let removed = 4_403
 
-    /// Nil where another try makes sense.
+    /// Nil if another attempt makes sense.
     static func finalReason(_ loss: SocketLoss) -> DisconnectReason? {
         guard loss.code == removed else { return nil }
         return switch loss.reason {

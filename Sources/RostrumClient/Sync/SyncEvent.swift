@@ -1,22 +1,22 @@
 import Foundation
 
-/// What a follower of a stream is told.
+/// An event for followers of a stream.
 public enum SyncEvent: Equatable, Sendable {
-    /// Something that everybody may know is different; this is all of it.
+    /// The public state has changed; this is all of it.
     case changed(StageState)
-    /// What the app's own user is has changed.
+    /// The app's own participant has changed.
     case me(Me)
-    /// Somebody asks the app to mute its user.
+    /// A request to mute the app's participant.
     /// - `kind`: `audio` or `video`.
-    /// - `by`: an identity.
+    /// - `by`: the identity of the participant who asks.
     case muteRequested(kind: String, by: String?)
-    /// New comments; where very many are written, a fair sample, never without the host's.
+    /// New comments; of very many, a fair sample that always contains the host's.
     case comments([Comment])
-    /// Anything else, and each `interaction` as a whole: polls, gifts, reactions, what was refused.
+    /// Any other message, and each `interaction` as a whole: polls, gifts, reactions, refusals.
     case message(ServerMessage)
 }
 
-/// What is known of a stream, and up to which version: where a broken socket goes on.
+/// The state of a stream and its version, from which an interrupted socket continues.
 struct SyncProgress: Equatable, Sendable {
     /// Nil before the first snapshot.
     private(set) var version: Int?
@@ -26,9 +26,9 @@ struct SyncProgress: Equatable, Sendable {
     /// Nil before the first snapshot.
     var state: StageState? { version == nil ? nil : StageState(known) }
 
-    /// Learns from one message.
-    /// - Returns: what an app is to be told; empty for heartbeats.
-    /// - Throws: for what is no message.
+    /// Applies one message.
+    /// - Returns: events for the app; empty for heartbeats.
+    /// - Throws: if the data is no JSON.
     mutating func receive(_ data: Data) throws(RostrumError) -> [SyncEvent] {
         var json = try JSONValue(parsing: data)
         let interaction = json["interaction"]
@@ -55,6 +55,7 @@ struct SyncProgress: Equatable, Sendable {
         }
     }
 
+    /// A merge patch that removes what is not part of the state.
     private static let withoutEnvelope = JSONValue.object(
         ["type": .null, "version": .null, "interaction": .null])
 

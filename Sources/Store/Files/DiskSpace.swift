@@ -1,8 +1,11 @@
 import Glibc
 
-/// What a disk has left.
+/// The free space of a file system.
 package enum DiskSpace {
-    /// Bytes that this process may write yet where a file or folder is; nil where that is not known.
+    /// Bytes that this process may still write at a path; nil if unknown.
+    ///
+    /// Without the blocks that the file system reserves for root.
+    /// - Source: statvfs(3), `f_bavail`.
     package static func room(at path: String) -> Int64? {
         var status = statvfs()
         guard unsafe statvfs(path, &status) == 0 else { return nil }

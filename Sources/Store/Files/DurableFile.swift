@@ -1,21 +1,21 @@
 import Glibc
 
-/// Files that are replaced as a whole: whatever ends the process or the machine, such a file holds what it held before
-/// or all of what is new.
+/// Files that are replaced as a whole: after a crash such a file has either its old content or all of the new one.
 ///
-/// Waits for the disk: to be called on a queue, never on an actor.
+/// Every function waits for the disk: call them on a queue, never on an actor.
 package enum DurableFile {
-    /// Makes a folder, unless it is there; whoever runs the server may look into it, and nobody else.
+    /// Creates a directory for its owner alone, unless it exists.
     package static func makeFolder(_ path: String) throws(FileError) {
         guard unsafe mkdir(path, 0o700) == 0 || errno == EEXIST else { throw FileError(code: errno) }
     }
 
-    /// Replaces a file, or makes it; returns once that is durable.
+    /// Creates or replaces a file; returns once that is durable.
     ///
-    /// The new file is written beside the old one, under its name behind a dot, and is then given the name: a crash
-    /// leaves a draft at most.
-    /// - Parameter folder: has to be there.
+    /// The new content is written to a draft, named like the file with a dot in front, and the draft is then renamed
+    /// over the file. A crash leaves at most a draft.
+    /// - Parameter folder: must exist.
     package static func replace(_ name: String, in folder: String, with bytes: [UInt8]) throws(FileError) {
+        // In the same directory, because a rename is atomic only within one file system.
         let draft = "\(folder)/.\(name)"
         do throws(FileError) {
             try write(bytes, to: draft)
@@ -24,10 +24,11 @@ package enum DurableFile {
             unsafe unlink(draft)
             throw error
         }
+        // Without this a crash could undo the rename.
         try sync(folder)
     }
 
-    /// Removes a file; returns once that is durable, at once where there is none.
+    /// Deletes a file; returns once that is durable, or immediately if the file does not exist.
     package static func remove(_ name: String, from folder: String) throws(FileError) {
         guard unsafe unlink("\(folder)/\(name)") == 0 else {
             guard errno == ENOENT else { throw FileError(code: errno) }
@@ -36,7 +37,7 @@ package enum DurableFile {
         try sync(folder)
     }
 
-    /// Makes durable which files a folder has.
+    /// Makes the names in a directory durable: what was created, renamed or deleted there.
     package static func sync(_ folder: String) throws(FileError) {
         let descriptor = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw FileError(code: errno) }
@@ -44,6 +45,7 @@ package enum DurableFile {
         guard fsync(descriptor) == 0 else { throw FileError(code: errno) }
     }
 
+    /// Writes a file for its owner alone, and waits until its content is durable.
     private static func write(_ bytes: [UInt8], to path: String) throws(FileError) {
         let descriptor = unsafe open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw FileError(code: errno) }
@@ -53,6 +55,7 @@ package enum DurableFile {
             let count = unsafe rest.withUnsafeBytes {
                 unsafe Glibc.write(descriptor, $0.baseAddress, $0.count)
             }
+            // A write of zero bytes sets no `errno`; it can only mean that there is no space.
             guard count > 0 else { throw FileError(code: count == 0 ? ENOSPC : errno) }
             rest = rest.dropFirst(count)
         }
@@ -60,18 +63,18 @@ package enum DurableFile {
     }
 }
 
-/// Why the system did not do what was asked of a file.
+/// Why the system refused an operation on a file.
 package struct FileError: Error, Equatable {
-    /// As `errno` has it.
+    /// An `errno`.
     package let code: CInt
 
     package init(code: CInt) {
         self.code = code
     }
 
-    /// In English.
+    /// The system's description, in English.
     package var text: String { unsafe String(cString: strerror(code)) }
 
-    /// Whether there is no space left, or none that this process may take.
+    /// Whether there is no space left, or none that this process may use (a quota, or RLIMIT_FSIZE).
     package var isFull: Bool { [ENOSPC, EDQUOT, EFBIG].contains(code) }
 }

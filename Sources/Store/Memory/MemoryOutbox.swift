@@ -1,22 +1,28 @@
 import Base
 
-/// The lanes of a `MemoryStore`'s outbox.
+/// The outbox of a `MemoryStore`, with the same rules as `OutboxTables`.
 struct MemoryOutbox: Sendable {
     private struct LaneName: Hashable {
         let receiver: String
         let stream: StreamID
     }
 
+    /// Events of one receiver and stream; exists only while it has some.
     private struct Lane {
+        /// In the order of their commits.
         var entries: [(number: Int64, event: OutboxEvent)] = []
+        /// Failed attempts to deliver the first event.
         var attempts = 0
+        /// When the first event is due, in milliseconds since 1970; 0 for immediately.
         var dueAt: Int64 = 0
     }
 
     private let limits: OutboxLimits
     private var receivers: [String] = []
     private var lanes: [LaneName: Lane] = [:]
+    /// The lane of each event, by the event's number.
     private var names: [Int64: LaneName] = [:]
+    /// The next event's number.
     private var next: Int64 = 1
     private(set) var dropped: UInt64 = 0
 
@@ -24,6 +30,7 @@ struct MemoryOutbox: Sendable {
         self.limits = limits
     }
 
+    /// Events that wait.
     var count: Int { names.count }
 
     mutating func setReceivers(_ receivers: [String]) {
@@ -49,7 +56,8 @@ struct MemoryOutbox: Sendable {
         }
     }
 
-    /// - Returns: false when the lane is full of events that count more.
+    /// Drops an event of the lane if the lane is full.
+    /// - Returns: false if the lane is full of events that matter more than this one.
     private mutating func makeRoom(for event: OutboxEvent, in name: LaneName) -> Bool {
         guard let lane = lanes[name], lane.entries.count >= limits.lane else { return true }
         if let passing = lane.entries.first(where: { $0.event.isPassing }) {
@@ -109,7 +117,7 @@ struct MemoryOutbox: Sendable {
         return old.count
     }
 
-    /// Whatever comes next in the lane starts afresh.
+    /// Deletes an event; if it was the first of its lane, the next one is due immediately.
     private mutating func remove(_ number: Int64, from name: LaneName) {
         names[number] = nil
         guard var lane = lanes[name] else { return }
@@ -121,12 +129,14 @@ struct MemoryOutbox: Sendable {
         lanes[name] = lane.entries.isEmpty ? nil : lane
     }
 
+    /// Drops the first event of a lane.
     private mutating func removeHead(of name: LaneName) {
         guard let head = lanes[name]?.entries.first else { return }
         remove(head.number, from: name)
         dropped += 1
     }
 
+    /// Drops all events of a lane.
     private mutating func removeLane(_ name: LaneName) {
         guard let lane = lanes.removeValue(forKey: name) else { return }
         for entry in lane.entries { names[entry.number] = nil }

@@ -1,9 +1,9 @@
 import Base
 import Synchronization
 
-/// Remembers as long as the process lives: for tests, and for a server that nobody told where to keep its data.
+/// A store that lasts as long as the process, for tests and for a server without a data directory.
 ///
-/// Means the same as `SQLiteStore`, at once: what is submitted is taken, or refused, before `submit` returns.
+/// Behaves like `SQLiteStore`, except that nothing waits: a commit is accepted or refused before `submit` returns.
 package final class MemoryStore: StreamStore {
     private struct State {
         var streams = MemoryStreams()
@@ -16,7 +16,7 @@ package final class MemoryStore: StreamStore {
     package let changes: AsyncStream<Void>
     private let announcer: AsyncStream<Void>.Continuation
 
-    /// - Parameter limits: of the outbox; streams are kept until they are forgotten.
+    /// - Parameter limits: of the outbox; streams are kept until they are deleted.
     package init(limits: OutboxLimits = OutboxLimits()) {
         state = Mutex(State(outbox: MemoryOutbox(limits: limits)))
         (changes, announcer) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
@@ -39,6 +39,7 @@ package final class MemoryStore: StreamStore {
             return .success(())
         }
         if case .success = outcome, !commit.events.isEmpty { announcer.yield() }
+        // Outside the lock, because a completion may submit again.
         completion(outcome)
     }
 
@@ -112,6 +113,7 @@ package final class MemoryStore: StreamStore {
         announcer.finish()
     }
 
+    /// - Throws: `closed` after `close`.
     private func whileOpen<Value: Sendable>(
         _ body: (inout State) -> Value
     ) throws(StoreError) -> Value {

@@ -1,12 +1,14 @@
 import Base
 
-/// The streams, ledgers, archives and answers of a `MemoryStore`.
+/// The streams, ledgers, archives and answers of a `MemoryStore`, with the same rules as the SQLite tables.
 struct MemoryStreams: Sendable {
     private var streams: [StreamID: StoredStream] = [:]
     private var ledgers: [StreamID: [LedgerEntry]] = [:]
     private var archives: [StreamID: [ArchiveEntry]] = [:]
     var answers: [IdempotencyKey: IdempotentAnswer] = [:]
 
+    /// Applies a commit if it builds on the stream's current version.
+    /// - Throws: `conflict`, in which case nothing has changed.
     mutating func apply(_ commit: StreamCommit) throws(StoreError) {
         let current = streams[commit.stream]?.version ?? 0
         guard current == commit.basis else { throw .conflict(current: current) }
@@ -29,6 +31,7 @@ struct MemoryStreams: Sendable {
         if let answer = commit.answer { answers[answer.key] = answer.value }
     }
 
+    /// Applies a change in the order that `ArchiveChange` defines.
     private func change(_ archive: inout [ArchiveEntry], _ change: ArchiveChange) {
         archive += change.entries
         if !change.removed.isEmpty {
@@ -90,6 +93,7 @@ struct MemoryStreams: Sendable {
     }
 
     func ended(before time: Int64, after last: StreamListing?, limit: Int) -> [StreamListing] {
+        // Ties are ordered by name, as in the SQL query.
         func place(_ listing: StreamListing) -> (Int64, String) {
             (listing.endedAt ?? .max, listing.stream.description)
         }
@@ -111,6 +115,7 @@ struct MemoryStreams: Sendable {
 
     mutating func purgeAnswers(at now: Int64) { answers = answers.filter { $0.value.expiresAt > now } }
 
+    /// The order of lists: newest first, ties by descending name.
     private static func isNewer(_ left: StreamListing, _ right: StreamListing) -> Bool {
         (left.createdAt, left.stream.description) > (right.createdAt, right.stream.description)
     }

@@ -1,7 +1,7 @@
 import Base
 import CSQLite
 
-/// Streams' archives, in SQLite.
+/// The archives of streams, in SQLite.
 struct ArchiveTable: ~Copyable {
     private var insert: Statement
     private var remove: Statement
@@ -25,7 +25,8 @@ struct ArchiveTable: ~Copyable {
             "DELETE FROM archive WHERE stream = \(stream) AND written_at < ?2", in: database)
         removeFirst = Statement("DELETE FROM archive WHERE stream = \(stream) AND number <= ?2", in: database)
         clear = Statement("DELETE FROM archive WHERE stream = \(stream)", in: database)
-        // By number, whatever the time: `+` keeps the other index out of it (sqlite.org/optoverview.html).
+        // `+` keeps the index by time out of the query plan: a page is found and ordered by number.
+        // - Source: sqlite.org/optoverview.html.
         let select = """
             SELECT bytes FROM archive WHERE stream = \(stream) AND number > ?2 AND number < ?3
             AND +written_at >= ?4 AND +written_at < ?5 AND (reader IS NULL OR reader = ?6 OR ?7) ORDER BY number
@@ -37,7 +38,9 @@ struct ArchiveTable: ~Copyable {
         delete = Statement("DELETE FROM archive WHERE stream = ?1", in: database)
     }
 
-    /// After the stream itself was written.
+    /// Applies a commit's change, in the order that `ArchiveChange` defines.
+    ///
+    /// The stream itself must be written first, because entries refer to its key.
     mutating func apply(_ commit: StreamCommit) throws(DatabaseError) {
         let stream = DatabaseValue.text(commit.stream.description)
         let change = commit.archive
@@ -49,6 +52,7 @@ struct ArchiveTable: ~Copyable {
         }
         for number in change.removed { try remove.run(stream, .integer(Int64(number))) }
         if let time = change.expiry { try removeOld.run(stream, .integer(time)) }
+        // Numbers ascend, so the newest one tells which entries exceed the limit.
         guard let last = change.entries.last?.number, last > ArchiveChange.limit else { return }
         try removeFirst.run(stream, .integer(Int64(last - ArchiveChange.limit)))
     }
@@ -59,6 +63,7 @@ struct ArchiveTable: ~Copyable {
             : try Self.entries(of: stream, query, by: &selectFirst)
     }
 
+    /// - Parameter select: the statement with the wanted order.
     private static func entries(
         of stream: StreamID, _ query: ArchiveQuery, by select: inout Statement
     ) throws(DatabaseError) -> [[UInt8]] {
@@ -82,8 +87,8 @@ struct ArchiveTable: ~Copyable {
         return Int(clamping: count.first ?? 0)
     }
 
-    /// Forgets the archive of a stream that is forgotten.
-    /// - Parameter key: the stream's, in its table.
+    /// Deletes the archive of a stream that was deleted.
+    /// - Parameter key: the stream's key in its table.
     mutating func remove(ofKey key: Int64) throws(DatabaseError) {
         try delete.run(.integer(key))
     }

@@ -1,20 +1,24 @@
 import Glibc
 
-/// The directory that holds what must outlive a restart, held by one process at a time.
+/// The directory with everything that must outlive a restart, held by one process at a time.
 ///
-/// The lock is the kernel's (`flock`), so it goes with the process however that ends. The file's text, the process'
-/// number, is only for people.
+/// The lock is an `flock`, which the kernel releases however the process ends. The process ID in the lock file is not
+/// part of the lock: error messages and `rostrum doctor` report it.
 struct DataDirectory: ~Copyable {
+    /// Absolute, with symbolic links resolved.
     let path: String
-    /// Whether others than its owner may look into it: it was there before, with other rights.
+    /// Whether other users have access: true only if the directory existed before, with such permissions.
     let isOpenToOthers: Bool
     private let lock: CInt
 
     static let lockName = "rostrum.lock"
 
-    /// - Parameter isForRestore: whether a restore is to fill it, so that what an earlier one has left is no hindrance.
+    /// Creates the directory if necessary, and locks it.
+    /// - Parameter isForRestore: whether a restore will fill it, in which case the rest of an earlier restore is
+    ///   accepted.
+    /// - Throws: if another process holds it, or if it cannot be written.
     init(path: String, isForRestore: Bool = false) throws(StoreOpenError) {
-        // 0700: it holds names of people and what they do.
+        // 0700, because it contains people's names and what they do.
         guard Self.create(path) else {
             throw StoreOpenError(
                 "cannot make the directory \(path) for the data: \(Self.reason); name another with --data")
@@ -42,12 +46,12 @@ struct DataDirectory: ~Copyable {
         if !isForRestore { UnfinishedRestore(of: path).removeFolder() }
         var status = stat()
         isOpenToOthers = unsafe stat(path, &status) == 0 && status.st_mode & 0o077 != 0
-        // A restore by root must not keep the server's user out.
+        // After a restore by root, the lock file must not keep the server's user out.
         if isForRestore, geteuid() == 0 { fchown(lock, status.st_uid, status.st_gid) }
         self.lock = lock
         self.path = Self.absolute(path)
         let number = Array("\(getpid())\n".utf8)
-        // What cannot be written here cannot be told to people, no more.
+        // Failures are ignored: the ID is information only.
         _ = ftruncate(lock, 0)
         _ = unsafe pwrite(lock, number, number.count, 0)
     }
@@ -56,20 +60,23 @@ struct DataDirectory: ~Copyable {
         close(lock)
     }
 
-    /// Lets nobody else read a file in it, whatever rights the directory and older files have.
+    /// Makes a file in the directory private to its owner, whatever permissions the directory and older files have.
     ///
-    /// Before SQLite opens it: what it makes beside the file, it gives the same rights (sqlite.org/wal.html).
+    /// Must be called before SQLite opens the file: SQLite gives its log and index the same permissions.
+    /// - Source: sqlite.org/wal.html.
     func reserve(_ file: String) {
         let descriptor = unsafe open(path + "/" + file, O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { return }
-        // Somebody else's file stays as it is; SQLite says so if it cannot use it.
+        // Fails for another user's file, which then stays as it is; SQLite reports it if it cannot use the file.
         _ = fchmod(descriptor, 0o600)
         close(descriptor)
         for suffix in ["-wal", "-shm"] { _ = unsafe chmod(path + "/" + file + suffix, 0o600) }
     }
 
-    /// Whoever is just ending is waited for: a process that was begun a moment ago holds what the one that began it had
-    /// open, until it runs a program of its own.
+    /// Takes the lock, and waits up to a second for a process that is ending.
+    ///
+    /// A child process that was just started holds its parent's open files, including this lock, until it executes its
+    /// own program.
     private static func acquire(_ lock: CInt) -> Bool {
         for _ in 0..<50 {
             if flock(lock, LOCK_EX | LOCK_NB) == 0 { return true }
@@ -80,7 +87,8 @@ struct DataDirectory: ~Copyable {
 
     private static var reason: String { unsafe String(cString: strerror(errno)) }
 
-    /// Makes the directory, and those above it that are missing.
+    /// Creates the directory and all missing ones above it.
+    /// - Returns: false on failure, with the reason in `errno`.
     private static func create(_ path: String) -> Bool {
         if unsafe mkdir(path, 0o700) == 0 { return true }
         if errno == EEXIST {
@@ -104,6 +112,7 @@ struct DataDirectory: ~Copyable {
         return unsafe String(cString: resolved)
     }
 
+    /// The process ID in the lock file; empty if there is none.
     private static func text(of file: CInt) -> String {
         var bytes = [UInt8](repeating: 0, count: 20)
         let count = unsafe pread(file, &bytes, bytes.count, 0)

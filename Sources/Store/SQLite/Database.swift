@@ -1,20 +1,21 @@
 import CSQLite
 
-/// One connection to a file of SQLite.
+/// One connection to an SQLite file.
 ///
-/// Not copyable: whoever holds it closes it, and one thread uses it.
+/// Not copyable, so exactly one owner closes it; used by one thread at a time.
 @safe struct Database: ~Copyable {
-    // Closed in `deinit`; statements borrow it, and must not outlive it.
+    // Closed in `deinit`. Statements use it, and must not run after that.
     fileprivate let handle: OpaquePointer
 
     /// - Parameters:
-    ///   - patience: milliseconds to wait for another process that has the file open with tools of its own.
-    ///   - mayCreate: whether a file that is not there is made.
+    ///   - patience: milliseconds to wait while another process, such as a tool of an operator, has the file locked.
+    ///   - mayCreate: whether a missing file is created.
     init(path: String, patience: Int = 0, mayCreate: Bool = true) throws(DatabaseError) {
         var handle: OpaquePointer?
-        // One thread at a time uses a connection: SQLite needs no lock of its own.
+        // One thread at a time uses the connection, so SQLite needs no mutex of its own.
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (mayCreate ? SQLITE_OPEN_CREATE : 0)
         let status = unsafe sqlite3_open_v2(path, &handle, flags, nil)
+        // SQLite returns no handle only if it cannot allocate one; on other errors the handle carries the message.
         guard let handle = unsafe handle else {
             throw DatabaseError(code: SQLITE_NOMEM, message: "out of memory")
         }
@@ -31,20 +32,22 @@ import CSQLite
     }
 
     deinit {
-        // Waits by itself for statements that are not finalized yet.
+        // With statements that are not finalized yet, SQLite defers the closing until they are.
         unsafe sqlite3_close_v2(handle)
     }
 
-    /// Whether a transaction is open; SQLite ends one by itself when it runs out of disk.
+    /// Whether a transaction is open; SQLite rolls one back automatically on some errors, such as a full disk.
     var isInTransaction: Bool { unsafe sqlite3_get_autocommit(handle) == 0 }
 
-    /// Runs statements that take and give no values.
+    /// Runs statements without parameters and results.
     func execute(_ sql: String) throws(DatabaseError) {
         try unsafe check(sqlite3_exec(handle, sql, nil, nil, nil))
     }
 
-    /// Writes all that this one holds at one moment over what `target` holds; others may write here meanwhile.
-    /// - Source: sqlite.org/backup.html. One step is one transaction that reads: with a log (WAL) nobody waits for it.
+    /// Copies the content as of one moment over that of `target`, while other connections may write.
+    ///
+    /// All pages are copied in one step, which is one read transaction; with a write-ahead log it blocks no writer.
+    /// - Source: sqlite.org/backup.html.
     func copy(into target: borrowing Database) throws(DatabaseError) {
         guard let backup = unsafe sqlite3_backup_init(target.handle, "main", handle, "main") else {
             throw unsafe DatabaseError(
@@ -52,7 +55,7 @@ import CSQLite
                 message: String(cString: sqlite3_errmsg(target.handle)))
         }
         let status = unsafe sqlite3_backup_step(backup, -1)
-        // What the end says is what the step said.
+        // Its status repeats that of the step.
         unsafe sqlite3_backup_finish(backup)
         guard status == SQLITE_DONE else {
             throw unsafe DatabaseError(code: status, message: String(cString: sqlite3_errstr(status)))
@@ -67,53 +70,58 @@ import CSQLite
     }
 }
 
-/// A value as SQLite keeps it.
+/// A value as SQLite stores it.
 enum DatabaseValue: Sendable {
     case null
     case integer(Int64)
     case text(String)
     case blob([UInt8])
 
+    /// Nil becomes NULL.
     init(_ integer: Int64?) {
         self = integer.map { .integer($0) } ?? .null
     }
 
+    /// Nil becomes NULL.
     init(_ text: String?) {
         self = text.map { .text($0) } ?? .null
     }
 }
 
-/// One statement, compiled when it is first run, and run many times.
+/// A statement, compiled at its first use and run many times.
 ///
-/// Must not be run when its database is closed.
+/// Must not run after its database is closed.
 @safe struct Statement: ~Copyable {
     private let sql: String
-    // Finalized in `deinit`. SQLite copies what is bound to it; what it gives out is copied before the next step.
+    // `compiled` is finalized in `deinit`. SQLite copies bound values; results are copied out before the next step.
     private let database: OpaquePointer
     private var compiled: OpaquePointer?
 
+    /// Stores the text only; it is compiled at the first run.
     init(_ sql: String, in database: borrowing Database) {
         self.sql = sql
         unsafe self.database = unsafe database.handle
     }
 
     deinit {
-        // Of one that was never compiled, it does nothing.
+        // Does nothing if the statement was never compiled.
         unsafe sqlite3_finalize(compiled)
     }
 
-    /// Runs it for what it does.
+    /// Runs the statement for its effect.
     /// - Returns: how many rows it changed.
     @discardableResult
     mutating func run(_ values: DatabaseValue...) throws(DatabaseError) -> Int {
         let handle = try unsafe compile()
         defer { unsafe reset(handle) }
         try unsafe bind(values, to: handle)
+        // Also statements without results may return rows, such as pragmas.
         while try unsafe step(handle) {}
         return unsafe Int(sqlite3_changes(database))
     }
 
-    /// Runs it for the rows it gives.
+    /// Runs the statement for its results.
+    /// - Parameter read: converts one row; the row is valid only within the call.
     mutating func rows<Value>(
         _ values: DatabaseValue..., read: (Row) throws(DatabaseError) -> Value
     ) throws(DatabaseError) -> [Value] {
@@ -125,6 +133,7 @@ enum DatabaseValue: Sendable {
         return result
     }
 
+    /// The compiled statement; marked as persistent, because it will be run often.
     private mutating func compile() throws(DatabaseError) -> OpaquePointer {
         if let compiled = unsafe compiled { return unsafe compiled }
         let flags = UInt32(SQLITE_PREPARE_PERSISTENT)
@@ -135,6 +144,7 @@ enum DatabaseValue: Sendable {
         return unsafe compiled
     }
 
+    /// Binds values to the parameters in order, starting with number 1.
     private func bind(_ values: [DatabaseValue], to handle: OpaquePointer) throws(DatabaseError) {
         for (index, value) in zip(CInt(1)..., values) {
             switch value {
@@ -163,8 +173,9 @@ enum DatabaseValue: Sendable {
         }
     }
 
+    /// Makes the statement ready for its next run, and frees the bound values.
     private func reset(_ handle: OpaquePointer) {
-        // Repeats the status of the last step, which was looked at.
+        // Repeats the status of the last step, which was handled there.
         unsafe sqlite3_reset(handle)
         unsafe sqlite3_clear_bindings(handle)
     }
@@ -175,7 +186,7 @@ enum DatabaseValue: Sendable {
     }
 }
 
-/// The row a statement stands at; valid within the closure that is given it.
+/// The row at which a statement stands; valid only within the closure that receives it.
 @safe struct Row {
     fileprivate let handle: OpaquePointer
 
@@ -187,8 +198,9 @@ enum DatabaseValue: Sendable {
 
     func optionalText(_ column: CInt) -> String? { isNull(column) ? nil : text(column) }
 
+    /// Empty for NULL as well.
     func blob(_ column: CInt) -> [UInt8] {
-        // In this order: the pointer may move when the length is asked for in another encoding.
+        // First the pointer, then the length: asking for the length may convert the value and move it.
         guard let pointer = unsafe sqlite3_column_blob(handle, column) else { return [] }
         let count = unsafe Int(sqlite3_column_bytes(handle, column))
         return unsafe Array(UnsafeRawBufferPointer(start: pointer, count: count))

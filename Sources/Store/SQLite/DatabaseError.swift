@@ -1,17 +1,18 @@
 import CSQLite
 
-/// What SQLite refused, in its own words.
+/// An error of SQLite, with its own message.
 struct DatabaseError: Error, Equatable, CustomStringConvertible {
-    /// An extended result code (sqlite.org/rescode.html).
+    /// An extended result code.
+    /// - Source: sqlite.org/rescode.html.
     let code: CInt
     let message: String
-    /// Why the system did not do what SQLite asked of it last, as `errno` has it; 0 where it did all.
+    /// The `errno` of the last system call that failed for SQLite; 0 if none did.
     var cause: CInt = 0
 
-    /// The kind of failure without its details.
+    /// The kind of error without its details, which are in the upper bits.
     private var primary: CInt { code & 0xFF }
 
-    /// In words for whoever runs the server, then in SQLite's.
+    /// For an operator: a plain reason if there is one, then SQLite's message and code.
     var description: String {
         let reason: String? =
             switch primary {
@@ -24,27 +25,31 @@ struct DatabaseError: Error, Equatable, CustomStringConvertible {
         return reason.map { "\($0) (\(message), SQLite \(code))" } ?? "\(message) (SQLite \(code))"
     }
 
-    /// The file is damaged, or is none of SQLite's.
+    /// Whether the file is damaged, or not an SQLite file.
     var isDamage: Bool { primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB }
 
-    /// The connection itself is as good as before: only this transaction could not be.
+    /// Whether the connection can go on, because only this transaction was impossible.
+    ///
+    /// After any other error the connection is closed and opened again, because its state is uncertain.
     var leavesConnectionUsable: Bool {
         primary == SQLITE_FULL || primary == SQLITE_BUSY || leavesTransactionInLog
     }
 
-    /// What was refused stands in the log (WAL) to its end, though the disk did not say that it has it: whoever opens
-    /// the file next would take it for done.
+    /// Whether the refused transaction is complete in the write-ahead log.
+    ///
+    /// The disk did not confirm it, so the commit was refused. But after a crash, whoever opens the file next would
+    /// read it as committed.
     var leavesTransactionInLog: Bool { code == Self.unsynced }
 
-    /// SQLITE_IOERR_FSYNC: what was written is not known to be on the disk.
+    /// SQLITE_IOERR_FSYNC: a flush failed, so it is unknown whether the data is on the disk.
     private static let unsynced = SQLITE_IOERR | 4 << 8
 
-    /// What was wanted may be too much, while less can be done.
+    /// Whether a transaction with less in it might succeed.
     var mayConcernOneJob: Bool {
         primary == SQLITE_FULL || primary == SQLITE_TOOBIG || primary == SQLITE_CONSTRAINT
     }
 
-    /// For those who asked for something.
+    /// The error for the store's callers.
     var storeError: StoreError {
         switch primary {
         case SQLITE_FULL: .unavailable("the disk is full")
@@ -61,7 +66,7 @@ package struct StoreOpenError: Error, Equatable, CustomStringConvertible {
         self.description = description
     }
 
-    /// In words that say what to do about a file of data.
+    /// Describes what an operator can do about the file at `path`.
     init(_ error: Tables.OpeningError, path: String) {
         switch error {
         case .migration(.foreign):

@@ -1,7 +1,7 @@
 import Base
 import CSQLite
 
-/// Streams' ledgers, in SQLite.
+/// The ledgers of streams, in SQLite.
 struct LedgerTable: ~Copyable {
     private var insert: Statement
     private var clear: Statement
@@ -21,7 +21,9 @@ struct LedgerTable: ~Copyable {
         delete = Statement("DELETE FROM ledger WHERE stream = ?1", in: database)
     }
 
-    /// After the stream itself was written.
+    /// Applies a commit's change.
+    ///
+    /// The stream itself must be written first, because entries refer to its key.
     mutating func apply(_ commit: StreamCommit) throws(DatabaseError) {
         let stream = DatabaseValue.text(commit.stream.description)
         if commit.clearsLedger { try clear.run(stream) }
@@ -43,8 +45,8 @@ struct LedgerTable: ~Copyable {
         }
     }
 
-    /// Forgets the ledger of a stream that is forgotten.
-    /// - Parameter key: the stream's, in its table.
+    /// Deletes the ledger of a stream that was deleted.
+    /// - Parameter key: the stream's key in its table.
     mutating func remove(ofKey key: Int64) throws(DatabaseError) {
         try delete.run(.integer(key))
     }

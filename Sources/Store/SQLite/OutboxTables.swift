@@ -1,11 +1,13 @@
 import Base
 import CSQLite
 
-/// The outbox in SQLite: events, and a lane for each receiver and stream that has some.
+/// The outbox in SQLite: events, and a lane for each receiver and stream with events.
 struct OutboxTables: ~Copyable {
-    /// In this run of the process; the store takes it back when a transaction comes to nothing.
+    /// Counted in memory, so that statistics need no query; restored if a transaction is rolled back.
     struct Counts: Sendable {
+        /// Events in the file.
         var waiting = 0
+        /// Events dropped since the process started.
         var dropped: UInt64 = 0
     }
 
@@ -13,7 +15,9 @@ struct OutboxTables: ~Copyable {
     private(set) var receivers: [String] = []
     private let limits: OutboxLimits
 
-    /// Added to the number of a lane's first event when it is due at once: long ago, and the oldest first.
+    /// Added to the number of a lane's first event to form a due time that has always passed.
+    ///
+    /// Such times are before every real one, and among them the oldest event comes first.
     private static let atOnce = -(Int64(1) << 62)
 
     private var insertEvent: Statement
@@ -42,6 +46,7 @@ struct OutboxTables: ~Copyable {
             """
             INSERT INTO events (receiver, stream, id, type, committed_at, body) VALUES (?, ?, ?, ?, ?, ?)
             """, in: database)
+        // A lane that exists keeps its due time, which may be that of the next attempt.
         insertLane = Statement(
             """
             INSERT OR IGNORE INTO lanes (receiver, stream, attempts, due_at)
@@ -76,6 +81,7 @@ struct OutboxTables: ~Copyable {
             DELETE FROM lanes WHERE receiver = ?1 AND stream = ?2
             AND NOT EXISTS (SELECT 1 FROM events WHERE receiver = ?1 AND stream = ?2)
             """, in: database)
+        // Lanes first: they are few, and their index by due time finds those of one receiver.
         selectDue = Statement(
             """
             SELECT number, e.receiver, e.stream, id, type, committed_at, body, attempts
@@ -88,24 +94,25 @@ struct OutboxTables: ~Copyable {
             "SELECT due_at FROM lanes WHERE receiver = ? AND due_at > ? ORDER BY due_at LIMIT 1", in: database
         )
         selectOld = Statement("SELECT number FROM events WHERE committed_at < ?", in: database)
+        // Every event has a lane, so lanes name all receivers.
         selectReceivers = Statement("SELECT DISTINCT receiver FROM lanes", in: database)
         deleteReceiverEvents = Statement("DELETE FROM events WHERE receiver = ?", in: database)
         deleteReceiverLanes = Statement("DELETE FROM lanes WHERE receiver = ?", in: database)
     }
 
-    /// Takes back what a transaction did that came to nothing.
+    /// Restores the state of before a transaction that was rolled back.
     mutating func restore(_ counts: Counts, receivers: [String]) {
         self.counts = counts
         self.receivers = receivers
     }
 
-    /// Counts what the file holds.
+    /// Counts the events in a file that was just opened.
     mutating func recount() throws(DatabaseError) {
         counts.waiting = Int(
             try countEvents.rows { row throws(DatabaseError) in row.integer(0) }.first ?? 0)
     }
 
-    /// Goes on counting where another connection ended.
+    /// Continues the count of dropped events of the previous connection.
     mutating func forgetDrops(since dropped: UInt64) {
         counts.dropped = dropped
     }
@@ -116,6 +123,7 @@ struct OutboxTables: ~Copyable {
         self.receivers = receivers
     }
 
+    /// Adds events, once for each receiver; an event that its full lane refuses counts as dropped.
     mutating func append(_ events: [OutboxEvent], of stream: StreamID) throws(DatabaseError) {
         let name = DatabaseValue.text(stream.description)
         for event in events {
@@ -133,8 +141,8 @@ struct OutboxTables: ~Copyable {
         }
     }
 
-    /// Drops an event of the lane if the lane is full, and the oldest of all if all is full.
-    /// - Returns: false when the lane is full of events that count more.
+    /// Drops an event of the lane if the lane is full, and the oldest event of all if the outbox is full.
+    /// - Returns: false if the lane is full of events that matter more than this one.
     private mutating func makeRoom(
         for event: OutboxEvent, receiver: String, stream: DatabaseValue
     ) throws(DatabaseError) -> Bool {
@@ -188,6 +196,7 @@ struct OutboxTables: ~Copyable {
             let head = try findHead.rows(.text(receiver), .text(stream)) { row throws(DatabaseError) in
                 row.integer(0)
             }
+            // The event was dropped meanwhile, so its failure must not delay its successor.
             guard head.first == number else { return }
             try delayLane.run(.text(receiver), .text(stream), .integer(time))
         case .gone(let receiver):
@@ -206,8 +215,8 @@ struct OutboxTables: ~Copyable {
         if try remove(number) { counts.dropped += 1 }
     }
 
-    /// Removes an event; if it was the head of its lane, what comes next starts afresh.
-    /// - Returns: false if there is none of that number.
+    /// Deletes an event; if it was the first of its lane, the next one is due immediately.
+    /// - Returns: false if no event has that number.
     private mutating func remove(_ number: Int64) throws(DatabaseError) -> Bool {
         guard let (receiver, stream) = try lane(of: number) else { return false }
         let head = try findHead.rows(.text(receiver), .text(stream)) { row throws(DatabaseError) in
@@ -220,6 +229,7 @@ struct OutboxTables: ~Copyable {
         return true
     }
 
+    /// Deletes all events of a receiver, and counts them as dropped.
     private mutating func remove(receiver: String) throws(DatabaseError) {
         let count = try deleteReceiverEvents.run(.text(receiver))
         try deleteReceiverLanes.run(.text(receiver))
@@ -227,6 +237,7 @@ struct OutboxTables: ~Copyable {
         counts.dropped += UInt64(count)
     }
 
+    /// The lane of an event; nil if the event is gone.
     private mutating func lane(of number: Int64) throws(DatabaseError) -> (receiver: String, stream: String)?
     {
         try findEvent.rows(.integer(number)) { row throws(DatabaseError) in (row.text(0), row.text(1)) }.first

@@ -1,20 +1,24 @@
 import Foundation
 
-/// An empty data directory while it is being filled by a restore, which no server may use until all is there.
+/// A data directory while a restore fills it, during which no server may use it.
 ///
-/// What is restored gathers in a folder of its own. Once it is complete and durable its parts are moved up, the
-/// store's file last, and the folder goes: a directory that has the folder and no such file is unfinished, and servers
-/// refuse it. The data itself may be a mount point, which nothing could be renamed over.
+/// Restored files are collected in a staging directory inside it. Once all of them are complete and durable, they are
+/// moved up, the store's file last, and the staging directory is removed. So a directory with a staging directory and
+/// without the store's file is unfinished, and servers refuse it. The whole directory cannot be swapped by a rename
+/// instead, because it may be a mount point.
 package struct RestoreTarget: ~Copyable {
+    /// The staging directory's name, which no part of the data uses.
     package static let stagingName = ".restore"
 
+    /// The data directory, as an absolute path.
     package let path: String
-    /// Where to put what is restored; empty, and nobody else may look into it.
+    /// Where to put restored files; empty at first, and for its owner alone.
     package let staging: String
+    /// Its lock keeps servers and other restores out.
     private let directory: DataDirectory
 
-    /// Makes the directory if it is not there, and keeps servers out of it.
-    /// - Throws: where a server is using it, or something is there already.
+    /// Creates the directory if necessary, and locks it.
+    /// - Throws: if a server is using it, or if it contains data already.
     package init(path: String) throws(StoreOpenError) {
         let directory = try DataDirectory(path: path, isForRestore: true)
         let staging = directory.path + "/" + Self.stagingName
@@ -26,7 +30,7 @@ package struct RestoreTarget: ~Copyable {
                     + "or name another directory with --data")
         }
         do throws(FileError) {
-            // Nothing else can be in there than what an earlier restore did not finish.
+            // A server never starts in an unfinished directory, so everything in it comes from the earlier restore.
             if folder.isUnfinished { try folder.clear() }
             try DurableFile.makeFolder(staging)
         } catch {
@@ -37,15 +41,16 @@ package struct RestoreTarget: ~Copyable {
         self.directory = directory
     }
 
-    /// Leaves the directory as empty as it was.
+    /// Deletes what was restored so far.
     package func abandon() {
-        // Where that fails, servers refuse it, and the next restore tries again.
+        // If that fails, servers refuse the directory and the next restore tries again.
         try? UnfinishedRestore(of: path).clear()
     }
 
-    /// Makes what was restored the directory's data; all of it has to be durable.
+    /// Turns the restored files into the directory's data; all of them must be durable.
     package func finish() throws(FileError) {
         let names = UnfinishedRestore.names(in: staging)
+        // Each rename is made durable before the next, so that the store's file never appears before other data.
         for name in names.filter({ $0 != StoreCopy.fileName }) + [StoreCopy.fileName] {
             try DurableFile.sync(path)
             guard unsafe rename("\(staging)/\(name)", "\(path)/\(name)") == 0 else {
@@ -53,12 +58,13 @@ package struct RestoreTarget: ~Copyable {
             }
         }
         try DurableFile.sync(path)
+        // Only tidiness: with the store's file in place a staging directory that remains has no meaning.
         _ = unsafe rmdir(staging)
         try DurableFile.sync(path)
     }
 }
 
-/// What a restore that was killed has left in a data directory.
+/// What a killed restore left in a data directory.
 struct UnfinishedRestore {
     private let path: String
 
@@ -70,32 +76,34 @@ struct UnfinishedRestore {
 
     private func has(_ name: String) -> Bool { unsafe access("\(path)/\(name)", F_OK) == 0 }
 
-    /// Whether a restore had begun, and not all of it is there.
+    /// Whether a restore has begun and not all of its data is in place.
     var isUnfinished: Bool { has(RestoreTarget.stagingName) && !has(StoreCopy.fileName) }
 
-    /// What is in the directory beside the lock, a restore's folder, and what file systems put there.
+    /// Names in the directory other than the lock, the staging directory, and what file systems create themselves.
     var others: [String] {
         Self.names(in: path).filter {
             ![DataDirectory.lockName, RestoreTarget.stagingName, "lost+found"].contains($0)
         }
     }
 
-    /// Where all is in its place, the folder is what is left.
+    /// Removes an empty staging directory that a finished restore left behind.
     func removeFolder() { if !isUnfinished { _ = unsafe rmdir(staging) } }
 
-    /// Removes all that it put there.
+    /// Deletes everything that a restore put here.
     func clear() throws(FileError) {
-        // Last the folder, by which it is known.
+        // The staging directory last: it marks the rest as unfinished, should this be interrupted.
         for name in others + [RestoreTarget.stagingName] where has(name) {
             do {
                 try FileManager.default.removeItem(atPath: "\(path)/\(name)")
             } catch {
+                // Foundation hides the `errno` behind errors of its own.
                 throw FileError(code: EIO)
             }
         }
         try DurableFile.sync(path)
     }
 
+    /// Sorted names in a directory; empty if it cannot be read.
     static func names(in folder: String) -> [String] {
         ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).sorted()
     }

@@ -1,16 +1,16 @@
-/// Where a `SQLiteStore` keeps its data, and how much.
+/// Location and limits of a `SQLiteStore`.
 package struct SQLiteSettings: Sendable {
-    /// Made if it is not there.
+    /// Created if it is missing.
     package var directory: String
-    /// How many webhooks may wait.
+    /// Limits on undelivered webhooks.
     package var outbox = OutboxLimits()
-    /// Commits and questions that may wait; beyond it they are refused with `busy`.
+    /// Commits and queries that may wait; further ones are refused with `busy`.
     package var queueLimit = 4_096
-    /// Bytes of the commits that may wait.
+    /// Bytes that waiting commits may bring in total.
     package var queueBytes = 64 << 20
-    /// Milliseconds to wait for another process that has the file open with tools of its own.
+    /// Milliseconds to wait while another process, such as a tool of an operator, has the file locked.
     package var patience = 2_000
-    /// Pages of 4,096 bytes that the file may have; nil for as many as the disk takes.
+    /// Pages of 4,096 bytes that the file may have; nil for no limit but the disk's.
     package var pageLimit: Int?
 
     package init(directory: String) {

@@ -2,25 +2,29 @@ import Base
 import Foundation
 import Synchronization
 
-/// Remembers in one file of SQLite, by one thread.
+/// A store in one SQLite file, which only one thread accesses.
 ///
-/// What was told to be durable is on the disk: it outlives the end of the process and the loss of power. When the
-/// disk is full or read-only, commits are refused until it is not.
+/// What was reported as durable is on the disk: it survives the end of the process and a loss of power. While the disk
+/// is full or read-only, commits are refused; the store recovers when the disk does.
 package final class SQLiteStore: StreamStore {
-    /// Where the data is.
+    /// The data directory, as an absolute path.
     package let directory: String
     package let changes: AsyncStream<Void>
+    /// Yields to `changes`; its buffer holds one element, so several commits may share one.
     private let announcer: AsyncStream<Void>.Continuation
+    /// Leads to the thread.
     private let queue: WriterQueue
+    /// Statistics that the thread writes and any thread reads.
     private let figures: WriterFigures
-    /// Over when the thread is.
+    /// Finishes when the thread has ended.
     private let end: Task<Void, Never>
 
-    /// More than a commit usually takes.
+    /// More than a commit usually needs.
     private static let probeBytes = 32_768
 
-    /// Opens the data, and makes it if there is none.
-    /// - Throws: what stands in the way, in words for an operator.
+    /// Opens the data, or creates it.
+    /// - Parameter now: another clock is for tests.
+    /// - Throws: what prevents it, in words for an operator.
     package static func open(
         _ settings: SQLiteSettings, log: Log,
         now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
@@ -30,7 +34,7 @@ package final class SQLiteStore: StreamStore {
         let figures = WriterFigures(now: now)
         let (ended, ending) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let opened: Result<String, StoreOpenError> = await withCheckedContinuation { continuation in
-            // A thread of its own: it waits for the disk, which no task may.
+            // Not a task: it waits for the disk, and tasks share a few threads that must not be blocked.
             let thread = Thread {
                 var writer: Writer
                 do throws(StoreOpenError) {
@@ -41,7 +45,7 @@ package final class SQLiteStore: StreamStore {
                 }
                 continuation.resume(returning: .success(writer.path))
                 writer.run(queue)
-                // The file is closed before anyone is told that it is.
+                // The file is closed and its lock released before `close` returns.
                 _ = consume writer
                 ending.finish()
             }
@@ -72,6 +76,7 @@ package final class SQLiteStore: StreamStore {
         let figures = figures
         let announcer = announcer
         let job = WriterQueue.Job(isWrite: true, bytes: commit.weight) { tables throws(DatabaseError) in
+            // A conflict is a normal result, not an error: other commits in the same transaction are kept.
             if let refusal = try tables.streams.apply(commit) {
                 return {
                     figures.change { $0.refusedConflict += 1 }
@@ -169,7 +174,7 @@ package final class SQLiteStore: StreamStore {
     }
 
     package func probe() async throws(StoreError) {
-        // Durable before it is taken away again: what is freed in the same transaction may need no room.
+        // Two transactions: in a single one, space that is taken and released again might never be needed on the disk.
         try await perform(isWrite: true) { tables throws(DatabaseError) in
             try tables.occupy(Self.probeBytes)
         }
@@ -190,7 +195,8 @@ package final class SQLiteStore: StreamStore {
         await end.value
     }
 
-    /// Asks the store's thread, within a transaction.
+    /// Runs a query, or a change, in a transaction on the store's thread.
+    /// - Parameter isWrite: whether `body` changes anything.
     private func perform<Value: Sendable>(
         isWrite: Bool = false, _ body: @escaping @Sendable (inout Tables) throws(DatabaseError) -> Value
     ) async throws(StoreError) -> Value {
@@ -242,7 +248,7 @@ extension SQLiteStore: Outbox {
 }
 
 extension StreamCommit {
-    /// Bytes it brings, roughly.
+    /// Approximate size in bytes, for the queue's limit.
     fileprivate var weight: Int {
         records.reduce(0) { $0 + $1.count } + (snapshot?.count ?? 0) + events.reduce(0) { $0 + $1.body.count }
             + ledger.reduce(0) { $0 + $1.bytes.count } + archive.entries.reduce(0) { $0 + $1.bytes.count }

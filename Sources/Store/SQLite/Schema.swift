@@ -1,16 +1,18 @@
-/// The tables, and how older ones become them.
+/// The tables, and the steps that turn older ones into them.
 ///
-/// The file tells its version (`PRAGMA user_version`), the number of steps that made it. A step is never changed once
-/// it was released: what is new is a new step.
+/// A file's version (`PRAGMA user_version`) is the number of steps that were applied to it. A released step is never
+/// changed; each change of the tables is a new step.
 enum Schema {
-    /// "RSTR", so that a file of somebody else's is not taken for ours.
+    /// `PRAGMA application_id` of our files ("RSTR"), so that another program's database is not modified.
     static let application: Int64 = 0x5253_5452
 
+    /// In order; step *n* turns version *n* - 1 into version *n*.
     static let steps = [streams, outbox, ledger, archive]
 
+    /// The version that this program reads and writes.
     static var version: Int { steps.count }
 
-    /// Records and snapshots have tables of their own: a commit must not rewrite what it does not change.
+    /// Records and snapshots have tables of their own, so that a commit rewrites only what it changes.
     private static let streams = """
         CREATE TABLE streams (
             key INTEGER PRIMARY KEY,
@@ -47,7 +49,9 @@ enum Schema {
         CREATE INDEX answers_by_expiry ON answers (expires_at);
         """
 
-    /// A lane is there as long as it has events; numbers are never used twice (AUTOINCREMENT).
+    /// A lane's row exists while the lane has events.
+    ///
+    /// AUTOINCREMENT prevents the reuse of numbers, which deliveries under way refer to.
     private static let outbox = """
         CREATE TABLE events (
             number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -70,7 +74,7 @@ enum Schema {
         CREATE INDEX lanes_by_due ON lanes (receiver, due_at);
         """
 
-    /// Keys are looked for with each new entry.
+    /// The unique index finds an entry by its key, and refuses a second entry with the same key.
     private static let ledger = """
         CREATE TABLE ledger (
             stream INTEGER NOT NULL,
@@ -82,7 +86,7 @@ enum Schema {
         CREATE UNIQUE INDEX ledger_by_key ON ledger (stream, key);
         """
 
-    /// Pages are read by number, and what is too old goes by time.
+    /// Pages are read by number; expired entries are found by time.
     private static let archive = """
         CREATE TABLE archive (
             stream INTEGER NOT NULL,
@@ -95,7 +99,8 @@ enum Schema {
         CREATE INDEX archive_by_age ON archive (stream, written_at);
         """
 
-    /// The version of the tables in a file; 0 for one that is empty.
+    /// The version of the tables in a file; 0 for an empty file.
+    /// - Parameter known: the newest version that is accepted; another one is for tests.
     static func version(
         of database: borrowing Database, known: Int = version
     ) throws(MigrationError) -> Int {
@@ -109,12 +114,13 @@ enum Schema {
         } catch {
             throw .database(error)
         }
+        // An empty database is accepted: a new file has neither an ID nor tables.
         guard owner == application || (owner == 0 && found == 0 && tables == 0) else { throw .foreign }
         guard found <= known else { throw .newer(found) }
         return found
     }
 
-    /// Brings the tables up to this version, each step at once or not at all.
+    /// Brings the tables up to date; each step is one transaction with its new version number.
     static func migrate(_ database: borrowing Database, steps: [String] = steps) throws(MigrationError) {
         let found = try version(of: database, known: steps.count)
         do throws(DatabaseError) {
@@ -133,6 +139,7 @@ enum Schema {
         }
     }
 
+    /// The first column of the first row.
     private static func integer(
         _ sql: String, in database: borrowing Database
     ) throws(DatabaseError) -> Int64 {
@@ -141,9 +148,9 @@ enum Schema {
     }
 
     enum MigrationError: Error {
-        /// Not a file of ours.
+        /// The file belongs to another program.
         case foreign
-        /// Made by a version of this program that knows more.
+        /// The file was written by a newer version of this program.
         case newer(Int)
         case database(DatabaseError)
     }

@@ -1,7 +1,7 @@
 import Base
 import CSQLite
 
-/// Streams, their records and answers, in SQLite.
+/// Streams with their listings, records and snapshots, and the answers to requests.
 struct StreamTables: ~Copyable {
     private var insertStream: Statement
     private var advanceStream: Statement
@@ -20,14 +20,17 @@ struct StreamTables: ~Copyable {
     private var deleteSnapshot: Statement
     private var deleteStream: Statement
 
+    /// In the order in which `listing(_:)` reads them.
     private static let columns = "key, version, id, state, host, title, created_at, starts_at, ended_at"
 
     init(_ database: borrowing Database) {
+        // A stream that exists makes this insert nothing, which `apply` reports as a conflict.
         insertStream = Statement(
             """
             INSERT INTO streams (version, id, state, host, title, created_at, starts_at, ended_at)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING
             """, in: database)
+        // Checks and advances the version in one step.
         advanceStream = Statement(
             "UPDATE streams SET version = ?1 WHERE id = ?2 AND version = ?3 RETURNING key", in: database)
         updateListing = Statement(
@@ -68,11 +71,13 @@ struct StreamTables: ~Copyable {
 
     // MARK: Writing
 
-    /// - Returns: why the commit is refused; nil if it was written. Nothing is written of one that is refused.
+    /// Writes a commit if it builds on the stream's current version.
+    /// - Returns: the reason why the commit is refused, in which case nothing of it is written; nil if it is written.
     mutating func apply(_ commit: StreamCommit) throws(DatabaseError) -> StoreError? {
         let name = DatabaseValue.text(commit.stream.description)
         let key: Int64
         if commit.basis == 0 {
+            // A new stream needs a record and a listing.
             guard commit.version > 0, let listing = commit.listing else { return .conflict(current: 0) }
             let inserted = try insertStream.run(
                 .init(commit.version), name, .text(listing.state), .text(listing.host),
@@ -100,6 +105,7 @@ struct StreamTables: ~Copyable {
         return nil
     }
 
+    /// Writes records, or the snapshot that replaces all of them, and the answer.
     private mutating func write(_ commit: StreamCommit, key: Int64) throws(DatabaseError) {
         if let snapshot = commit.snapshot {
             try deleteRecords.run(.integer(key), .init(commit.version))
@@ -124,8 +130,8 @@ struct StreamTables: ~Copyable {
         }.first
     }
 
-    /// Forgets a stream that ended before `time`, with its records.
-    /// - Returns: its key, for what else there is of it; nil for one that is not there, or did not end before.
+    /// Deletes a stream that ended before `time`, with its records and snapshot.
+    /// - Returns: the key by which other tables refer to it; nil if it does not exist or did not end before.
     mutating func forget(_ stream: StreamID, endedBefore time: Int64) throws(DatabaseError) -> Int64? {
         let found = try findEnded.rows(.text(stream.description), .integer(time)) {
             row throws(DatabaseError) in (key: row.integer(0), version: row.integer(1))
@@ -179,7 +185,7 @@ struct StreamTables: ~Copyable {
             let records = try selectRecords.rows(.integer(key), .integer(base)) { row throws(DatabaseError) in
                 row.blob(0)
             }
-            // Records are numbered without gaps, so their count tells whether all are there.
+            // Versions have no gaps, so the number of records shows whether all of them are there.
             guard UInt64(clamping: base) &+ UInt64(records.count) == version else {
                 throw DatabaseError(
                     code: SQLITE_CORRUPT, message: "stream \(listing.stream) has lost records")
@@ -194,8 +200,10 @@ struct StreamTables: ~Copyable {
     mutating func list(_ query: StreamQuery, from database: borrowing Database) throws(DatabaseError)
         -> [StreamListing]
     {
+        // Statements have a fixed number of parameters, so states become literals; quotes in them are doubled.
         let states = query.states.map { "'" + $0.replacing("'", with: "''") + "'" }
         let condition = states.isEmpty ? "" : "AND state IN (\(states.joined(separator: ", ")))"
+        // The row comparison continues after the last element of the previous page.
         var select = Statement(
             """
             SELECT \(Self.columns) FROM streams
@@ -215,6 +223,7 @@ struct StreamTables: ~Copyable {
         }.first
     }
 
+    /// - Throws: SQLITE_CORRUPT if the name is none that a stream can have.
     private static func listing(_ row: Row) throws(DatabaseError) -> StreamListing {
         guard let stream = StreamID(row.text(2)) else {
             throw DatabaseError(code: SQLITE_CORRUPT, message: "no stream can be named \(row.text(2))")
@@ -226,7 +235,7 @@ struct StreamTables: ~Copyable {
 }
 
 extension DatabaseValue {
-    /// A version; clamped, as no stream gets that far.
+    /// A version, clamped to SQLite's signed integers; no stream reaches that many.
     init(_ version: UInt64) {
         self = .integer(Int64(clamping: version))
     }

@@ -2,14 +2,15 @@ import CSQLite
 
 /// The open file with all its statements; used by the store's thread only.
 struct Tables: ~Copyable {
-    /// Before the statements: SQLite closes it when the last of them is finalized.
+    /// Declared before the statements; SQLite closes it once the last of them is finalized.
     let database: Database
     var streams: StreamTables
     var ledger: LedgerTable
     var archive: ArchiveTable
     var outbox: OutboxTables
 
-    /// Opens the file, and brings it to this program's version.
+    /// Opens the file, and brings its tables up to this program's version.
+    /// - Parameter receivers: of webhooks, as the previous connection left them; empty at the start.
     init(path: String, settings: SQLiteSettings, receivers: [String]) throws(OpeningError) {
         let database = try Self.open(path, settings)
         do throws(Schema.MigrationError) {
@@ -33,7 +34,9 @@ struct Tables: ~Copyable {
     private static func open(_ path: String, _ settings: SQLiteSettings) throws(OpeningError) -> Database {
         do throws(DatabaseError) {
             let database = try Database(path: path, patience: settings.patience)
-            // FULL: a commit is on the disk, not only with the kernel, before anyone is told (sqlite.org/pragma.html).
+            // WAL: readers, such as a backup, do not block writes. FULL: a commit is on the disk, not only in the
+            // kernel's cache, before it is reported. The log shrinks back to 16 MB after a burst.
+            // - Source: sqlite.org/pragma.html.
             try database.execute(
                 """
                 PRAGMA journal_mode = WAL;
@@ -49,22 +52,23 @@ struct Tables: ~Copyable {
         }
     }
 
-    /// Takes room for a moment, as an answer that has expired.
+    /// Takes up space until `vacate`, by an answer that has expired already.
     func occupy(_ bytes: Int) throws(DatabaseError) {
         try database.execute(
             "INSERT OR REPLACE INTO answers (scope, key, request, answer, expires_at) "
                 + "VALUES ('probe', '', zeroblob(\(bytes)), x'', 0)")
     }
 
-    /// Gives it back.
+    /// Releases the space.
     func vacate() throws(DatabaseError) {
         try database.execute("DELETE FROM answers WHERE scope = 'probe' AND key = ''")
     }
 
-    /// Writes a transaction without any consequence over one that was refused and stands in the log all the same.
+    /// Overwrites a refused transaction that is complete in the log with one that has no effect.
     ///
-    /// While the connection lasts, the next transaction begins where the refused one did, and what is left of that one
-    /// does not fit the checksum of what is before it any more (sqlite.org/fileformat2.html, "The Write-Ahead Log").
+    /// On the same connection the next transaction is written where the refused one began. The rest of the refused one
+    /// then no longer matches the cumulative checksum, so a later reader of the log ignores it.
+    /// - Source: sqlite.org/fileformat2.html, "The Write-Ahead Log".
     func overwriteLog() throws(DatabaseError) {
         do throws(DatabaseError) {
             try database.execute("BEGIN IMMEDIATE")
@@ -73,14 +77,16 @@ struct Tables: ~Copyable {
             try database.execute("COMMIT")
         } catch {
             if database.isInTransaction { try database.execute("ROLLBACK") }
-            // It stands there, too, in place of the other: that is what it is for.
+            // If this flush fails as well, the log contains this transaction in place of the refused one, which is
+            // enough.
             guard error.leavesTransactionInLog else { throw error }
         }
     }
 
-    /// Looks through the whole file for damage.
+    /// Checks the whole file for damage.
     func verify() throws(OpeningError) { try database.verify("quick_check") }
 
+    /// Why a file could not be opened.
     enum OpeningError: Error {
         case database(DatabaseError)
         case migration(Schema.MigrationError)
@@ -88,12 +94,14 @@ struct Tables: ~Copyable {
 }
 
 extension Database {
-    /// Looks through the whole file for damage.
-    /// - Parameter check: `quick_check`, or `integrity_check`, which compares indices with their tables too
-    ///   (sqlite.org/pragma.html).
+    /// Checks the whole file for damage.
+    /// - Parameter check: `quick_check`, or `integrity_check`, which also compares indices with their tables.
+    /// - Throws: SQLITE_CORRUPT with the first finding.
+    /// - Source: sqlite.org/pragma.html.
     func verify(_ check: String) throws(Tables.OpeningError) {
         let findings: [String]
         do throws(DatabaseError) {
+            // The argument 1 stops the check after the first finding.
             var check = Statement("PRAGMA \(check)(1)", in: self)
             findings = try check.rows { row throws(DatabaseError) in row.text(0) }
         } catch {

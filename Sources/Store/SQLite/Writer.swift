@@ -1,19 +1,20 @@
 import Base
 import Synchronization
 
-/// The store's thread: it alone has the file, and puts all that waits into one transaction.
+/// The store's thread: it alone accesses the file, and runs all waiting jobs in one transaction.
 ///
-/// So a hundred clients share one wait for the disk, and a commit is told of when that wait is over.
+/// So a hundred clients share one wait for the disk. A commit is reported when that wait is over.
 struct Writer: ~Copyable {
     private let settings: SQLiteSettings
     private let log: Log
     private let figures: WriterFigures
-    /// Nil after a failure that the connection may not have survived; opened again before the next transaction.
+    /// Nil after an error that may have broken the connection; opened again before the next transaction.
     private var tables: Tables?
-    /// After `tables`: its lock is let go when the file is closed.
+    /// Declared after `tables`, so that its lock is released only once the file is closed.
     private let directory: DataDirectory
-    /// As of the last transaction; they outlive the connection.
+    /// As of the last transaction; kept here because they must survive a new connection.
     private var receivers: [String] = []
+    /// As of the last transaction.
     private var counts = OutboxTables.Counts()
 
     /// Opens the directory and the file in it.
@@ -38,6 +39,7 @@ struct Writer: ~Copyable {
         self.log = log
     }
 
+    /// Opens the file, and checks the whole of it for damage.
     private static func open(_ path: String, _ settings: SQLiteSettings) throws(StoreOpenError) -> Tables {
         do throws(Tables.OpeningError) {
             let tables = try Tables(path: path, settings: settings, receivers: [])
@@ -50,7 +52,7 @@ struct Writer: ~Copyable {
 
     var path: String { directory.path }
 
-    /// Works until the queue is closed and empty.
+    /// Runs jobs until the queue is closed and empty.
     mutating func run(_ queue: WriterQueue) {
         while true {
             let jobs = queue.take()
@@ -59,6 +61,7 @@ struct Writer: ~Copyable {
         }
     }
 
+    /// Runs jobs in one transaction, or each in its own if that fails.
     private mutating func perform(_ jobs: [WriterQueue.Job]) {
         do throws(DatabaseError) {
             try transact(jobs)
@@ -68,10 +71,11 @@ struct Writer: ~Copyable {
         }
     }
 
-    /// Does one of several jobs that could not be done together.
+    /// Runs one of several jobs whose common transaction has failed.
     ///
-    /// One of them may have been at fault, and questions need no room. But where each would wait for the same thing in
-    /// vain, they are refused together.
+    /// One job may have caused the failure, and queries need no space, so others may succeed alone. If the error would
+    /// hit every write in the same way, as a broken disk does, writes are refused without another try: each would wait
+    /// for the disk in turn.
     private mutating func performAlone(_ job: WriterQueue.Job, after error: DatabaseError) {
         guard !job.isWrite || error.mayConcernOneJob else { return fail(job, error) }
         do throws(DatabaseError) {
@@ -81,12 +85,14 @@ struct Writer: ~Copyable {
         }
     }
 
+    /// Refuses a job; only the first failure in a row is logged.
     private mutating func fail(_ job: WriterQueue.Job, _ error: DatabaseError) {
         if figures.noteFailure(error.description) { log.error("store.unavailable", ["reason": error]) }
         job.refuse(error.storeError)
     }
 
-    /// Does all jobs and makes them durable, then tells of them.
+    /// Runs all jobs, makes them durable, and then reports them.
+    /// - Throws: the error for which none of them was done.
     private mutating func transact(_ jobs: [WriterQueue.Job]) throws(DatabaseError) {
         if tables == nil { try reopen() }
         let isWrite = jobs.contains(where: \.isWrite)
@@ -95,6 +101,7 @@ struct Writer: ~Copyable {
         var notices: [@Sendable () -> Void] = []
         notices.reserveCapacity(jobs.count)
         do throws(DatabaseError) {
+            // IMMEDIATE takes the lock for writing at the start, where waiting for another process is possible.
             try tables?.database.execute(isWrite ? "BEGIN IMMEDIATE" : "BEGIN")
             for job in jobs {
                 guard let notice = try tables?.run(job) else { continue }
@@ -107,11 +114,12 @@ struct Writer: ~Copyable {
         }
         if isWrite, figures.noteSuccess() { log.info("store.recovered") }
         count()
+        // Before the notices, which are not part of the write's time.
         if isWrite { figures.endWriting() }
         for notice in notices { notice() }
     }
 
-    /// Leaves no transaction open, and counts as before it.
+    /// Rolls back, and restores the counts of before the transaction.
     private mutating func undo(after error: DatabaseError) {
         guard error.leavesConnectionUsable else {
             tables = nil
@@ -126,6 +134,7 @@ struct Writer: ~Copyable {
         }
     }
 
+    /// Opens the file again after an error that may have broken the connection.
     private mutating func reopen() throws(DatabaseError) {
         do throws(Tables.OpeningError) {
             tables = try Tables(
@@ -134,6 +143,7 @@ struct Writer: ~Copyable {
         } catch {
             switch error {
             case .database(let error), .migration(.database(let error)): throw error
+            // The file has been replaced while the server ran.
             case .migration: throw DatabaseError(code: 1, message: "another file took the place of the data")
             }
         }
@@ -160,14 +170,14 @@ extension Tables {
     }
 }
 
-/// What the store's thread tells others in numbers.
+/// The store's statistics: written by its thread, read by any.
 final class WriterFigures: Sendable {
     private let statistics = Mutex(StoreStatistics())
-    /// Since when something is being written.
+    /// When the current write began; nil while nothing is written.
     private let start = Mutex<ContinuousClock.Instant?>(nil)
     private let now: @Sendable () -> ContinuousClock.Instant
 
-    /// - Parameter now: what the time is taken from.
+    /// - Parameter now: another clock is for tests.
     init(now: @escaping @Sendable () -> ContinuousClock.Instant) {
         self.now = now
     }
@@ -180,7 +190,7 @@ final class WriterFigures: Sendable {
 
     func beginWriting() { start.withLock { $0 = now() } }
 
-    /// Once for each beginning counts.
+    /// Adds the time of the write; a second call for the same write does nothing.
     func endWriting() {
         guard let start = start.withLock({ $0.take() }) else { return }
         let components = (now() - start).components
@@ -192,7 +202,7 @@ final class WriterFigures: Sendable {
         statistics.withLock { body(&$0) }
     }
 
-    /// - Returns: whether all was well before.
+    /// - Returns: whether this is the first failure in a row.
     func noteFailure(_ reason: String) -> Bool {
         statistics.withLock { statistics in
             defer { statistics.failure = reason }
@@ -200,7 +210,7 @@ final class WriterFigures: Sendable {
         }
     }
 
-    /// - Returns: whether the one before failed.
+    /// - Returns: whether the transaction before it failed.
     func noteSuccess() -> Bool {
         statistics.withLock { statistics in
             defer { statistics.failure = nil }

@@ -1,18 +1,18 @@
 import Dispatch
 import Synchronization
 
-/// What waits for the store's thread; bounded, from any thread, in order.
+/// Jobs for the store's thread, in order; bounded, and filled from any thread.
 final class WriterQueue: Sendable {
-    /// One thing to do within a transaction.
+    /// Something to do within a transaction.
     struct Job: Sendable {
-        /// Whether it changes anything: a transaction of questions alone needs no disk.
+        /// Whether it changes anything: a transaction with queries alone does not wait for the disk.
         let isWrite: Bool
-        /// Of what it brings, for the queue's bound.
+        /// Size of what it writes, for the queue's limit.
         let bytes: Int
-        /// Does it.
-        /// - Returns: what tells of it once the transaction is durable.
+        /// Does the work.
+        /// - Returns: reports success; called once the transaction is durable.
         let run: @Sendable (inout Tables) throws(DatabaseError) -> @Sendable () -> Void
-        /// Tells that it was not done.
+        /// Reports that nothing was done.
         let refuse: @Sendable (StoreError) -> Void
     }
 
@@ -23,6 +23,7 @@ final class WriterQueue: Sendable {
     }
 
     private let state = Mutex(State())
+    /// Signaled when the first job comes and when the queue is closed.
     private let wake = DispatchSemaphore(value: 0)
     private let limit: Int
     private let byteLimit: Int
@@ -32,23 +33,24 @@ final class WriterQueue: Sendable {
         byteLimit = bytes
     }
 
-    /// - Returns: why the job is not taken; nil if it is.
+    /// - Returns: why the job is refused; nil if it is queued.
     func add(_ job: Job) -> StoreError? {
         let (refusal, isFirst): (StoreError?, Bool) = state.withLock { state in
             guard !state.isClosed else { return (.closed, false) }
-            // One job that is larger than the bound may pass when it is alone.
+            // A job larger than the limit is accepted while the queue is empty; otherwise it could never run.
             guard state.jobs.isEmpty || (state.jobs.count < limit && state.bytes + job.bytes <= byteLimit)
             else { return (.busy, false) }
             state.jobs.append(job)
             state.bytes += job.bytes
             return (nil, state.jobs.count == 1)
         }
+        // Further jobs need no signal: the thread takes all of them together.
         if isFirst { wake.signal() }
         return refusal
     }
 
-    /// Waits for something to do.
-    /// - Returns: all there is, in order; empty once the queue is closed and everything was taken.
+    /// Blocks until there is something to do.
+    /// - Returns: all jobs, in order; empty once the queue is closed and everything was taken.
     func take() -> [Job] {
         while true {
             let (jobs, isClosed) = state.withLock { state in
@@ -62,7 +64,7 @@ final class WriterQueue: Sendable {
         }
     }
 
-    /// Refuses what comes from now on.
+    /// Refuses jobs from now on.
     func close() {
         state.withLock { $0.isClosed = true }
         wake.signal()

@@ -3,35 +3,38 @@ import Foundation
 import Recordings
 import Store
 
-/// `rostrum backup`: copies what a server has to remember, while it runs or not.
+/// `rostrum backup`: copies what a server must not lose, whether or not it is running.
+///
+/// Everything that was durable when the backup began is in it. A later commit is in it completely or not at all.
 struct BackupCommand: Sendable {
-    /// Where the backup goes.
+    /// The backup's directory, which must not exist yet or must be empty.
     private let directory: String
-    /// The server's.
+    /// The server's data directory.
     private let data: String
     private let hasRecordings: Bool
-    /// Files that hold settings, by the name that they have in the backup.
+    /// Files with settings, by their name in the backup.
     private let settings: [(name: String, path: String)]
-    /// What is not in the backup, and has to be kept elsewhere; nil for nothing.
+    /// The source of the secret if it is not in any copied file, so that the operator keeps it elsewhere; nil if it is.
     private let missing: String?
 
+    /// The argument without a name.
     static let operand = Option("to", .text, "DIRECTORY")
-    /// Beside the server's.
+    /// The flags of this command, besides the server's.
     static let options: [Option] = [
         Option(
             "recordings", .toggle, "", "Copy recordings too; of one that is under way, what there is of it.")
     ]
-    /// All that stand in `rostrum backup --…`.
+    /// All flags of `rostrum backup`, with the server's options that say where its data and settings are.
     static let flags =
         options + Option.all.filter { ["data", "config", "secret-file", "dev"].contains($0.name) }
 
-    /// Bytes of the server's own disk that a backup leaves free.
+    /// In bytes: the server's recordings leave as much of its disk free, so a backup on the same disk does too.
     private static let reserve = RecordingSettings(directory: "").reserve
 
     /// - Parameters:
-    ///   - values: of flags that say what to do.
-    ///   - server: the server's configuration, without what a file for the secret alone says.
-    ///   - file: where that was read from; nil for nowhere.
+    ///   - values: flags.
+    ///   - server: the server's options of all sources, without the content of its secret file.
+    ///   - file: the configuration file that was read; nil if none was.
     init(_ values: OptionValues, server: OptionValues, file: String?) throws(ConfigurationError) {
         guard let directory = values[Self.operand.name]?.texts.first else {
             throw ConfigurationError("say where to: rostrum backup DIRECTORY, which must not be there yet")
@@ -43,17 +46,20 @@ struct BackupCommand: Sendable {
         settings = [("rostrum.toml", file), ("secret", secretFile)].compactMap { name, path in
             path.map { (name, $0) }
         }
+        // "line …" is a place in the configuration file, which is copied.
         let secret = server["secret"]
         missing = secret?.place.hasPrefix("line ") ?? true ? nil : secret?.origin
     }
 
+    /// Without slashes at the end: names such as `DIRECTORY.partial` are made by appending to it.
     static func withoutSlashes(_ path: String) -> String {
         var path = path
         while path.count > 1, path.hasSuffix("/") { path.removeLast() }
         return path
     }
 
-    /// Where the server keeps its data.
+    /// The server's data directory, by the same rule as for `rostrum serve`.
+    /// - Throws: in development without `--data`, when nothing is kept.
     static func dataDirectory(_ server: OptionValues) throws(ConfigurationError) -> String {
         if let directory = server["data"]?.texts.first { return withoutSlashes(directory) }
         guard try server.toggle("dev") != true else {
@@ -62,8 +68,8 @@ struct BackupCommand: Sendable {
         return "data"
     }
 
-    /// Makes the backup.
-    /// - Returns: what it holds, for an operator.
+    /// Makes the backup, or leaves nothing behind if it fails.
+    /// - Returns: a summary for an operator.
     func run(now: WallTime) throws(BackupFailure) -> String {
         let draft = try BackupDraft(of: directory)
         let manifest: BackupManifest
@@ -77,6 +83,7 @@ struct BackupCommand: Sendable {
         return summary(of: manifest)
     }
 
+    /// Copies everything into the draft.
     private func fill(_ draft: borrowing BackupDraft, at now: WallTime) throws(BackupFailure)
         -> BackupManifest
     {
@@ -89,6 +96,7 @@ struct BackupCommand: Sendable {
         } catch {
             throw BackupFailure(error.description)
         }
+        // Read again rather than digested while it was copied: SQLite writes the copy itself.
         guard let store = try FileCopy.content(of: "\(folder)/\(StoreCopy.fileName)") else {
             throw BackupFailure("the copy of the store has vanished")
         }
@@ -99,8 +107,11 @@ struct BackupCommand: Sendable {
         return BackupManifest(schema: schema, createdAt: now, recordings: hasRecordings, files: files)
     }
 
-    /// A backup must not fill the disk that the server writes to.
+    /// Refuses a backup for which the disk has no room, so that it does not fill the disk that the server writes to.
+    ///
+    /// An estimate: the files may grow until they are copied.
     private func checkRoom(for target: String) throws(BackupFailure) {
+        // Links and special files are not copied, so only regular files count.
         func size(_ path: String) -> Int64 {
             let names = (try? FileManager.default.subpathsOfDirectory(atPath: path)) ?? []
             return names.reduce(0) { sum, name in
@@ -113,6 +124,7 @@ struct BackupCommand: Sendable {
         var needed: Int64 = stat("\(data)/\(StoreCopy.fileName)", &status) == 0 ? Int64(status.st_size) : 0
         needed += size("\(data)/pause-pictures") + (hasRecordings ? size("\(data)/recordings") : 0)
         var other = stat()
+        // An unknown amount of free space does not prevent a backup.
         let isSameDisk =
             stat(data, &status) == 0 && stat(target, &other) == 0 && status.st_dev == other.st_dev
         if isSameDisk { needed += Self.reserve }
@@ -123,6 +135,7 @@ struct BackupCommand: Sendable {
                 + ", and \(free >> 20) MB are free")
     }
 
+    /// What the backup contains, whether it contains secrets, and what is missing from it.
     private func summary(of manifest: BackupManifest) -> String {
         let bytes = manifest.files.reduce(0) { $0 + $1.bytes }
         var text =
@@ -140,6 +153,7 @@ struct BackupCommand: Sendable {
 }
 
 extension BackupManifest.File {
+    /// The entry of a file that was just copied.
     init(_ path: String, _ content: FileCopy.Content, origin: String? = nil) {
         self.init(path: path, bytes: content.bytes, sha256: content.sha256, origin: origin)
     }

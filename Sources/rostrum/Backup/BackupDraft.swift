@@ -2,18 +2,24 @@ import Base
 import Foundation
 import Recordings
 
-/// A backup that is being made, beside the place where it will be: a backup that is there is whole.
+/// A backup while it is made, in a directory next to its final place.
+///
+/// The directory gets its final name only once everything in it is durable, so a backup under that name is complete. A
+/// killed command leaves `DIRECTORY.partial`, which the next one to the same place empties.
 struct BackupDraft: ~Copyable {
-    /// Of the draft.
+    /// The draft's directory.
     let path: String
+    /// The final directory.
     private let target: String
-    /// Held while it is being made, so that a draft of one that was killed is known.
+    /// Descriptor with a `flock` that lasts as long as the draft, so that two commands cannot fill the same one.
     private let lock: CInt
 
-    /// How often a recording that changed meanwhile is copied anew.
+    /// How often a recording is copied again if its entry changes meanwhile.
     private static let tries = 5
 
-    /// - Parameter target: of the backup; nothing may be there but an empty directory.
+    /// Creates the draft, or takes over what a killed command left.
+    /// - Parameter target: the backup's directory; it must not exist, or must be empty.
+    /// - Throws: if the target is not empty, or if another backup to it is under way.
     init(of target: String) throws(BackupFailure) {
         let path = target + ".partial"
         if let names = try? FileManager.default.contentsOfDirectory(atPath: target) {
@@ -31,7 +37,7 @@ struct BackupDraft: ~Copyable {
             close(lock)
             throw BackupFailure("another backup to \(target) is under way")
         }
-        // Of one that was killed.
+        // With the lock held, anything in here is the rest of a killed command.
         for name in (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? [] {
             try? FileManager.default.removeItem(atPath: "\(path)/\(name)")
         }
@@ -44,23 +50,28 @@ struct BackupDraft: ~Copyable {
         close(lock)
     }
 
-    /// Makes it a backup.
+    /// Turns the draft into a backup.
+    ///
+    /// The manifest is written last, and its presence marks a complete backup. Every directory is synchronized before
+    /// the rename, and the parent directory after it.
     func finish(_ manifest: BackupManifest) throws(BackupFailure) {
         _ = try FileCopy.write(Array(manifest.bytes), BackupManifest.name, in: path)
         try FileCopy.sync(path)
         guard rename(path, target) == 0 else { throw FileCopy.failure("make", target) }
+        // The rename has happened; if the parent cannot be opened, only its durability is uncertain.
         let descriptor = open(FileCopy.folder(of: target), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { return }
         fsync(descriptor)
         close(descriptor)
     }
 
-    /// Leaves nothing behind.
+    /// Deletes the draft after a failure.
     func abandon() {
         try? FileManager.default.removeItem(atPath: path)
     }
 
-    /// A folder in it, made if need be.
+    /// Creates a directory in the draft if it is missing, with those above it.
+    /// - Returns: its path.
     func folder(_ name: String) throws(BackupFailure) -> String {
         var folder = path
         for part in name.split(separator: "/") {
@@ -72,11 +83,12 @@ struct BackupDraft: ~Copyable {
 
     // MARK: What there is beside the store
 
+    /// Copies configuration and secret; symbolic links to them are resolved.
     func copySettings(_ settings: [(name: String, path: String)]) throws(BackupFailure)
         -> [BackupManifest.File]
     {
         var files: [BackupManifest.File] = []
-        // An empty file that stands for none, such as /dev/null, need not be kept.
+        // What is not a regular file, such as /dev/null, means "no file" and is not copied.
         for (name, path) in settings {
             let real = URL(filePath: path).resolvingSymlinksInPath()
             guard real.isFile else { continue }
@@ -89,6 +101,7 @@ struct BackupDraft: ~Copyable {
         return files
     }
 
+    /// Copies pause pictures; one that is deleted meanwhile is left out.
     func copyPictures(from source: String) throws(BackupFailure) -> [BackupManifest.File] {
         var files: [BackupManifest.File] = []
         for name in Self.names(in: source) where StreamID(name) != nil {
@@ -101,6 +114,7 @@ struct BackupDraft: ~Copyable {
         return files
     }
 
+    /// Copies all recordings and clips, found by their entries (`.json`).
     func copyRecordings(from source: String) throws(BackupFailure) -> [BackupManifest.File] {
         var files: [BackupManifest.File] = []
         for stream in Self.names(in: source) where StreamID(stream) != nil {
@@ -111,7 +125,12 @@ struct BackupDraft: ~Copyable {
         return files
     }
 
-    /// Of one that is under way, what was written so far: like after a crash, a server mends the end when it starts.
+    /// Copies one recording with its entry.
+    ///
+    /// Of one that is under way the copy contains what was written so far; a server completes such a file at its next
+    /// start, as after a crash. The entry is read before and after, because its state must match the file: an entry
+    /// that says "ended" must not accompany a file without its end.
+    /// - Returns: the copied files; empty if the recording was deleted meanwhile.
     private func copyRecording(_ name: String, from source: String) throws(BackupFailure)
         -> [BackupManifest.File]
     {
@@ -123,6 +142,7 @@ struct BackupDraft: ~Copyable {
             guard let before = FileManager.default.contents(atPath: "\(source)/\(name).json") else {
                 return []
             }
+            // An earlier try may have copied it.
             for container in ["webm", "mp4"] {
                 unlink("\(base).\(container)")
                 guard
@@ -132,7 +152,7 @@ struct BackupDraft: ~Copyable {
                 files.append(BackupManifest.File("data/recordings/\(name).\(container)", content))
             }
             let after = FileManager.default.contents(atPath: "\(source)/\(name).json")
-            // It ended meanwhile, or was deleted.
+            // It ended or was deleted meanwhile. After the last try an entry that keeps changing is taken as it was.
             guard after == before || attempt == Self.tries && after != nil else { continue }
             let entry = try FileCopy.write(Array(before), "\(id).json", in: folder)
             return files + [BackupManifest.File("data/recordings/\(name).json", entry)]
@@ -141,6 +161,7 @@ struct BackupDraft: ~Copyable {
         return []
     }
 
+    /// Sorted, so that manifests of the same data are the same; empty if the directory is missing.
     private static func names(in folder: String) -> [String] {
         ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).sorted()
     }

@@ -2,35 +2,37 @@ import Base
 import Foundation
 import Store
 
-/// What is in a backup, and by what program; `manifest.json` in its directory, written last.
+/// The list of files in a backup and the version that made it: `manifest.json`, which is written last.
 struct BackupManifest: Codable, Equatable, Sendable {
+    /// One file of the backup.
     struct File: Codable, Equatable, Sendable {
-        /// Below the backup's directory, such as `data/rostrum.db`.
+        /// Relative to the backup's directory, such as `data/rostrum.db`.
         let path: String
         let bytes: Int64
         /// In hexadecimal digits, as `sha256sum` prints it.
         let sha256: String
-        /// Where it was, for what is not put back by itself.
+        /// The original path of a setting, which is not restored automatically; nil for data.
         var origin: String?
     }
 
     static let name = "manifest.json"
-    /// What this program writes, and the latest that it reads.
+    /// The version of the manifest's format that this program writes, and the only one that it reads.
     static let format = 1
-    /// The store's file.
+    /// The path of the store's file.
     static let store = "data/" + StoreCopy.fileName
-    /// In bytes; a hundred thousand recordings take less.
+    /// In bytes; the manifest of a hundred thousand recordings is smaller.
     private static let sizeLimit = 64 << 20
 
     let format: Int
     /// The program's version.
     let rostrum: String
+    /// The program's commit; `unknown` for some builds.
     let commit: String
-    /// Of the store.
+    /// The version of the store's tables: a program restores its own and older ones.
     let schema: Int
-    /// RFC 3339, in UTC: all that was durable then is in the backup.
+    /// RFC 3339, in UTC: everything that was durable at this time is in the backup.
     let createdAt: String
-    /// Whether recordings are in it.
+    /// Whether recordings were requested.
     let recordings: Bool
     let files: [File]
 
@@ -44,7 +46,8 @@ struct BackupManifest: Codable, Equatable, Sendable {
         self.files = files
     }
 
-    /// Reads what lies in a backup's directory.
+    /// Reads and checks the manifest of a backup.
+    /// - Throws: if the directory is not a complete backup.
     static func read(in directory: String) throws(BackupFailure) -> BackupManifest {
         let path = "\(directory)/\(name)"
         guard FileManager.default.fileExists(atPath: path) else {
@@ -62,10 +65,12 @@ struct BackupManifest: Codable, Equatable, Sendable {
         }
     }
 
-    /// - Throws: what is wrong with it, to be read after its name.
+    /// Checks everything that a restore relies on.
+    /// - Throws: what is wrong, as the rest of a sentence that begins with the manifest's path.
     init(parsing bytes: Data) throws(BackupFailure) {
         struct Version: Decodable { let format: Int }
         guard bytes.count <= Self.sizeLimit else { throw BackupFailure("is too large") }
+        // The format first: another version may lack members that this one needs.
         guard let version = try? JSONDecoder().decode(Version.self, from: bytes) else {
             throw BackupFailure("is damaged: it is no JSON object with a format")
         }
@@ -79,6 +84,7 @@ struct BackupManifest: Codable, Equatable, Sendable {
         } catch {
             throw BackupFailure("is damaged: \(error)")
         }
+        // A path that occurs twice would make one file replace the other.
         guard Set(files.map(\.path)).count == files.count, files.contains(where: { $0.path == Self.store })
         else { throw BackupFailure("is damaged: it names no \(Self.store), or something twice") }
         for file in files where !Self.isPlain(file.path) || file.bytes < 0 {
@@ -86,13 +92,17 @@ struct BackupManifest: Codable, Equatable, Sendable {
         }
     }
 
+    /// The manifest as JSON, for people as well: indented, with sorted keys.
     var bytes: Data {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         return (try? encoder.encode(self)) ?? Data()
     }
 
-    /// Whether a path leads to a place below the backup, and to none that this program would not use.
+    /// Whether a path is one that a backup can contain.
+    ///
+    /// A manifest may come from anywhere. Without this check a path such as `data/../../etc/passwd` would lead a
+    /// restore, which may run as root, out of the data directory.
     private static func isPlain(_ path: String) -> Bool {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         let areNames = parts.allSatisfy { part in

@@ -2,22 +2,23 @@ import Crypto
 import Foundation
 import Store
 
-/// Files that are copied and digested a part at a time, durable when that is done.
+/// Copies and digests files piece by piece; copies are durable when the functions return.
 enum FileCopy {
-    /// What was read, byte for byte.
+    /// What a file contained when it was read.
     struct Content: Equatable, Sendable {
         let bytes: Int64
         /// In hexadecimal digits.
         let sha256: String
     }
 
+    /// Bytes that are read at a time.
     private static let partSize = 1 << 20
 
-    /// Copies as many bytes as a file has now; it may grow meanwhile.
+    /// Copies a file up to the length that it has now; it may grow meanwhile.
     /// - Parameters:
-    ///   - path: of a file, not of a link.
-    ///   - target: of a file that is not there yet; its owner alone may read it.
-    /// - Returns: nil where there is no such file.
+    ///   - path: a regular file. Symbolic links are refused, so that no file outside the data gets into a backup.
+    ///   - target: must not exist yet; only its owner may read it.
+    /// - Returns: nil if the source does not exist.
     static func copy(_ path: String, to target: String) throws(BackupFailure) -> Content? {
         guard let source = try open(path) else { return nil }
         defer { close(source.descriptor) }
@@ -31,6 +32,7 @@ enum FileCopy {
                     Glibc.write(descriptor, $0.baseAddress.map { $0 + place }, part.count - place)
                 }
                 if count < 0, errno == EINTR { continue }
+                // A write of zero bytes sets no `errno`; it can only mean that there is no space.
                 guard count > 0 else { throw failure("write", target, count == 0 ? ENOSPC : errno) }
                 place += count
             }
@@ -39,14 +41,15 @@ enum FileCopy {
         return content
     }
 
-    /// - Returns: nil where there is no such file.
+    /// Digests a file without copying it.
+    /// - Returns: nil if the file does not exist.
     static func content(of path: String) throws(BackupFailure) -> Content? {
         guard let source = try open(path) else { return nil }
         defer { close(source.descriptor) }
         return try read(source, of: path) { _ throws(BackupFailure) in }
     }
 
-    /// Writes a small file; durable when this returns.
+    /// Writes a small file in one piece.
     static func write(_ bytes: [UInt8], _ name: String, in folder: String) throws(BackupFailure) -> Content {
         do throws(FileError) {
             try DurableFile.replace(name, in: folder, with: bytes)
@@ -62,7 +65,7 @@ enum FileCopy {
         }
     }
 
-    /// Makes a folder that its owner alone may look into, unless it is there.
+    /// Creates a directory for its owner alone, unless it exists.
     static func makeFolder(_ path: String) throws(BackupFailure) {
         do throws(FileError) {
             try DurableFile.makeFolder(path)
@@ -71,7 +74,9 @@ enum FileCopy {
         }
     }
 
-    /// Makes durable which files a folder has, and those below it.
+    /// Synchronizes a directory and all directories below it, so that the names in them survive a crash.
+    ///
+    /// Files are not synchronized here: `copy` and `write` have done that.
     static func sync(_ folder: String) throws(BackupFailure) {
         let names = (try? FileManager.default.subpathsOfDirectory(atPath: folder)) ?? []
         for path in names.map({ "\(folder)/\($0)" }) + [folder] {
@@ -86,24 +91,32 @@ enum FileCopy {
         }
     }
 
-    /// The folder that something is in; not asked of Foundation, which traps on names of one letter.
+    /// The parent directory of a path.
+    ///
+    /// Foundation's function for this traps on names of one letter.
     static func folder(of path: String) -> String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
-    /// Bytes that may be written at a path yet; nil where that is not known.
+    /// Bytes that an unprivileged process may still write at a path; nil if unknown.
     static func freeBytes(at path: String) -> Int64? {
         var status = statvfs()
         guard statvfs(path, &status) == 0 else { return nil }
         return Int64(clamping: UInt64(status.f_bavail) &* UInt64(status.f_frsize))
     }
 
+    /// - Parameters:
+    ///   - verb: what could not be done to the path, such as `read`.
+    ///   - code: an `errno`.
     static func failure(_ verb: String, _ path: String, _ code: CInt = errno) -> BackupFailure {
         BackupFailure("cannot \(verb) \(path): \(String(cString: strerror(code)))")
     }
 
+    /// Opens a regular file to read.
+    /// - Returns: nil if it does not exist.
     private static func open(_ path: String) throws(BackupFailure) -> (descriptor: CInt, size: Int64)? {
+        // O_NOFOLLOW makes a symbolic link fail with ELOOP.
         let descriptor = Glibc.open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
         guard descriptor >= 0 else {
             guard errno == ENOENT else { throw failure("read", path) }
@@ -117,6 +130,9 @@ enum FileCopy {
         return (descriptor, Int64(status.st_size))
     }
 
+    /// Reads a file up to the size that it had when it was opened, and digests it.
+    /// - Parameter each: called with each piece, in order.
+    /// - Returns: fewer bytes than that size if the file has been truncated meanwhile.
     private static func read(
         _ source: (descriptor: CInt, size: Int64), of path: String,
         each: (ArraySlice<UInt8>) throws(BackupFailure) -> Void

@@ -2,25 +2,29 @@ import Base
 import Foundation
 import Store
 
-/// `rostrum restore`: puts a backup where a server finds it, all of it or nothing.
+/// `rostrum restore`: puts a backup into a server's data directory, completely or not at all.
+///
+/// Nothing is overwritten: the directory must be empty or missing, or contain only what a killed restore left.
 struct RestoreCommand: Sendable {
-    /// The backup's.
+    /// The backup's directory.
     private let directory: String
-    /// The server's.
+    /// The server's data directory.
     private let data: String
+    /// Only check the backup.
     private let isCheck: Bool
 
+    /// The argument without a name.
     static let operand = Option("from", .text, "DIRECTORY")
-    /// Beside the server's.
+    /// The flags of this command, besides the server's.
     static let options: [Option] = [
         Option("check", .toggle, "", "Only look whether the backup is whole and this program can use it.")
     ]
-    /// All that stand in `rostrum restore --…`.
+    /// All flags of `rostrum restore`.
     static let flags = options + Option.all.filter { ["data", "config", "dev"].contains($0.name) }
 
     /// - Parameters:
-    ///   - values: of flags that say what to do.
-    ///   - server: the server's configuration.
+    ///   - values: flags.
+    ///   - server: the server's options of all sources.
     init(_ values: OptionValues, server: OptionValues) throws(ConfigurationError) {
         guard let directory = values[Self.operand.name]?.texts.first else {
             throw ConfigurationError("say of which backup: rostrum restore DIRECTORY")
@@ -30,16 +34,19 @@ struct RestoreCommand: Sendable {
         data = try BackupCommand.dataDirectory(server)
     }
 
-    /// Restores the backup, or only looks at it.
-    /// - Returns: what was done, for an operator.
+    /// Restores the backup, or only checks it.
+    /// - Returns: a summary for an operator.
+    /// - Throws: if the backup is incomplete or newer than this program, or if there is data already.
     func run() throws(BackupFailure) -> String {
         let manifest = try BackupManifest.read(in: directory)
+        // Older tables are brought up to date when a server opens them; newer ones would be unreadable.
         guard manifest.schema <= StoreCopy.schema else {
             throw BackupFailure(
                 "\(directory) was made by a newer Rostrum (\(manifest.rostrum), schema \(manifest.schema); this is "
                     + "\(Rostrum.version), which knows \(StoreCopy.schema)): restore it with that one")
         }
         if isCheck { return try check(manifest) }
+        // Before `RestoreTarget` creates it.
         let isNew = access(data, F_OK) != 0
         let target: RestoreTarget
         do throws(StoreOpenError) {
@@ -54,6 +61,8 @@ struct RestoreCommand: Sendable {
             throw error
         }
         do throws(FileError) {
+            // A failure from here on keeps the directory, because parts of the data have been moved; a second run
+            // starts over.
             try target.finish()
         } catch {
             throw BackupFailure("cannot finish: \(error.text); run it again")
@@ -61,9 +70,12 @@ struct RestoreCommand: Sendable {
         return summary(of: manifest, isNew: isNew)
     }
 
+    /// Copies the data into the staging directory, checking each file against the manifest.
     private func fill(_ target: borrowing RestoreTarget, with manifest: BackupManifest) throws(BackupFailure)
     {
+        // Settings stay in the backup: the machine may have newer ones.
         let files = manifest.files.filter { $0.path.hasPrefix("data/") }
+        // The sum may overflow if a manifest has absurd sizes; the check of each file refuses those.
         let bytes = files.reduce(Int64(0)) { $0.addingReportingOverflow($1.bytes).partialValue }
         if let free = FileCopy.freeBytes(at: target.staging), free < bytes {
             throw BackupFailure(
@@ -86,6 +98,7 @@ struct RestoreCommand: Sendable {
 
     // MARK: Looking
 
+    /// Checks each file, settings included, and the store's tables.
     private func check(_ manifest: BackupManifest) throws(BackupFailure) -> String {
         for file in manifest.files {
             try check(try FileCopy.content(of: "\(directory)/\(file.path)"), of: file)
@@ -94,6 +107,8 @@ struct RestoreCommand: Sendable {
         return "\(directory) is whole: \(description(of: manifest))\n"
     }
 
+    /// Compares a file with the manifest.
+    /// - Parameter content: nil if the file is missing.
     private func check(_ content: FileCopy.Content?, of file: BackupManifest.File) throws(BackupFailure) {
         guard let content else {
             throw BackupFailure("\(directory) is not whole: \(file.path) is missing")
@@ -104,6 +119,7 @@ struct RestoreCommand: Sendable {
         }
     }
 
+    /// Lets SQLite check the file, because a digest only proves that it is what was copied.
     private func check(store path: String) throws(BackupFailure) {
         do throws(StoreOpenError) {
             _ = try StoreCopy.check(path)
@@ -114,7 +130,9 @@ struct RestoreCommand: Sendable {
 
     // MARK: Ends
 
-    /// What root restores is the server's user's, whose the directory is.
+    /// Gives the restored files to the owner of the data directory if root runs the command.
+    ///
+    /// The server's user could not open them otherwise. `lchown` changes a link itself, not its target.
     private func giveToOwner(of directory: String, all folder: String) throws(BackupFailure) {
         guard geteuid() == 0 else { return }
         var status = stat()
@@ -132,6 +150,8 @@ struct RestoreCommand: Sendable {
             + manifest.rostrum
     }
 
+    /// What was restored, which settings are left in the backup, and what root has to do.
+    /// - Parameter isNew: whether this command created the data directory, which belongs to root then.
     private func summary(of manifest: BackupManifest, isNew: Bool) -> String {
         var text = "\(data) holds \(description(of: manifest))\n"
         for file in manifest.files where file.path.hasPrefix("settings/") {

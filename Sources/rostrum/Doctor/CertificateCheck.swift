@@ -1,23 +1,30 @@
 import Base
 import HTTP
 
-/// Whether browsers take the certificate, today and in two weeks.
+/// Checks whether browsers accept the certificate, today and in two weeks.
 enum CertificateCheck {
     private static let subject = "certificate"
+    /// In seconds.
     private static let day = 86_400
-    /// Before its end, in seconds: who renews by themselves have done so long before.
+    /// In seconds before the certificate expires: automatic renewal has happened by then if it works.
     static let warningTime = 14 * day
 
-    /// What a certificate says of itself.
+    /// The properties of a certificate that decide whether browsers accept it.
     struct Facts: Equatable, Sendable {
+        /// Host names in its subjectAltName; browsers ignore the common name.
         var names: [String]
         /// Seconds since 1970.
         var from: Int
+        /// Seconds since 1970.
         var until: Int
+        /// Whether the issuer is the certificate's own subject, so that clients have no reason to trust it.
         var isSelfIssued = false
+        /// Whether the file contains the leaf alone although another certificate issued it.
         var lacksChain = false
     }
 
+    /// Reads the configured files as the server would.
+    /// - Parameter now: seconds since 1970.
     static func examine(_ configuration: Configuration, now: Int) -> [Finding] {
         guard let files = configuration.tls else { return [withoutTLS(configuration)] }
         do throws(HTTPServerError) {
@@ -36,6 +43,7 @@ enum CertificateCheck {
         }
     }
 
+    /// No certificate is fine only if pages are served to this machine alone.
     private static func withoutTLS(_ configuration: Configuration) -> Finding {
         guard !configuration.http.ip.isLoopback else {
             return .ok(subject, "none: pages are for this machine, or for a proxy with TLS on it")
@@ -46,6 +54,8 @@ enum CertificateCheck {
                 + "or put a proxy before --http 127.0.0.1:8080")
     }
 
+    /// The most severe problem of a certificate, from what breaks every browser to what breaks some clients.
+    /// - Parameter now: seconds since 1970.
     static func judge(_ facts: Facts, now: Int) -> Finding {
         let names = facts.names.isEmpty ? "no names" : facts.names.prefix(4).joined(separator: ", ")
         if now < facts.from {
@@ -82,6 +92,7 @@ enum CertificateCheck {
         return .ok(subject, left)
     }
 
+    /// Days, or hours for less than two days.
     private static func time(_ seconds: Int) -> String {
         seconds >= 2 * day ? "\(seconds / day) days" : "\(max(seconds / 3_600, 0)) hours"
     }

@@ -1,16 +1,20 @@
 import Base
 import Foundation
 
-/// Whether there is a place for the data, and how fast it is.
+/// Checks whether the data directory can be written, how much space is left, and how fast the disk is.
 enum DiskCheck {
     private static let subject = "disk"
-    /// Bytes: recordings stop before the disk is full.
+    /// In bytes; less is a warning, because recordings stop before the disk is full.
     private static let littleSpace: Int64 = 2 << 30
+    /// In bytes; less is a failure.
     private static let noSpace: Int64 = 64 << 20
-    /// Of a write until it is durable, for which everybody waits whose command changes a stream.
+    /// A durable write that takes longer is a warning: every command that changes a stream waits for one.
     private static let slow = Duration.milliseconds(50)
+    /// Writes that are timed; their median counts.
     private static let trials = 5
 
+    /// Examines the data directory, or the directory that it would be created in.
+    /// - Parameter directory: nil if nothing is kept.
     static func examine(_ directory: String?, isInUse: Bool) -> [Finding] {
         guard let directory else {
             return [.ok(subject, "nothing is kept: a restart begins with nothing")]
@@ -37,12 +41,13 @@ enum DiskCheck {
                     subject, "\(place): \(String(cString: strerror(errno)))", remedy: "mend the file system")
             ]
         }
+        // Blocks for unprivileged processes, so without the file system's reserve for root.
         let free = Int64(clamping: UInt64(space.f_bavail) &* UInt64(space.f_frsize))
-        // A directory that is not there yet is not made for a trial.
+        // A directory that does not exist yet is not created for a trial, and its speed is not known.
         return [judge(place, free: free, durableAfter: place == directory ? writeTime(in: place) : .zero)]
     }
 
-    /// The directory, or the nearest one above it that is there.
+    /// The directory, or its nearest ancestor that exists; nil if that is not a directory.
     private static func existing(_ path: String) -> String? {
         var isDirectory: ObjCBool = false
         var candidate = path
@@ -54,7 +59,9 @@ enum DiskCheck {
         return isDirectory.boolValue ? candidate : nil
     }
 
-    /// - Parameter durableAfter: the median; nil if nothing could be written.
+    /// - Parameters:
+    ///   - free: bytes that the server may still write.
+    ///   - durableAfter: the median time of a durable write; zero if not measured, nil if nothing could be written.
     static func judge(_ place: String, free: Int64, durableAfter time: Duration?) -> Finding {
         guard let time else {
             return .fail(
@@ -75,7 +82,9 @@ enum DiskCheck {
         return .ok(subject, text)
     }
 
+    /// Times durable writes of one block each, and returns the median; nil if one fails.
     private static func writeTime(in directory: String) -> Duration? {
+        // The process ID keeps two doctors apart. O_EXCL never opens a file that exists.
         let path = directory + "/.rostrum-doctor-\(getpid())"
         let descriptor = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { return nil }
@@ -85,6 +94,7 @@ enum DiskCheck {
         }
         let block = [UInt8](repeating: 0x5A, count: 4_096)
         var times: [Duration] = []
+        // `fdatasync` returns once the disk has the block, which is what a commit of the store waits for.
         for _ in 0..<trials {
             let start = ContinuousClock.now
             guard write(descriptor, block, block.count) == block.count, fdatasync(descriptor) == 0 else {

@@ -1,21 +1,25 @@
 import Base
 import Foundation
 
-/// `rostrum doctor`: looks at everything that a server here needs, and says what is wrong and what to do.
+/// `rostrum doctor`: checks everything that a server on this machine needs, and says what is wrong and what to do.
 ///
-/// Works beside a server that runs, and changes nothing.
+/// May run beside a server. It changes nothing, apart from a file of its own in the data directory that it removes
+/// again.
 struct Doctor: Sendable {
-    /// Beside the server's own options.
+    /// The server's own options, and one for the form of the output.
     static let options =
         Option.all + [
             Option("json", .toggle, "", "Print one JSON object instead of lines.")
         ]
 
-    /// Nil where it makes no sense, for the reason given.
+    /// Nil if the options make no sense; `complaint` is the reason then.
     let configuration: Configuration?
     let complaint: String?
 
-    /// - Parameter values: nil where they could not even be read.
+    /// Never fails: a configuration that makes no sense becomes a finding.
+    /// - Parameters:
+    ///   - values: nil if the options could not even be read.
+    ///   - complaint: why they could not be read.
     init(_ values: OptionValues?, complaint: String?, processors: Int) {
         guard let values else {
             configuration = nil
@@ -31,11 +35,13 @@ struct Doctor: Sendable {
         }
     }
 
-    /// In the order in which things should be mended.
+    /// Runs all checks.
+    /// - Returns: findings in the order in which problems should be solved.
     func examine() async -> [Finding] {
         guard let configuration else {
             let problem = Finding.fail(
                 "config", complaint ?? "it cannot be read", remedy: "the other checks need a configuration")
+            // Checks of the machine need no configuration.
             return [problem] + machine(sessions: nil)
         }
         let server = RunningServer(dataDirectory: configuration.dataDirectory)
@@ -52,6 +58,8 @@ struct Doctor: Sendable {
         return findings
     }
 
+    /// Checks of the kernel's settings and limits.
+    /// - Parameter sessions: the configured limit; nil for the default.
     private func machine(sessions: Int?, of server: RunningServer = RunningServer(dataDirectory: nil))
         -> [Finding]
     {
@@ -63,21 +71,28 @@ struct Doctor: Sendable {
     }
 }
 
-/// The server that runs here already, if one does.
+/// The server that already runs on this data, if one does.
+///
+/// With one, a port in use is no problem, and limits are those of its process.
 struct RunningServer: Equatable, Sendable {
-    /// Nil if none runs on this data.
+    /// Its process ID; nil if no server runs on this data.
     let process: Int32?
 
-    /// - Parameter dataDirectory: whose lock names the process; nil where nothing is kept.
+    /// - Parameter dataDirectory: contains the lock file that names the process; nil if nothing is kept, so no server
+    ///   can be found.
     init(dataDirectory: String?) {
         process = dataDirectory.flatMap(Self.holder)
     }
 
+    /// For tests.
     init(process: Int32?) {
         self.process = process
     }
 
-    /// Nobody knows whether a lock is held who does not take it: the process that it names must be the program.
+    /// The process that the lock file names, if it is a server.
+    ///
+    /// Only taking the lock would show whether it is held, and that would disturb a server that starts. So the process
+    /// must exist under the program's name: the file outlives its server, and process IDs are reused.
     private static func holder(of directory: String) -> Int32? {
         guard let text = try? String(contentsOfFile: directory + "/rostrum.lock", encoding: .utf8),
             let process = Int32(text.trimmingBlanks.prefix { $0 != "\n" }), process != getpid(),

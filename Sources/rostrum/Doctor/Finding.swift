@@ -1,20 +1,22 @@
 import Base
 
-/// What the doctor found of one thing.
+/// The result of one check.
 struct Finding: Equatable, Sendable {
+    /// How severe a finding is.
     enum Verdict: String, Sendable {
         case ok
-        /// It runs, but somebody will miss something.
+        /// The server runs, but something will not work for some clients.
         case warn
-        /// It does not run, or nobody can use it.
+        /// The server does not start, or no client can use it.
         case fail
     }
 
-    /// Such as `certificate`.
+    /// What was checked, such as `certificate`.
     let subject: String
     let verdict: Verdict
+    /// What was found.
     var text: String
-    /// What to do; nil where there is nothing to do.
+    /// What to do about it; nil if there is nothing to do.
     let remedy: String?
 
     static func ok(_ subject: String, _ text: String) -> Finding {
@@ -29,7 +31,7 @@ struct Finding: Equatable, Sendable {
         Finding(subject: subject, verdict: .fail, text: text, remedy: remedy)
     }
 
-    /// One line.
+    /// The finding as one line: verdict and subject in columns, then the text and the remedy.
     var line: String {
         func padded(_ text: String, to width: Int) -> String {
             text + String(repeating: " ", count: max(1, width - text.count))
@@ -47,7 +49,9 @@ struct Finding: Equatable, Sendable {
 }
 
 extension [Finding] {
+    /// Whether a server would not start or not work; decides the exit status.
     var hasFailed: Bool { contains { $0.verdict == .fail } }
 
+    /// The report of `rostrum doctor --json`.
     var json: JSON { .object(["ok": .bool(!hasFailed), "checks": .array(map(\.json))]) }
 }

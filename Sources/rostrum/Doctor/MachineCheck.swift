@@ -1,7 +1,9 @@
 import Foundation
 import Net
 
-/// Whether the system is set up for many clients.
+/// Checks whether the kernel's settings and the process's limits suffice for many clients.
+///
+/// Each check reads a value of this machine and passes it to a `judge` function, which tests can call with any value.
 enum MachineCheck {
     // MARK: Clock
 
@@ -9,6 +11,8 @@ enum MachineCheck {
         judgeClock(isSynchronised: MachineTrial.isClockSynchronised, now: Date())
     }
 
+    /// A wrong clock makes tokens and certificates invalid.
+    /// - Parameter isSynchronised: nil if the kernel does not report it.
     static func judgeClock(isSynchronised: Bool?, now: Date) -> Finding {
         let time = now.formatted(Date.ISO8601FormatStyle())
         let remedy = "tokens and certificates depend on it; install systemd-timesyncd or chrony"
@@ -22,7 +26,9 @@ enum MachineCheck {
 
     // MARK: Socket buffers
 
-    /// What the server asks for, in bytes.
+    /// The size that the server requests for its sockets, in bytes.
+    ///
+    /// Without CAP_NET_ADMIN the kernel caps it at `rmem_max` and `wmem_max`.
     private static let wantedBuffer = 4 << 20
 
     static func socketBuffers() -> Finding {
@@ -36,6 +42,8 @@ enum MachineCheck {
             })
     }
 
+    /// - Parameter limits: sysctls with their values; a value that cannot be read, as in some containers, is not
+    ///   judged.
     static func judgeBuffers(_ limits: [(name: String, bytes: Int?)]) -> Finding {
         let small = limits.filter { $0.bytes.map { $0 < wantedBuffer } ?? false }
         guard !small.isEmpty else { return .ok("socket-buffers", "up to 4 MB or more, or not told here") }
@@ -46,20 +54,25 @@ enum MachineCheck {
 
     // MARK: Open files
 
+    /// Compares the limit on open files with the configured number of sessions.
     /// - Parameters:
-    ///   - sessions: as many may be there at once, each with a WebSocket perhaps.
-    ///   - process: the server's, whose limit counts; nil for this one's, which a server started here has too.
+    ///   - sessions: the configured limit, each session with a WebSocket in the worst case; nil for the default.
+    ///   - process: the running server, whose limit counts; nil for this process, from which a server started here
+    ///     would inherit it.
     static func openFiles(sessions: Int?, process: Int32?) -> Finding {
         judgeOpenFiles(limit: openFileLimit(of: process), sessions: sessions, isServers: process != nil)
     }
 
+    /// The soft limit, which is the first number of the line; nil if it cannot be read.
     private static func openFileLimit(of process: Int32?) -> Int? {
         let limits = words(of: "Max open files", in: "limits", of: process)
         guard limits.count >= 2 else { return nil }
         return limits[1] == "unlimited" ? .max : Int(limits[1])
     }
 
-    /// What follows a name in a file of a process; nil for this one.
+    /// The words after a name in a file below `/proc`.
+    /// - Parameter process: nil for this process.
+    /// - Returns: empty if the file or the name is missing.
     /// - Source: proc_pid_limits(5), proc_pid_status(5).
     private static func words(of name: String, in file: String, of process: Int32?) -> [Substring] {
         let path = "/proc/\(process.map(String.init) ?? "self")/\(file)"
@@ -68,12 +81,16 @@ enum MachineCheck {
             ?? []
     }
 
+    /// - Parameters:
+    ///   - limit: nil if it cannot be read.
+    ///   - isServers: whether it is the limit of a running server.
     static func judgeOpenFiles(limit: Int?, sessions: Int?, isServers: Bool) -> Finding {
         guard let limit else {
             return .warn("open-files", "the limit is not told here", remedy: "see that it is 65536 or more")
         }
         let owner = isServers ? "the server that runs" : "a server started here"
         let text = "\(owner) may open \(limit)"
+        // A thousand more than sessions for sockets, files and connections without a session.
         let wanted = min(65_536, (sessions ?? 20_000) + 1_000)
         guard limit < wanted else { return .ok("open-files", text) }
         let remedy =
@@ -84,7 +101,9 @@ enum MachineCheck {
 
     // MARK: Priority
 
-    /// - Parameter process: the server's; nil for this one's, as a server started here would have it.
+    /// Checks whether workers may run at a higher priority than other threads.
+    /// - Parameter process: the running server; nil for this process, from which a server started here would inherit
+    ///   it.
     static func workerPriority(process: Int32?) -> Finding {
         let limit = words(of: "Max nice priority", in: "limits", of: process).first.flatMap { Int($0) }
         let capabilities = words(of: "CapEff:", in: "status", of: process).first.flatMap {
@@ -94,16 +113,17 @@ enum MachineCheck {
     }
 
     /// - Parameters:
-    ///   - niceLimit: `RLIMIT_NICE`, 20 less the lowest niceness; nil where it is not told.
-    ///   - capabilities: those in force, as bits.
+    ///   - niceLimit: `RLIMIT_NICE`, which is 20 minus the lowest niceness allowed; nil if it cannot be read.
+    ///   - capabilities: the effective capabilities as bits.
     /// - Source: getrlimit(2), capabilities(7).
     static func judgePriority(niceLimit: Int?, capabilities: UInt64?) -> Finding {
         let subject = "worker-priority"
         let wanted = Int(WorkerConfiguration.wantedNiceness)
+        // Bit 23 is CAP_SYS_NICE, which lifts the limit.
         if (niceLimit ?? 0) >= 20 - wanted || (capabilities ?? 0) & 1 << 23 != 0 {
             return .ok(subject, "packets go before what else the machine does")
         }
-        // Most machines allow nobody to, and serve well.
+        // Not a warning: most machines do not allow it, and serve well.
         let text = "packets take turns with what else the machine does"
         return .ok(subject, "\(text), unless the service has LimitNICE=\(wanted)")
     }

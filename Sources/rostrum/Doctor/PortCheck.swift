@@ -3,20 +3,25 @@ import Glibc
 import Net
 import Node
 
-/// Whether the ports are the server's, or free for it.
+/// Checks whether each configured port is free, or in use by this server.
 enum PortCheck {
+    /// A port that the server opens.
     private struct Port {
+        /// Of the finding; differs from the option for ICE-TCP.
         let subject: String
+        /// The flag that chooses the port, without its dashes.
         let option: String
         let address: TransportAddress
     }
 
+    /// Tries to open each port, and closes it again.
     static func examine(_ configuration: Configuration, _ server: RunningServer) -> [Finding] {
         let shared = Dictionary(configuration.sharedPorts.map { ($0.address, $0.uses) }) { first, _ in first }
         return ports(of: configuration).map { port in
             var finding = judge(
                 port.subject, port.option, port.address, refusal: MachineTrial.refusal(of: port.address),
                 server)
+            // A shared port has one finding for each of its protocols.
             if let others = shared[port.address]?.filter({ $0.rawValue != port.option }) {
                 finding.text += ", and shared with \(others.map(\.option).joined(separator: ", "))"
             }
@@ -24,6 +29,7 @@ enum PortCheck {
         }
     }
 
+    /// Every port of the configuration, with one UDP port per worker if a range is configured.
     private static func ports(of configuration: Configuration) -> [Port] {
         var ports = [Port(subject: "http", option: "http", address: configuration.http.over(.tcp))]
         if let admin = configuration.admin {
@@ -31,6 +37,7 @@ enum PortCheck {
         }
         for worker in 0..<(configuration.lastUDPPort == nil ? 1 : configuration.workers) {
             let first = configuration.udp
+            // Port 0 is always free, and beyond 65535 there is no port.
             guard first.port != 0, let port = UInt16(exactly: Int(first.port) + worker) else { continue }
             ports.append(
                 Port(
@@ -53,7 +60,9 @@ enum PortCheck {
         return ports
     }
 
-    /// - Parameter refusal: why the port could not be taken.
+    /// - Parameters:
+    ///   - refusal: the `errno` with which the kernel refused the port; nil if the port is free.
+    ///   - server: with a running server a port in use is expected, and a free one means other options.
     static func judge(
         _ subject: String, _ option: String, _ address: TransportAddress, refusal: Int32?,
         _ server: RunningServer
@@ -76,6 +85,7 @@ enum PortCheck {
                 remedy:
                     "\(listing) 'sport = :\(address.port)' names it; end it, or choose another by --\(option)"
             )
+        // The packaged service runs with CAP_NET_BIND_SERVICE, which this user may lack.
         case EACCES:
             return .warn(
                 subject, "\(kind) \(address) could not be tried: this user may not use ports below 1024",

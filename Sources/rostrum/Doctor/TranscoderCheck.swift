@@ -4,9 +4,9 @@ import Foundation
 import Synchronization
 import Transcoder
 
-/// Whether pictures and sound can be decoded and encoded here, by a process that is confined.
+/// Checks whether a confined child process can decode and encode pictures and sound on this machine.
 enum TranscoderCheck {
-    /// In all; on a machine with work to do the process takes a second.
+    /// For the whole trial; on a busy machine the process takes a second to start.
     private static let timeout = Duration.seconds(15)
 
     static func examine(_ configuration: Configuration) async -> [Finding] {
@@ -22,6 +22,8 @@ enum TranscoderCheck {
         ]
     }
 
+    /// A missing decoder is only a warning: forwarding needs none.
+    /// - Parameter decoders: the video codecs of browsers, and whether the installed libraries decode each of them.
     static func judgeCodecs(_ decoders: [(name: String, isThere: Bool)]) -> Finding {
         let missing = decoders.filter { !$0.isThere }.map(\.name)
         guard missing.isEmpty else {
@@ -32,6 +34,10 @@ enum TranscoderCheck {
         return .ok("codecs", decoders.map(\.name).joined(separator: ", "))
     }
 
+    /// - Parameters:
+    ///   - hasDrawn: whether the process has delivered a picture.
+    ///   - complaints: warnings that the supervisor logged meanwhile, such as missing confinement.
+    ///   - mustBeConfined: whether the server refuses to run it unconfined.
     static func judge(hasDrawn: Bool, complaints: [String], mustBeConfined: Bool) -> Finding {
         let reason = complaints.isEmpty ? "" : " (\(complaints.joined(separator: "; ")))"
         switch (hasDrawn, complaints.isEmpty) {
@@ -50,7 +56,9 @@ enum TranscoderCheck {
         }
     }
 
-    /// Has a process of its own draw something.
+    /// Starts a transcoder process and lets it draw one card.
+    ///
+    /// A card needs no media, but it exercises the start of the process, its confinement and its drawing libraries.
     private static func drawCard(_ settings: TranscoderSettings) async -> (
         hasDrawn: Bool, complaints: [String]
     ) {
@@ -67,6 +75,7 @@ enum TranscoderCheck {
             case .packet, .keyFrameWanted: break
             }
         }
+        // A process that hangs must not hang the doctor.
         let deadline = Task {
             do { try await Task.sleep(for: timeout) } catch { return }
             continuation.yield(false)
