@@ -1,23 +1,25 @@
 import Base
 
-/// How much of one gated stream those have watched who lack its tier.
+/// How long viewers without its tier have watched one gated stream.
 ///
-/// A viewer's time runs once, over however many sessions they watch, and is not given anew to whoever comes back. Whose
-/// identity says nothing, because anybody gets one, shares the time of all behind their address; the IPv6 networks
-/// around it have so many times as much as what one client may do is limited by (see `ClientNetwork`).
+/// All sessions of a viewer share one clock, and a viewer who comes back continues with the time that is left.
+/// Identities that anyone can get do not identify a viewer, so all viewers with such identities at one address share
+/// one viewer's time. The IPv6 networks around the address have a multiple of it, by the same factors as other limits
+/// for one client (see `ClientNetwork`).
 ///
-/// Remembers a bounded number of them, and forgets none: all beyond it share one viewer's time.
+/// The number of viewers and networks remembered is limited, and none is ever forgotten: all beyond the limit share
+/// one viewer's time.
 package struct FreeViewing: Sendable {
-    /// Whose time it is.
+    /// The identity, or the networks, whose time is consumed.
     package struct Viewer: Hashable, Sendable {
         fileprivate enum Key: Hashable, Sendable {
             case named(ParticipantID)
-            /// Of those without a name, or with one that anybody gets.
+            /// For anonymous viewers, and for identities that anyone can get.
             case network(ClientNetwork)
             /// The address is not known.
             case unknown
 
-            /// How many times one viewer's time it has.
+            /// The multiple of one viewer's time that it has.
             var factor: Int {
                 guard case .network(let network) = self else { return 1 }
                 return Int(network.factor)
@@ -27,8 +29,8 @@ package struct FreeViewing: Sendable {
         fileprivate let keys: [Key]
 
         /// - Parameters:
-        ///   - sender: nil for somebody without a name.
-        ///   - address: nil where nobody knows it.
+        ///   - sender: nil for an anonymous viewer.
+        ///   - address: nil where it is unknown.
         package init(_ sender: Stage.Sender?, at address: IPAddress?) {
             if let sender, !sender.isGuest {
                 keys = [.named(sender.id)]
@@ -38,14 +40,16 @@ package struct FreeViewing: Sendable {
         }
     }
 
+    /// The time that one viewer or network has consumed.
     private struct Meter {
-        /// Before `since`.
+        /// Time consumed before `since`.
         var spent = Duration.zero
-        /// When the first of those began who watch now; nil while nobody does.
+        /// When the first of the present sessions began; nil while none watches.
         var since: MonotonicTime?
-        /// How many sessions watch.
+        /// Number of sessions that watch now.
         var watching = 0
 
+        /// All time consumed until now; sessions that watch at the same time count once.
         func spent(by now: MonotonicTime) -> Duration {
             since.map { spent + max(now - $0, .zero) } ?? spent
         }
@@ -53,20 +57,20 @@ package struct FreeViewing: Sendable {
 
     private let limit: Int
     private var meters: [Viewer.Key: Meter] = [:]
-    /// Of all who came when there was no room for one more.
+    /// Shared by all viewers and networks that came after the limit was reached.
     private var others = Meter()
 
-    /// How many viewers and networks are remembered, which takes a megabyte or so.
+    /// Viewers and networks remembered by default, which takes about a megabyte.
     package static let usualLimit = 10_000
 
     package init(limit: Int = usualLimit) {
         self.limit = limit
     }
 
-    /// Viewers and networks that are remembered.
+    /// The number of viewers and networks remembered.
     package var count: Int { meters.count }
 
-    /// A session of somebody begins to watch.
+    /// Starts the viewer's clock, unless another of their sessions watches already.
     package mutating func begin(_ viewer: Viewer, at now: MonotonicTime) {
         for key in viewer.keys {
             change(key) { meter in
@@ -76,7 +80,7 @@ package struct FreeViewing: Sendable {
         }
     }
 
-    /// A session of somebody watches no more.
+    /// Stops the viewer's clock when the last of their sessions stops watching.
     package mutating func end(_ viewer: Viewer, at now: MonotonicTime) {
         for key in viewer.keys {
             change(key) { meter in
@@ -89,6 +93,7 @@ package struct FreeViewing: Sendable {
         }
     }
 
+    /// Applies a change to the meter of a key, or to the shared one if there is no room for a new key.
     private mutating func change(_ key: Viewer.Key, _ body: (inout Meter) -> Void) {
         if var meter = meters[key] ?? (meters.count < limit ? Meter() : nil) {
             body(&meter)
@@ -98,8 +103,8 @@ package struct FreeViewing: Sendable {
         }
     }
 
-    /// What somebody may still watch.
-    /// - Parameter seconds: what everybody has in all.
+    /// How long a viewer may still watch: the least that is left of any of their keys.
+    /// - Parameter seconds: what one viewer has in all, as the gate's `freeSeconds`.
     package func remaining(of viewer: Viewer, from seconds: Int, at now: MonotonicTime) -> Duration {
         viewer.keys.map { key in
             let meter = meters[key] ?? (meters.count < limit ? Meter() : others)

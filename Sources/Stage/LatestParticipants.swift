@@ -1,8 +1,8 @@
 import Base
 
-/// The participants to whom something happened last, in that order; beyond the limit the first of them is forgotten.
+/// The participants to whom something happened most recently, in that order.
 ///
-/// Written as a list of identities.
+/// Beyond `Stage.banLimit` the oldest one is forgotten. Encoded as a list of identities.
 package struct LatestParticipants: Equatable, Sendable, Codable {
     private var order: [ParticipantID] = []
     private var members: Set<ParticipantID> = []
@@ -22,6 +22,7 @@ package struct LatestParticipants: Equatable, Sendable, Codable {
         left.order == right.order
     }
 
+    /// Whether the participant is among the remembered ones.
     package func contains(_ id: ParticipantID) -> Bool { members.contains(id) }
 
     mutating func insert(_ id: ParticipantID) {

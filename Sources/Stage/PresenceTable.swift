@@ -1,17 +1,18 @@
 import Base
 
-/// Who is connected, and who was until a moment ago.
+/// The participants who are connected, or were until a moment ago.
 ///
-/// Bounded by what the server lets connect; nothing of it outlives a restart.
+/// Its size is bounded by the server's limits on connections. Nothing of it survives a restart.
 struct PresenceTable: Equatable, Sendable {
+    /// One participant who is connected or within the grace time.
     private struct Entry: Equatable, Sendable {
         var name: String?
         var mayJoinBackstage: Bool
         var mayModerate: Bool
         var connections: Set<Stage.Connection>
-        /// Set while there is no connection.
+        /// When the grace time ends; set only while there is no connection.
         var goneAt: MonotonicTime?
-        /// Grows in the order in which they came.
+        /// Increases in the order in which participants came.
         let order: UInt64
     }
 
@@ -19,9 +20,13 @@ struct PresenceTable: Equatable, Sendable {
     private var nextOrder: UInt64 = 0
     private var anonymousSockets = 0
     private var anonymousSessions = 0
-    /// All graces are equally long, so this is in order of time; what is outdated is skipped.
+    /// The ends of grace times, sorted, because all are equally long.
+    ///
+    /// An entry is outdated if its participant has connected since; it is skipped.
     private var departures: [(id: ParticipantID, at: MonotonicTime)] = []
+    /// Index of the first entry of `departures` that has not been looked at.
     private var firstDeparture = 0
+    /// The viewers listed by name last time, so that the same ones stay listed.
     private var listed: [ParticipantID] = []
 
     static func == (left: PresenceTable, right: PresenceTable) -> Bool {
@@ -29,13 +34,15 @@ struct PresenceTable: Equatable, Sendable {
             && left.anonymousSessions == right.anonymousSessions
     }
 
+    /// Whether a participant is connected, or within the grace time.
     func contains(_ id: ParticipantID) -> Bool { entries[id] != nil }
     func isConnected(_ id: ParticipantID) -> Bool { entries[id].map { !$0.connections.isEmpty } ?? false }
     func name(of id: ParticipantID) -> String? { entries[id]?.name }
 
     // MARK: Coming and going
 
-    /// - Returns: whether they were not here before.
+    /// Adds a connection, and updates the participant's name and rights from the token.
+    /// - Returns: whether the participant was not in the table before.
     mutating func connect(
         _ sender: Stage.Sender, by connection: Stage.Connection
     ) -> Bool {
@@ -55,11 +62,14 @@ struct PresenceTable: Equatable, Sendable {
         return false
     }
 
-    /// - Returns: whether it was the last connection.
+    /// Removes a connection.
+    /// - Parameter time: when the grace time ends, if this was the last connection.
+    /// - Returns: whether it was the participant's last connection.
     mutating func disconnect(
         _ id: ParticipantID, by connection: Stage.Connection, until time: MonotonicTime
     ) -> Bool {
-        // Somebody who was removed may still have connections that close, and others since.
+        // A participant who was removed may still have old connections that close, and may have opened new ones
+        // since.
         guard var entry = entries[id], entry.connections.remove(connection) != nil else { return false }
         if entry.connections.isEmpty {
             entry.goneAt = time
@@ -69,7 +79,8 @@ struct PresenceTable: Equatable, Sendable {
         return entry.connections.isEmpty
     }
 
-    /// Notes somebody who gave a sign of life without being connected.
+    /// Adds a participant who acted without being connected, for the grace time; does nothing for one who is in the
+    /// table.
     mutating func touch(
         _ id: ParticipantID, name: String?, mayJoinBackstage: Bool = false, until time: MonotonicTime
     ) {
@@ -94,6 +105,7 @@ struct PresenceTable: Equatable, Sendable {
         entries[id] = nil
     }
 
+    /// Counts a connection of an anonymous viewer.
     mutating func addAnonymous(_ connection: Stage.Connection) {
         switch connection {
         case .socket: anonymousSockets += 1
@@ -115,7 +127,10 @@ struct PresenceTable: Equatable, Sendable {
         return departures[firstDeparture].at
     }
 
-    /// Those who are away for long enough; they are still in the table.
+    /// Returns the participants whose grace time has ended; they stay in the table until `remove`.
+    ///
+    /// Entries already looked at are dropped in batches of 1,024, because removing from the front of an array moves
+    /// the rest.
     mutating func takeDeparted(by now: MonotonicTime) -> [ParticipantID] {
         var departed: [ParticipantID] = []
         while firstDeparture < departures.count, departures[firstDeparture].at <= now {
@@ -135,9 +150,10 @@ struct PresenceTable: Equatable, Sendable {
 
     // MARK: Numbers and names
 
-    /// Connected viewers: those who may come in backstage, and all others with those who have no name.
+    /// Counts connected viewers: `privileged` ones may come in backstage; `others` include anonymous viewers.
     func viewerCounts(isOnStage: (ParticipantID) -> Bool) -> (privileged: Int, others: Int) {
-        // Somebody without a name who watches and follows too cannot be told from two people.
+        // An anonymous viewer's session and socket cannot be matched, so the larger of the two counts is the best
+        // estimate.
         var counts = (privileged: 0, others: max(anonymousSockets, anonymousSessions))
         for (id, entry) in entries where !entry.connections.isEmpty && !isOnStage(id) {
             if entry.mayJoinBackstage { counts.privileged += 1 } else { counts.others += 1 }
@@ -145,14 +161,17 @@ struct PresenceTable: Equatable, Sendable {
         return counts
     }
 
-    /// - Parameter leaders: who is listed before others, if they are there.
+    /// Chooses the connected viewers to be listed by name; those listed before stay listed while they are connected.
+    /// - Parameters:
+    ///   - limit: how many to list at most.
+    ///   - leaders: participants to list before all others, if they are connected viewers.
     mutating func list(
         limit: Int, leaders: [ParticipantID], isOnStage: (ParticipantID) -> Bool
     ) -> [Stage.ListedViewer] {
         let first = leaders.filter { isConnected($0) && !isOnStage($0) }.prefix(limit)
         listed = listed.filter { isConnected($0) && !isOnStage($0) }
         let missing = first.filter { !listed.contains($0) }
-        // Who came last makes room.
+        // The viewers listed last make room for new leaders.
         let surplus = listed.count + missing.count - limit
         if surplus > 0 {
             let dropped = Set(listed.filter { !first.contains($0) }.suffix(surplus))

@@ -1,21 +1,21 @@
 import Base
 
-/// Why the stage does not do what somebody wants: one case for each rule.
+/// Why the stage rejects a command or a viewer: one case for each rule.
 package enum Rejection: Error, Equatable, Sendable {
     case ended
     case alreadyLive
     /// Viewers wait until the stream is live, or until its doors open.
     case backstage(startsAt: WallTime?, waiting: Int)
     case banned
-    /// The sender came by it, and is not here any more, or wants onto the stage by it.
+    /// The sender's link was revoked, and they have left since, or want onto the stage by it.
     case linkRevoked
     case notHost
     case notOperator
     case notOnStage
     case alreadyOnStage
-    /// The host ends a stream instead of stepping down, and nobody moves, removes or bans the host.
+    /// The host cannot step down, leave, or be moved, removed or banned; a host ends the stream instead.
     case hostStays
-    /// For so many beside the host there is room, as the host decided or at all.
+    /// The stage has as many participants beside the host as the host allows, or as the server does.
     case stageFull(limit: Int)
     case tooManyHands
     case tooManyInvitations
@@ -23,16 +23,16 @@ package enum Rejection: Error, Equatable, Sendable {
     case tooManyKeys
     case notInvited
     case notBanned
-    /// Nobody of that identity waits to be invited.
+    /// The participant has no raised hand.
     case handNotRaised
-    /// Nobody of that identity is here.
+    /// The participant is not in this stream.
     case unknownParticipant
-    /// Somebody of that identity is here, but not on stage.
+    /// The participant is not on stage.
     case targetNotOnStage
-    /// The field that is out of its range.
+    /// A field is out of range; contains its name.
     case invalid(String)
 
-    /// What the API makes its status of.
+    /// The category from which the API derives its status code.
     package var kind: RefusalKind {
         switch self {
         case .banned, .linkRevoked, .notHost, .notOperator, .notOnStage: .forbidden
@@ -44,7 +44,7 @@ package enum Rejection: Error, Equatable, Sendable {
         }
     }
 
-    /// Stays the same for ever, for programs to compare.
+    /// A stable name for programs; it must never change.
     package var name: String {
         switch self {
         case .ended: "ended"
@@ -71,7 +71,7 @@ package enum Rejection: Error, Equatable, Sendable {
         }
     }
 
-    /// For people.
+    /// An English sentence for people.
     package var explanation: String {
         switch self {
         case .ended: "The stream has ended."

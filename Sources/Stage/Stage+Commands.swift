@@ -1,32 +1,33 @@
 import Base
 
 extension Stage {
-    /// What somebody wants.
+    /// A command from a participant.
     package enum Command: Equatable, Sendable {
         case edit(StageEdit)
         case place(StagePlacement.Edit)
-        /// Make a link by which others come in; what it says is for those who read links.
+        /// Create a link by which others come in; the link's contents are not the stage's concern.
         case makeLink
-        /// Let no link count that was made until now.
+        /// Revoke all links of these kinds that were created until now.
         case revokeLinks(speakers: Bool, viewers: Bool)
-        /// Let no key of the sender's encoder count that was made until now.
+        /// Revoke all keys of the sender's encoder that were created until now.
         case replaceKey
         case goLive
         case end
-        /// Come in; a speaker's token leads onto the stage.
+        /// Join the stream; a speaker's token leads onto the stage.
         case join
         case leave
         case raiseHand
-        /// One's own, or as a host anybody's.
+        /// Lower one's own hand, or as a host any hand.
         case lowerHand(ParticipantID)
-        /// As a host, to a place from 1 on among those that are not held; one that was held is put back.
+        /// As a host: move a hand to a place, counted from 1 among the hands that are not held; a held hand is put
+        /// back.
         case moveHand(ParticipantID, place: Int)
-        /// As a host: set it apart, or put it back where it was.
+        /// As a host: hold a hand, which takes it out of the numbered places, or put it back where it was.
         case holdHand(ParticipantID, Bool)
         case invite(ParticipantID)
         case withdrawInvitation(ParticipantID)
         case accept
-        /// The same without a picture: others are told from the first moment on that the camera is off.
+        /// Accept without a camera: the participant is shown with the camera off from the first moment.
         case acceptSoundOnly
         case decline
         case stepDown
@@ -37,20 +38,21 @@ extension Stage {
         case requestMute(ParticipantID, StageChange.MediaKind)
         case setMuted(StageChange.MediaKind, Bool)
         case setPaused(Bool)
-        /// Begin to publish as one of those on stage.
+        /// Begin to publish as a member of the stage.
         case publish
     }
 
-    /// Decides about a command, and acts on it in memory.
+    /// Decides on a command, and applies it to the stage in memory.
     ///
-    /// What it says holds once the outcome's changes are durable; a command that repeats what is so already changes
-    /// nothing.
+    /// The outcome takes effect for others only once its changes are durable. A command that asks for the present
+    /// state changes nothing.
+    /// - Throws: why the command is rejected; the stage is unchanged then.
     package mutating func apply(_ command: Command, from sender: Sender, at now: Moment) throws(Rejection)
         -> Outcome
     {
         if record.banned[sender.id] != nil, sender.authority != .admin { throw .banned }
         if record.phase == .ended {
-            // To end what has ended is no mistake, nor is it to leave.
+            // Ending or leaving a stream that has ended is not an error.
             guard command != .end || !isModerator(sender), command != .leave else { return Outcome() }
             throw .ended
         }
@@ -59,7 +61,8 @@ extension Stage {
         try decide(command, from: sender, at: now, into: &outcome)
         for change in outcome.changes { record.apply(change) }
         follow(outcome.changes, at: now)
-        // Whoever asks for something is here, at least for a while.
+        // A sender of a command counts as present for the grace time, even without a connection. Admins do not,
+        // unless they have raised a hand or speak.
         let isInvolved = record.hands[sender.id] != nil || record.speakers[sender.id] != nil
         if command != .leave, record.banned[sender.id] == nil, !presence.contains(sender.id),
             sender.authority != .admin || isInvolved
@@ -138,6 +141,8 @@ extension Stage {
         guard isModerator(sender) else { throw .notHost }
     }
 
+    /// - Returns: the sender as a member of the stage.
+    /// - Throws: `.notOnStage` for a viewer.
     private func requireMember(_ sender: Sender) throws(Rejection) -> StageRecord.Member {
         guard standing(of: sender) != .viewer, let member = record.member(sender.id) else {
             throw .notOnStage
@@ -145,6 +150,7 @@ extension Stage {
         return member
     }
 
+    /// Checks that the stage has room for one more speaker.
     private func requireRoom() throws(Rejection) {
         let limit = record.details.maxSpeakers
         guard record.speakers.count < limit else { throw .stageFull(limit: limit) }
@@ -170,6 +176,8 @@ extension Stage {
         }
     }
 
+    /// Anyone who may publish here may replace their encoder's key: the host, admins, speakers, and those who may
+    /// become speakers.
     private func decideKey(
         _ sender: Sender, _ now: Moment, _ outcome: inout Outcome
     ) throws(Rejection) {
@@ -207,7 +215,7 @@ extension Stage {
 
     private func decidePublish(_ sender: Sender, _ now: Moment, _ outcome: inout Outcome) throws(Rejection) {
         guard standing(of: sender) == .viewer else { return }
-        // Of a published stream the latest source counts, and whoever it belongs to.
+        // In a published stream the latest source counts, so its publisher becomes the host.
         if record.origin == .published, sender.authority == .host || sender.authority == .admin {
             outcome.changes.append(
                 .hostReplaced(sender.id, StageRecord.Member(name: sender.name, since: now.wall)))
@@ -241,7 +249,7 @@ extension Stage {
         _ sender: Sender, _ now: Moment, _ outcome: inout Outcome
     ) throws(Rejection) {
         guard !record.isOnStage(sender.id) else { throw .alreadyOnStage }
-        // An admin's token leads everywhere else, whoever was banned under its name.
+        // An admin's token is exempt from bans elsewhere, but a banned identity may not raise a hand.
         guard record.banned[sender.id] == nil else { throw .banned }
         guard record.hands[sender.id] == nil else { return }
         guard record.hands.count < Self.handLimit else { throw .tooManyHands }
@@ -286,6 +294,7 @@ extension Stage {
         }
     }
 
+    /// Makes a speaker a viewer, and ends what they publish.
     private func demote(
         _ id: ParticipantID, _ reason: StageChange.Demotion, _ outcome: inout Outcome
     ) {
@@ -322,6 +331,7 @@ extension Stage {
         }
     }
 
+    /// Removes a participant from the stream, and closes their connections.
     private mutating func expel(
         _ id: ParticipantID, by change: StageChange, isBanned: Bool, _ outcome: inout Outcome
     ) {

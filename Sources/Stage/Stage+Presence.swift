@@ -1,17 +1,17 @@
 import Base
 
-/// Who is there, and the passing of time.
+/// Presence of participants, and timers.
 extension Stage {
-    /// How somebody is connected.
+    /// One connection of a participant.
     package enum Connection: Hashable, Sendable {
-        /// Follows the stream's state.
+        /// A WebSocket that follows the stream's state.
         case socket(UInt64)
-        /// Has a peer connection.
+        /// A peer connection.
         case session(SessionID)
     }
 
-    /// Notes that somebody connected.
-    /// - Parameter sender: nil for somebody without a name.
+    /// Records a new connection.
+    /// - Parameter sender: nil for an anonymous viewer.
     package mutating func connect(_ sender: Sender?, by connection: Connection, at now: Moment) -> Outcome {
         guard let sender else {
             presence.addAnonymous(connection)
@@ -24,7 +24,8 @@ extension Stage {
         return outcome
     }
 
-    /// Notes that one of somebody's connections is gone; only if all are for the grace time, they have left.
+    /// Records that a connection has closed; a participant has left only when all were closed for the grace time.
+    /// - Parameter id: nil for an anonymous viewer.
     package mutating func disconnect(_ id: ParticipantID?, by connection: Connection, at now: Moment) {
         guard let id else {
             presence.removeAnonymous(connection)
@@ -35,9 +36,10 @@ extension Stage {
         if id == record.host, record.origin == .made, record.phase == .live { startHostDeadline(at: now) }
     }
 
-    /// Notes what viewers would get from now on; nil for nothing.
+    /// Records the source that viewers get from now on; nil for none.
     ///
-    /// A published stream begins and ends with it.
+    /// A published stream goes live with its first source. It ends when its host's source is lost; if the lost source
+    /// was not the host's, it waits `sourceGrace` for another one.
     package mutating func setSource(_ new: Source?, at now: Moment) -> Outcome {
         let old = source
         source = new
@@ -64,7 +66,8 @@ extension Stage {
         return outcome
     }
 
-    /// The host of a published stream is whoever its source belongs to; a host who is still there stays on the stage.
+    /// Makes the source's owner the host of a published stream; the former host, if still connected, stays as a
+    /// speaker when the new one was a speaker.
     private func replaceHost(
         by owner: ParticipantID, name: String?, at now: Moment, into outcome: inout Outcome
     ) {
@@ -77,7 +80,7 @@ extension Stage {
 
     // MARK: Time
 
-    /// When `advance` has something to do; nil if never.
+    /// When `advance` has to run; nil if nothing is due.
     package var deadline: MonotonicTime? {
         var next = presence.deadline
         if record.phase != .ended {
@@ -92,14 +95,14 @@ extension Stage {
         record.phase == .backstage && !areDoorsOpen ? doorsOpenAt : nil
     }
 
-    /// Does what is due.
+    /// Performs what is due: departures, the end of a stream without its host or source, and the opening of doors.
     package mutating func advance(to now: Moment) -> Outcome {
         var outcome = Outcome()
         for id in presence.takeDeparted(by: now.elapsed) { depart(id, into: &outcome) }
         if let hostDeadline, record.phase != .ended, hostDeadline <= now.elapsed {
             self.hostDeadline = nil
             if record.origin == .published, presence.isConnected(record.host) {
-                // On stage without camera and microphone.
+                // The host is on stage without camera and microphone, so the stream gets another grace time.
                 self.hostDeadline = now.elapsed + Self.sourceGrace
             } else {
                 outcome.end(at: now, because: record.origin == .made ? .hostLeft : .sourceLeft)
@@ -111,7 +114,7 @@ extension Stage {
         return outcome
     }
 
-    /// Somebody has left: their hand, invitation and place are free.
+    /// Records that a participant has left, which frees their hand, invitation and place on the stage.
     mutating func depart(_ id: ParticipantID, into outcome: inout Outcome) {
         guard presence.contains(id) || record.speakers[id] != nil else { return }
         presence.remove(id)
@@ -122,7 +125,7 @@ extension Stage {
         }
     }
 
-    /// Timers and doors after changes.
+    /// Starts and stops timers, and opens doors, as changes require.
     mutating func follow(_ changes: [StageChange], at now: Moment) {
         for change in changes {
             switch change {
@@ -135,11 +138,12 @@ extension Stage {
         }
     }
 
+    /// Starts the time after which a live stream ends without its host.
     mutating func startHostDeadline(at now: Moment) {
         hostDeadline = now.elapsed + .seconds(record.details.hostGraceSeconds)
     }
 
-    /// Looks whether everybody may come in.
+    /// Computes whether the doors are open, or when they will open.
     mutating func openDoors(at now: Moment) {
         guard let time = record.details.admissionTime else {
             (areDoorsOpen, doorsOpenAt) = (false, nil)
@@ -151,6 +155,7 @@ extension Stage {
 }
 
 extension StageOutcome {
+    /// Ends the stream: the change to store, the effect and the event.
     mutating func end(at now: Moment, because reason: StageRecord.EndReason) {
         changes.append(.ended(now.wall, reason))
         effects.append(.close)

@@ -2,52 +2,55 @@ import Base
 
 /// One stream's rules: who may do what, and what follows from it.
 ///
-/// Decides in memory, at once, and says what has to be remembered before anybody may be told. What a restart must not
-/// lose is in `record`; who is there at the moment is not. Knows neither a clock nor a disk nor a network.
+/// It decides in memory, without waiting, and returns the changes that must be durable before any client is notified.
+/// `record` contains the state that survives a restart; presence does not survive one. The type uses no clock, disk
+/// or network.
 package struct Stage: Equatable, Sendable {
     /// Host and speakers together.
     package static let stageLimit = 50
-    /// Raised at once.
+    /// Maximum number of raised hands.
     package static let handLimit = 100
-    /// Open at once.
+    /// Maximum number of open invitations.
     package static let invitationLimit = 100
-    /// Banned participants, and in the same number the latest ones whom the host took off the stage, and who left it
-    /// themselves, and whose speaker's token does not count any more.
+    /// Maximum number of banned participants.
+    ///
+    /// The same limit applies to the participants whom the host took off the stage, and to those who left it
+    /// themselves, whose speaker's tokens no longer count. There only the latest ones are remembered.
     package static let banLimit = 10_000
-    /// Participants that have replaced their encoder's key; the host may beyond it.
+    /// Maximum number of participants who have replaced their encoder's key; the host and admins may beyond it.
     package static let keyLimit = 1_000
-    /// Viewers that are listed by name; all are counted.
+    /// Maximum number of viewers listed by name; all are counted.
     package static let listedViewerLimit = 100
-    /// How long somebody without any connection is still here.
+    /// How long a participant without any connection still counts as present.
     package static let presenceGrace = Duration.seconds(15)
     /// How long a published stream waits for its source's first packet.
     package static let sourceGrace = Duration.seconds(60)
 
-    /// Ahead of what is durable while a commit is under way.
+    /// The present state; ahead of the durable one while a commit is under way.
     package internal(set) var record: StageRecord
     var presence = PresenceTable()
-    /// Nil while nobody sends; a published stream ends if it stays so.
+    /// Nil while there is no source; a published stream ends if that lasts.
     package internal(set) var source: Source?
-    /// When a stream without its host, or its source, ends.
+    /// When the stream ends unless its host, or its source, comes back.
     var hostDeadline: MonotonicTime?
-    /// Whether links may have been made since those for speakers, and those for viewers, were last revoked.
+    /// The kinds of links that may have been created since they were last revoked.
     var freshLinks = StageRecord.LinkKinds.all
     /// Whether `details.admissionTime` has come.
     package internal(set) var areDoorsOpen = false
-    /// When they open; as of the moment at which the schedule was last looked at.
+    /// When the doors open, computed when the schedule was last looked at; nil if they are open or have no time.
     var doorsOpenAt: MonotonicTime?
 
-    /// What viewers would get now.
+    /// The session that viewers get the programme from.
     package struct Source: Equatable, Sendable {
-        /// Nil where the publisher has no name.
+        /// Nil for an anonymous publisher.
         package let owner: ParticipantID?
-        /// For people; as the publisher's token says.
+        /// The display name in the publisher's token.
         package let name: String?
-        /// Whether an m-line for audio was agreed, not whether anything is heard.
+        /// Whether an m-line for audio was negotiated, not whether it carries sound.
         package let hasAudio: Bool
-        /// Whether an m-line for video was agreed, not whether anything is seen.
+        /// Whether an m-line for video was negotiated, not whether it carries pictures.
         package let hasVideo: Bool
-        /// Whether it came in the place of a source that was lost: whoever it belongs to was on the stage already.
+        /// Whether it replaced a source that was lost; its owner was on stage already then.
         package let isSuccessor: Bool
 
         package init(
@@ -61,8 +64,9 @@ package struct Stage: Equatable, Sendable {
         }
     }
 
-    /// Makes a stream.
-    /// - Returns: the stage, and what to remember of its making.
+    /// Creates a stream.
+    /// - Returns: the stage, and the outcome of its creation.
+    /// - Throws: `.invalid`, naming the first field that is out of its range.
     package static func create(
         _ id: StreamID, origin: StageRecord.Origin, host: ParticipantID, hostName: String?, edit: StageEdit,
         at now: Moment
@@ -84,7 +88,7 @@ package struct Stage: Equatable, Sendable {
         self.record = record
     }
 
-    /// A stage as it was remembered; everybody gets the usual time to come back.
+    /// Restores a stage from its record; all members get the usual grace time to come back.
     package init(restoring record: StageRecord, at now: Moment) {
         self.record = record
         guard record.phase != .ended else { return }
@@ -97,9 +101,9 @@ package struct Stage: Equatable, Sendable {
         openDoors(at: now)
     }
 
-    /// Goes back to what was remembered, because the changes since then could not be.
+    /// Goes back to the durable record, because later changes could not be stored.
     ///
-    /// Who is there stays; who only was because of those changes gets the usual time.
+    /// Presence stays as it is. Members who are only in the record get the usual grace time.
     package mutating func revert(to record: StageRecord, at now: Moment) {
         self.record = record
         freshLinks = .all
@@ -112,8 +116,9 @@ package struct Stage: Equatable, Sendable {
         openDoors(at: now)
     }
 
+    /// Counts all speakers, raised hands and invited viewers as present for the grace time.
     private mutating func awaitMembers(at now: Moment) {
-        // They are listed in the order in which they are entered here, which hashing must not decide.
+        // The order of insertion here becomes the order of the list of viewers, so it must not depend on hashing.
         let members =
             record.speakers.map { (id: $0.key, name: $0.value.name, since: $0.value.since) }
             + record.hands.map { (id: $0.key, name: $0.value.name, since: $0.value.since) }
@@ -126,9 +131,9 @@ package struct Stage: Equatable, Sendable {
 
     // MARK: Who is who
 
-    /// Somebody with a token, as far as the stage has to know.
+    /// The bearer of a token, as far as the stage needs to know.
     package struct Sender: Equatable, Sendable {
-        /// What the token makes its bearer at most.
+        /// The most that the token can make its bearer.
         package enum Authority: Equatable, Sendable, CaseIterable {
             case admin, host, speaker, viewer
         }
@@ -137,19 +142,19 @@ package struct Stage: Equatable, Sendable {
         package let id: ParticipantID
         /// The token's `name`, shown to others.
         package let name: String?
-        /// What the token allows; `standing(of:)` says what the stream makes of it.
+        /// What the token allows; `standing(of:)` returns what the bearer is in this stream.
         package let authority: Authority
         /// The capability `join-backstage`.
         package let mayJoinBackstage: Bool
-        /// By which the sender came; nil for those whose token was made for them.
+        /// The link by which the sender came; nil for a token that was made for them.
         package let link: Link?
-        /// The capability `give-gifts`: who sells them says that they were given.
+        /// The capability `give-gifts`: the shop that sells gifts reports that they were given.
         package let mayGiveGifts: Bool
-        /// The capability `moderate`: of what the audience does, not of the stage.
+        /// The capability `moderate`: covers comments and other audience actions, not the stage.
         package let mayModerate: Bool
-        /// What the sender has paid for, or been given: they open gates, and let comment where that takes one.
+        /// Tiers that the sender has bought or been given; they open gates, and comments where those require a tier.
         package let tiers: Set<String>
-        /// Whether anybody gets such an identity who asks.
+        /// Whether the server gives such an identity to anyone who asks.
         package let isGuest: Bool
 
         package init(
@@ -169,9 +174,10 @@ package struct Stage: Equatable, Sendable {
         }
     }
 
-    /// A link that brings people in, as far as the stage has to know: whether it has been revoked.
+    /// A link by which participants come in, as far as the stage needs to know: enough to tell whether it has been
+    /// revoked.
     package struct Link: Equatable, Sendable {
-        /// Whether it makes speakers of those who open it, or viewers.
+        /// Whether it makes those who open it speakers rather than viewers.
         package let makesSpeakers: Bool
         /// In seconds since 1970.
         package let issued: Int
@@ -182,18 +188,19 @@ package struct Stage: Equatable, Sendable {
         }
     }
 
-    /// What somebody is in this stream now, whatever their token would allow.
+    /// What a participant is in this stream now, whatever their token would allow.
     package enum Standing: String, Equatable, Sendable {
         case host, speaker, viewer
     }
 
-    /// A viewer's token makes nobody the host.
+    /// The sender's standing in this stream; a viewer's token with the host's identity does not make a host.
     package func standing(of sender: Sender) -> Standing { record.standing(of: sender) }
-    /// Whether the sender has a host's rights over others: the host, and admins.
+    /// Whether the sender has a host's rights over others, which the host and admins do.
     package func isModerator(_ sender: Sender) -> Bool { record.isModerator(sender) }
 
-    /// Whether somebody may see and hear the programme now.
-    /// - Parameter sender: nil for somebody without a name.
+    /// Checks that a sender may see and hear the programme now.
+    /// - Parameter sender: nil for an anonymous viewer.
+    /// - Throws: `.banned`, `.linkRevoked`, `.ended`, or `.backstage` before the doors open.
     package func admit(_ sender: Sender?) throws(Rejection) {
         if let sender, let rejection = shutsOut(sender) { throw rejection }
         guard record.phase != .ended else { throw .ended }
@@ -201,20 +208,20 @@ package struct Stage: Equatable, Sendable {
         throw .backstage(startsAt: record.details.startsAt, waiting: counts.waiting)
     }
 
-    /// Why somebody may not even look; nil for all others.
+    /// Why a sender may not even see the stream's state; nil if they may.
     ///
-    /// Whoever came by a link that was revoked since stays as long as they are here, and does not come back.
+    /// A participant whose link was revoked after they came stays while they are present, and cannot come back.
     package func shutsOut(_ sender: Sender) -> Rejection? {
         record.shutsOut(sender, isPresent: hasPresence(of: sender.id))
     }
 
     // MARK: Numbers
 
-    /// The audience, in numbers that everybody may see.
+    /// The size of the audience, which every participant may see.
     package struct Counts: Equatable, Sendable {
-        /// Let in, those without a name included.
+        /// Viewers who may watch, including anonymous ones.
         package var viewers = 0
-        /// Until the doors open.
+        /// Viewers who wait for the doors to open.
         package var waiting = 0
 
         package init(viewers: Int = 0, waiting: Int = 0) {
@@ -223,68 +230,68 @@ package struct Stage: Equatable, Sendable {
         }
     }
 
-    /// Nobody on stage is counted; before the doors open, those who may come in already are viewers.
+    /// The audience without the stage; before the doors open, only those who may come in already count as viewers.
     package var counts: Counts {
         let (privileged, others) = presence.viewerCounts { record.isOnStage($0) }
         guard record.phase == .backstage, !areDoorsOpen else { return Counts(viewers: privileged + others) }
         return Counts(viewers: privileged, waiting: others)
     }
 
-    /// One of the viewers that are listed.
+    /// One viewer in the list of names.
     package struct ListedViewer: Equatable, Sendable {
         package let id: ParticipantID
-        /// For people; nil where their token has none.
+        /// The display name; nil if the token has none.
         package let name: String?
-        /// Whether they may take away what others wrote.
+        /// Whether they may remove what others wrote.
         package let isModerator: Bool
     }
 
-    /// Viewers by name: leaders, then others in the order in which they came; the same ones as long as they stay.
-    /// - Parameter leaders: who is listed before others, if they are there; a few.
+    /// Lists viewers by name: leaders, then others in order of arrival; the same ones while they stay.
+    /// - Parameter leaders: viewers to list before others if they are connected; only a few.
     package mutating func listViewers(leaders: [ParticipantID] = []) -> [ListedViewer] {
         let record = record
         return presence.list(limit: Self.listedViewerLimit, leaders: leaders) { record.isOnStage($0) }
     }
 
-    /// Whether somebody has a connection now; within the grace time, false.
+    /// Whether a participant has a connection now; false within the grace time.
     package func isPresent(_ id: ParticipantID) -> Bool { presence.isConnected(id) }
 
-    /// Whether somebody is connected, or has left so lately that they may come back.
+    /// Whether a participant is connected, or is within the grace time after the last connection.
     package func hasPresence(of id: ParticipantID) -> Bool { presence.contains(id) }
 }
 
-/// What a command or the passing of time brings about.
+/// The result of a command or of the passing of time.
 package struct StageOutcome: Equatable, Sendable {
-    /// To be durable before anything else of this is carried out or told.
+    /// Changes that must be durable before effects are performed or clients notified.
     package var changes: [StageChange] = []
-    /// To be done in order, once `changes` are durable.
+    /// Effects to perform in order, once `changes` are durable.
     package var effects: [StageEffect] = []
-    /// What others outside the server may want to hear.
+    /// Events for webhooks.
     package var events: [StageEvent] = []
 
     package init() {}
 
-    /// Whether nothing follows: such a command need not be written down.
+    /// Whether nothing follows, so that nothing needs to be stored.
     package var isEmpty: Bool { changes.isEmpty && effects.isEmpty && events.isEmpty }
 }
 
-/// What has to be done beyond the stage.
+/// An action outside the stage.
 package enum StageEffect: Equatable, Sendable {
-    /// Ask somebody's client to mute; it may unmute.
+    /// Ask a participant's client to mute; the participant may unmute.
     case requestMute(of: ParticipantID, StageChange.MediaKind, by: ParticipantID)
-    /// Show everybody on stage what somebody says of their microphone and camera.
+    /// Show all members of the stage whether a participant's microphone and camera are muted.
     case showMute(of: ParticipantID, audio: Bool, video: Bool)
-    /// Give viewers something else.
+    /// Switch viewers to another programme.
     case setProgramme(StageDetails.Programme)
-    /// End what somebody publishes; they may go on watching.
+    /// End what a participant publishes; they may go on watching.
     case retire(ParticipantID)
-    /// End everything somebody has here.
+    /// End all connections of a participant; the rejection, if any, is the reason shown.
     case expel(ParticipantID, Rejection?)
-    /// The stream is over: end its sessions.
+    /// End all sessions of the stream, because it has ended.
     case close
 }
 
-/// What webhooks tell.
+/// An event that webhooks report.
 package enum StageEvent: Equatable, Sendable {
     case created, live, ended(StageRecord.EndReason)
     case joined(ParticipantID, name: String?), left(ParticipantID)

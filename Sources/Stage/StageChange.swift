@@ -1,23 +1,24 @@
 import Base
 
-/// One thing that happened to a stream, to be remembered before anybody is told.
+/// One change of a stream, which must be durable before any client is notified.
 package enum StageChange: Equatable, Sendable, Codable {
-    /// What a stream begins with.
+    /// The initial state of a stream.
     package struct Creation: Equatable, Sendable, Codable {
+        /// The new stream's ID.
         package let id: StreamID
-        /// Whether it was made, or began by being published.
+        /// Whether it was created by a command or by publishing.
         package let origin: StageRecord.Origin
-        /// There is one from the first moment on.
+        /// The first host; a stream always has one.
         package let host: ParticipantID
-        /// For people.
+        /// The host's display name.
         package let hostName: String?
-        /// Checked already.
+        /// Validated before.
         package let details: StageDetails
-        /// Becomes `createdAt`, and the time since which the host is on stage.
+        /// Becomes `createdAt`, and the time when the host came on stage.
         package let at: WallTime
     }
 
-    /// Who wanted a speaker to be a viewer again: the speaker, or the host.
+    /// Who made a speaker a viewer again: the speaker, or the host.
     package enum Demotion: String, Sendable, Codable {
         case steppedDown = "stepped-down"
         case moved
@@ -28,7 +29,7 @@ package enum StageChange: Equatable, Sendable, Codable {
         case audio, video
     }
 
-    /// Also begins a published stream anew that had ended.
+    /// Also restarts a published stream that had ended.
     case created(Creation)
     case edited(StageDetails)
     case placed(StagePlacement)
@@ -37,26 +38,26 @@ package enum StageChange: Equatable, Sendable, Codable {
     case ended(WallTime, StageRecord.EndReason)
     case handRaised(ParticipantID, StageRecord.Entry)
     case handLowered(ParticipantID)
-    /// Set apart, or put back.
+    /// The hand was held (true), or put back.
     case handHeld(ParticipantID, Bool)
-    /// All that are raised, the next one first.
+    /// All raised hands, the next one first.
     case handsOrdered([ParticipantID])
     case invited(ParticipantID, StageRecord.Entry)
-    /// Declined or withdrawn.
+    /// The invitation was declined or withdrawn.
     case invitationEnded(ParticipantID)
     case promoted(ParticipantID, StageRecord.Member)
     case demoted(ParticipantID, Demotion)
-    /// Was away for the grace time; may come back as what it was.
+    /// The participant was away for the grace time, and may come back in the same role.
     case left(ParticipantID)
     case removed(ParticipantID)
     case banned(ParticipantID, WallTime)
     case unbanned(ParticipantID)
     case muted(ParticipantID, MediaKind, Bool)
     case paused(ParticipantID, Bool)
-    /// Only of published streams: the latest source's owner counts.
+    /// Only in published streams: the owner of the latest source becomes the host.
     case hostReplaced(ParticipantID, StageRecord.Member)
 
-    /// Whom it concerns; nil for changes of the stream itself.
+    /// The participant concerned; nil for changes of the stream itself.
     package var subject: ParticipantID? {
         switch self {
         case .created, .edited, .placed, .linksRevoked, .wentLive, .ended, .handsOrdered: nil
@@ -68,7 +69,7 @@ package enum StageChange: Equatable, Sendable, Codable {
         }
     }
 
-    /// Whether those who wait to be invited may have another place.
+    /// Whether the places of raised hands may have changed.
     package var movesHands: Bool {
         switch self {
         case .handRaised, .handLowered, .handHeld, .handsOrdered, .promoted, .left, .removed, .banned: true

@@ -1,13 +1,13 @@
 import Base
 
-/// What a host decides about a stream, and may change.
+/// A stream's settings, which its host chooses and may change.
 package struct StageDetails: Equatable, Sendable, Codable {
     /// What viewers see and hear.
     package enum Programme: String, Sendable, Codable, CaseIterable {
         case host
-        /// Whoever speaks.
+        /// The participant who speaks.
         case activeSpeaker = "active-speaker"
-        /// Everybody on stage in one picture.
+        /// Everyone on stage, in one picture.
         case composed
     }
 
@@ -18,25 +18,26 @@ package struct StageDetails: Equatable, Sendable, Codable {
 
     /// How a composed programme looks.
     package struct Composition: Equatable, Sendable, Codable {
-        /// How the places are shared out.
+        /// How the picture is divided.
         package enum Layout: String, Sendable, Codable, CaseIterable {
-            /// Everybody as large as everybody else.
+            /// All pictures of the same size.
             case grid
-            /// Whoever spoke last large, the others small beside.
+            /// The participant who spoke last large, the others small beside.
             case spotlight
         }
 
-        /// What lies behind the pictures, as `#RRGGBB`.
+        /// The color behind the pictures.
         package struct Color: Equatable, Sendable, Codable {
-            /// 0xRRGGBB.
+            /// The color as 0xRRGGBB.
             package let rgb: UInt32
 
-            /// - Parameter rgb: its low 24 bits count.
+            /// - Parameter rgb: only its low 24 bits are used.
             package init(rgb: UInt32) {
                 self.rgb = rgb & 0xFF_FF_FF
             }
 
-            /// - Returns: nil for what is none.
+            /// Parses `#RRGGBB`.
+            /// - Returns: nil for anything else.
             package init?(_ text: String) {
                 let digits = text.utf8.dropFirst()
                 guard text.utf8.first == UInt8(ascii: "#"), digits.count == 6,
@@ -46,35 +47,35 @@ package struct StageDetails: Equatable, Sendable, Codable {
                 self.rgb = rgb
             }
 
-            /// `#rrggbb`.
+            /// The color as `#rrggbb`.
             package var text: String {
                 let digits = String(rgb, radix: 16)
                 return "#" + String(repeating: "0", count: 6 - digits.count) + digits
             }
         }
 
-        /// Of the picture, in pixels; even.
+        /// Width of the picture in pixels; even.
         package var width = 1_280
-        /// Of the picture, in pixels; even.
+        /// Height of the picture in pixels; even.
         package var height = 720
-        /// Within `rateRange`.
+        /// Frame rate, within `rateRange`.
         package var framesPerSecond = 30
-        /// Of the video, in bits a second.
+        /// Bit rate of the video, in bits a second.
         package var bitrate = 2_000_000
-        /// Where everybody is in the picture.
+        /// How the picture is divided among the participants.
         package var layout = Layout.grid
-        /// Behind and between the pictures.
+        /// The color behind and between the pictures.
         package var background = Color(rgb: 0x15_1A_22)
 
         package init() {}
 
-        /// Of width and of height, in pixels.
+        /// Range of width and height, in pixels.
         package static let sideRange = 320...1_920
-        /// Of a picture: neither side may be as long as it can while the other is.
+        /// Maximum number of pixels in a picture: the sides may not both be at their upper limit.
         package static let pixelLimit = 1_920 * 1_080
-        /// In frames a second.
+        /// Range of the frame rate, in frames a second.
         package static let rateRange = 5...30
-        /// In bits a second.
+        /// Range of the bit rate, in bits a second.
         package static let bitrateRange = 150_000...8_000_000
 
         var isValid: Bool {
@@ -83,7 +84,7 @@ package struct StageDetails: Equatable, Sendable, Codable {
                 && Self.rateRange.contains(framesPerSecond) && Self.bitrateRange.contains(bitrate)
         }
 
-        /// As the API shows it; it takes the same members.
+        /// As the API shows it; requests contain the same members.
         package var json: JSON {
             .object([
                 "width": .integer(width), "height": .integer(height), "fps": .integer(framesPerSecond),
@@ -95,101 +96,105 @@ package struct StageDetails: Equatable, Sendable, Codable {
 
     /// When the programme is recorded.
     package enum Recording: String, Sendable, Codable, CaseIterable {
-        /// When the host says so.
+        /// When the host starts it.
         case manual
-        /// From the beginning, until it ends or the host says so.
+        /// From the start of the stream, until it ends or the host stops it.
         case automatic
     }
 
     /// Who may make clips of the last minutes of the programme.
     package enum Clips: String, Sendable, Codable, CaseIterable {
-        /// Nobody: nothing is kept for them.
+        /// No one: the media for clips is not kept.
         case off
-        /// The host, and who moderates.
+        /// The host and moderators.
         case moderators
-        /// Whoever takes part under a name.
+        /// Every participant with a name.
         case everybody
     }
 
-    /// Whether those whom WebRTC does not reach may watch by HLS, where the server makes it.
+    /// Whether viewers may watch by HLS if WebRTC does not reach them, where the server makes HLS.
     package enum HLS: String, Sendable, Codable, CaseIterable {
         case on
         case off
     }
 
-    /// What the audience has of data tracks.
+    /// How far the audience takes part in data tracks.
     package enum AudienceData: String, Sendable, Codable, CaseIterable {
         case nothing = "none"
-        /// It gets what the stage sends.
+        /// Viewers receive what the stage sends.
         case receive
-        /// It may say something, too.
+        /// Viewers may send as well.
         case send
     }
 
     /// 1 to `titleLength` characters, none of them a control character.
     package var title: String?
-    /// When viewers expect it to begin.
+    /// The announced start, for viewers.
     package var startsAt: WallTime?
-    /// So long before `startsAt` everybody may come in.
+    /// How long before `startsAt` viewers may come in, in seconds.
     package var joinAheadSeconds = 0
-    /// How long a host may be away from a live stream.
+    /// How long a host may be away from a live stream before it ends, in seconds.
     package var hostGraceSeconds = 30
-    /// What viewers get while somebody is on stage.
+    /// What viewers see and hear.
     package var programme = Programme.host
-    /// Nil for what is usual.
+    /// Nil for the default composition.
     package var composition: Composition?
-    /// Nil, as for streams made before there was such a limit, for as many as there is room for.
+    /// Nil, as in streams that are older than this setting, for the server's limit.
     private var guestLimit: Int?
-    /// On stage beside the host at once, within `maxSpeakersRange`; who is there already stays.
+    /// Maximum number of speakers beside the host, within `maxSpeakersRange`.
+    ///
+    /// A lower value removes no speaker who is on stage.
     package var maxSpeakers: Int {
         get { guestLimit ?? Self.maxSpeakersRange.upperBound }
         set { guestLimit = newValue }
     }
-    /// Nil, as for streams made before there were recordings, for `manual`.
+    /// Nil, as in streams that are older than this setting, for `manual`.
     package var recording: Recording?
-    /// Nil, as for streams made before there were clips, for `moderators`.
+    /// Nil, as in streams that are older than this setting, for `moderators`.
     package var clips: Clips?
-    /// Nil, as for streams made before there was a choice, for `on`.
+    /// Nil, as in streams that are older than this setting, for `on`.
     package var hls: HLS?
-    /// Nil, as for streams made before viewers could go back, for none.
+    /// Nil, as in streams that are older than this setting, for 0.
     private var window: Int?
-    /// So far viewers by HLS can go back, within `dvrRange`, where the server keeps that.
+    /// How far viewers by HLS can go back, in seconds, within `dvrRange`, where the server keeps the media.
     package var dvrSeconds: Int {
         get { window ?? 0 }
         set { window = newValue }
     }
-    /// Nil where the programme is for everybody who is let in.
+    /// Nil if every viewer who is let in gets the programme.
     package var gate: Gate?
-    /// Nil, as for streams made before there was a choice, for `nothing`.
+    /// Nil, as in streams that are older than this setting, for `nothing`.
     package var audienceData: AudienceData?
-    /// Those that are shown; the pages leave out what is missing.
+    /// The parts that the pages show; they leave out all others.
     package var layers: [Layer] = Layer.allCases
 
     package init() {}
 
-    /// In characters.
+    /// Maximum length of a title, in characters.
     package static let titleLength = 200
-    /// In seconds: at most a day.
+    /// Range of `joinAheadSeconds`: at most a day.
     package static let joinAheadRange = 0...86_400
-    /// None for a host who stays alone, and all for whom a stage has room.
+    /// From none, for a host who stays alone, to all that fit on a stage.
     package static let maxSpeakersRange = 0...Stage.stageLimit - 1
-    /// In seconds: at most two hours.
+    /// Range of `dvrSeconds`: at most two hours.
     package static let dvrRange = 0...7_200
-    /// In seconds: at most an hour.
+    /// Range of `hostGraceSeconds`: at most an hour.
     package static let hostGraceRange = 0...3_600
 
-    /// From when on everybody may come in; nil if only going live opens the doors.
+    /// When viewers may come in; nil if only going live opens the doors.
     package var admissionTime: WallTime? {
         startsAt?.advanced(bySeconds: -joinAheadSeconds)
     }
 
-    /// Whether something may be called so.
+    /// Whether a text is valid as a title.
     package static func isTitle(_ text: String) -> Bool {
         (1...titleLength).contains(text.count) && text.utf8.count <= 4 * titleLength
             && text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
             && !text.holdsFormatting
     }
 
+    /// Checks all fields.
+    /// - Parameter startsAtIsNew: whether `startsAt` was just set; only then may it not lie in the past.
     /// - Throws: `.invalid`, naming the first field that is out of its range.
     func validate(at now: WallTime, startsAtIsNew: Bool) throws(Rejection) {
         if let title, !Self.isTitle(title) { throw .invalid("title") }
@@ -203,7 +208,7 @@ package struct StageDetails: Equatable, Sendable, Codable {
             throw .invalid("layers")
         }
         if startsAtIsNew, let startsAt {
-            // A minute for slow forms and clocks that differ.
+            // One minute of tolerance, for slow forms and differing clocks.
             guard startsAt.advanced(bySeconds: 60) >= now, startsAt <= .latest else {
                 throw .invalid("startsAt")
             }
@@ -211,35 +216,40 @@ package struct StageDetails: Equatable, Sendable, Codable {
     }
 }
 
-/// What somebody wants changed of the details; what is nil stays.
+/// A requested change of the details; nil fields stay unchanged.
 package struct StageEdit: Equatable, Sendable {
-    /// Cleared, the stream has none.
+    /// Cleared: the stream has no title.
     package var title = PatchedField<String>.keep
-    /// A new one must not lie more than a minute in the past.
+    /// A new time must be at most one minute in the past.
     package var startsAt = PatchedField<WallTime>.keep
     /// Within `StageDetails.joinAheadRange`.
     package var joinAheadSeconds: Int?
     /// Within `StageDetails.hostGraceRange`.
     package var hostGraceSeconds: Int?
-    /// Holds from the moment at which it is durable.
+    /// Takes effect once it is durable.
     package var programme: StageDetails.Programme?
     /// Within `StageDetails.maxSpeakersRange`.
     package var maxSpeakers: Int?
-    /// Replaced as a whole; cleared, the usual one.
+    /// Replaced as a whole; cleared: the default composition.
     package var composition = PatchedField<StageDetails.Composition>.keep
+    /// Replaces when the programme is recorded.
     package var recording: StageDetails.Recording?
+    /// Replaces who may make clips.
     package var clips: StageDetails.Clips?
+    /// Replaces whether viewers may watch by HLS.
     package var hls: StageDetails.HLS?
     /// Within `StageDetails.dvrRange`.
     package var dvrSeconds: Int?
-    /// Replaced as a whole; cleared, everybody who is let in sees the programme.
+    /// Replaced as a whole; cleared: every viewer who is let in gets the programme.
     package var gate = PatchedField<StageDetails.Gate>.keep
+    /// Replaces how far the audience takes part in data tracks.
     package var audienceData: StageDetails.AudienceData?
     /// Replaced as a whole.
     package var layers: [StageDetails.Layer]?
 
     package init() {}
 
+    /// The details with this change; the caller validates them.
     func applied(to details: StageDetails) -> StageDetails {
         var details = details
         title.apply(to: &details.title)

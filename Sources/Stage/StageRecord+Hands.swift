@@ -1,6 +1,6 @@
 import Base
 
-/// Those who want to speak, in the order in which the host means to invite them.
+/// Raised hands, in the order in which the host means to invite.
 extension StageRecord {
     /// All raised hands, the next one first: in the order in which they were raised, unless the host changed it.
     package var handsInOrder: [ParticipantID] {
@@ -12,17 +12,18 @@ extension StageRecord {
         }.map(\.key)
     }
 
-    /// Which one somebody's hand is, from 1 on; nil for those who have raised none, and for one that is held.
+    /// The place of a participant's hand, counted from 1; nil if they have raised none, and for a held hand.
     package func handPlace(of id: ParticipantID) -> Int? {
         guard hands[id].map({ !$0.isHeld }) ?? false else { return nil }
         return handsInOrder.filter { hands[$0]?.isHeld == false }.firstIndex(of: id).map { $0 + 1 }
     }
 
-    /// The next hand's.
+    /// The order number for the next raised hand.
     var nextHandOrder: Int { (hands.values.compactMap(\.order).max() ?? hands.count) + 1 }
 }
 
 extension Stage {
+    /// Decides on moving a hand: a held hand is put back, and the order changes if the place does.
     func decideHandMove(
         _ id: ParticipantID, to place: Int, _ sender: Sender, _ outcome: inout Outcome
     ) throws(Rejection) {
@@ -33,7 +34,7 @@ extension Stage {
         guard hand.isHeld || record.handPlace(of: id) != place else { return }
         let before = record.handsInOrder
         var order = before.filter { $0 != id }
-        // Places are those of hands that are not held, which may stand anywhere between them.
+        // Only hands that are not held have places; held ones may stand anywhere between them.
         let waiting = order.indices.filter { record.hands[order[$0]]?.isHeld == false }
         let index = waiting.dropFirst(place - 1).first ?? order.endIndex
         order.insert(id, at: index)

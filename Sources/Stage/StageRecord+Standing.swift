@@ -1,13 +1,15 @@
 import Base
 
-/// Who is who.
+/// Roles and rights of participants.
 extension StageRecord {
-    /// For somebody whose token is not at hand; see `standing(of:)` for a sender.
+    /// The standing of an identity without its token; with a token, use the other `standing(of:)`.
     package func standing(of id: ParticipantID) -> Stage.Standing {
         id == host ? .host : speakers[id] != nil ? .speaker : .viewer
     }
 
-    /// What somebody is in this stream: a viewer's token does not make a host of whoever bears the host's name.
+    /// The sender's standing in this stream.
+    ///
+    /// A viewer's token with the host's identity does not make its bearer the host.
     package func standing(of sender: Stage.Sender) -> Stage.Standing {
         if sender.id == host {
             return sender.authority == .host || sender.authority == .admin ? .host : .viewer
@@ -15,25 +17,26 @@ extension StageRecord {
         return speakers[sender.id] != nil ? .speaker : .viewer
     }
 
-    /// Whether somebody has a host's rights over others.
+    /// Whether the sender has a host's rights over others, which the host and admins do.
     package func isModerator(_ sender: Stage.Sender) -> Bool {
         sender.authority == .admin || standing(of: sender) == .host
     }
 
-    /// Why somebody may not even look; nil for all others.
-    /// - Parameter isPresent: whether they are there already: whoever came by a link that was revoked since stays.
+    /// Why a sender may not even see the stream's state; nil if they may.
+    /// - Parameter isPresent: whether they are in the stream already. A participant whose link was revoked later may
+    ///   stay.
     package func shutsOut(_ sender: Stage.Sender, isPresent: Bool) -> Rejection? {
         guard sender.authority != .admin else { return nil }
         if banned[sender.id] != nil { return .banned }
         return !isPresent && !isOnStage(sender.id) && isLinkRevoked(of: sender) ? .linkRevoked : nil
     }
 
-    /// Whether a token alone opens the stage.
+    /// Whether the sender's token alone allows them on stage, without an invitation.
     package func mayStepUp(_ sender: Stage.Sender) -> Bool {
         isStageToken(of: sender) && !isLinkRevoked(of: sender)
     }
 
-    /// The same whether or not the link still counts that its bearer came by.
+    /// Like `mayStepUp`, but ignores whether the sender's link was revoked.
     package func isStageToken(of sender: Stage.Sender) -> Bool {
         switch sender.authority {
         case .speaker, .host: sender.id != host && !hasLeftStage(sender.id)
@@ -41,18 +44,19 @@ extension StageRecord {
         }
     }
 
-    /// Whether somebody left the stage, at their own or the host's wish, and was not invited again.
+    /// Whether a participant left the stage, at their own or the host's wish, and has not been on stage since.
     package func hasLeftStage(_ id: ParticipantID) -> Bool {
         demoted.contains(id) || steppedDown?.contains(id) == true
     }
 
-    /// Whether somebody came by a link that the host has revoked.
+    /// Whether the sender came by a link that the host has revoked.
     package func isLinkRevoked(of sender: Stage.Sender) -> Bool {
         guard let link = sender.link, let linkRevocations else { return false }
         return !linkRevocations.allows(link)
     }
 
-    /// Whether somebody who is not banned may see and hear the programme.
+    /// Whether a sender who is not banned may see and hear the programme.
+    /// - Parameter sender: nil for an anonymous viewer.
     package func admits(_ sender: Stage.Sender?, areDoorsOpen: Bool) -> Bool {
         if phase == .live { return true }
         guard phase == .backstage else { return false }

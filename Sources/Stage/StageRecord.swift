@@ -1,10 +1,10 @@
 import Base
 
-/// What is remembered of a stream for good: all that its participants were told happened.
+/// The durable state of a stream: everything that its participants were notified of.
 ///
-/// Changes only by `apply`, so that the changes in order, from `created` on, give the same record again.
+/// It changes only by `apply`, so that replaying all changes in order, from `created` on, gives the same record.
 package struct StageRecord: Equatable, Sendable, Codable {
-    /// From one to the next and never back, but that a published stream may begin anew.
+    /// Phases follow one another in this order; only a published stream may start again after its end.
     package enum Phase: String, Sendable, Codable, CaseIterable {
         /// Host and speakers gather; viewers wait.
         case backstage
@@ -13,34 +13,34 @@ package struct StageRecord: Equatable, Sendable, Codable {
         case ended
     }
 
-    /// How the stream came to be, which decides when it ends.
+    /// How the stream was created, which determines when it ends.
     package enum Origin: String, Sendable, Codable {
-        /// By a command: lives until its host ends it or stays away.
+        /// By a command: it lasts until its host ends it, or is away for too long.
         case made
-        /// By somebody who published under a name that was free: live as long as its source is there.
+        /// By publishing under a name that was free: it is live while it has a source.
         case published
     }
 
-    /// As the API and webhooks say it.
+    /// Why a stream ended; the raw values are used in the API and in webhooks.
     package enum EndReason: String, Sendable, Codable {
         case ended
-        /// Did not come back within the grace time.
+        /// The host did not come back within the grace time.
         case hostLeft = "host-left"
-        /// A published stream's source is gone.
+        /// The source of a published stream was lost.
         case sourceLeft = "source-left"
     }
 
-    /// Somebody on the stage.
+    /// A participant on stage.
     package struct Member: Equatable, Sendable, Codable {
-        /// As the token said when somebody came on stage.
+        /// The name in the token when the participant came on stage.
         package var name: String?
-        /// On stage without a break.
+        /// Since when the participant has been on stage without a break.
         package var since: WallTime
-        /// As the participant's client says; the server forwards what is sent all the same.
+        /// As reported by the participant's client; the server forwards received audio regardless.
         package var isAudioMuted = false
-        /// The same of the camera.
+        /// The same for the camera.
         package var isVideoMuted = false
-        /// The app is in the background, for instance: still on stage, but not to be waited for.
+        /// For instance while the app is in the background: still on stage, but others should not wait for them.
         package var isPaused = false
 
         package init(name: String?, since: WallTime) {
@@ -51,15 +51,15 @@ package struct StageRecord: Equatable, Sendable, Codable {
 
     /// A raised hand or an invitation.
     package struct Entry: Equatable, Sendable, Codable {
-        /// For the host, who sees it in a list.
+        /// The display name in the host's list.
         package var name: String?
-        /// When it was raised or made.
+        /// When the hand was raised, or the invitation made.
         package var since: WallTime
-        /// Of raised hands, which one is before another; nil for those from before hosts could change it.
+        /// The place among raised hands, lowest first; nil in records from before hosts could reorder hands.
         package internal(set) var order: Int?
-        /// Nil for no.
+        /// Nil means false, so that older records can be read.
         private var held: Bool?
-        /// Of raised hands, whether the host has set it apart: it has no place until they put it back.
+        /// Whether the host holds this hand: it has no numbered place until the host puts it back.
         package internal(set) var isHeld: Bool {
             get { held ?? false }
             set { held = newValue ? true : nil }
@@ -72,62 +72,68 @@ package struct StageRecord: Equatable, Sendable, Codable {
         }
     }
 
-    /// Until when links were made that lead nowhere any more, for those that make speakers and viewers.
+    /// Revocations of links and keys: those created until the given times no longer work.
     package struct LinkRevocations: Equatable, Sendable, Codable {
         /// Nil where none were revoked.
         package var speakers: WallTime?
         /// Nil where none were revoked.
         package var viewers: WallTime?
-        /// Until when encoders' keys were made that their owners replaced; nil where nobody did.
+        /// When each participant last replaced their encoder's key: keys created until then are void; nil if no one
+        /// did.
         package private(set) var keys: [ParticipantID: WallTime]?
 
         package init() {}
 
-        /// A key of somebody is to be void, and so is each that was made before.
+        /// Makes a participant's encoder key void, together with all earlier ones.
         mutating func replaceKey(of owner: ParticipantID, at now: WallTime) {
-            // The one before may say a later second than it is; see `later`.
+            // The previous revocation may lie a second ahead of the clock; see `later`.
             var all = keys ?? [:]
             all[owner] = Self.later(all[owner], true, now)
             keys = all
         }
 
-        /// Whether an encoder's key still counts; who revokes what makes speakers, revokes keys too.
+        /// Whether an encoder's key is still valid; revoking the links for speakers revokes all keys too.
+        ///
+        /// - Parameter issued: when the key was created, in seconds since 1970.
         package func allowsKey(of owner: ParticipantID, issued: Int) -> Bool {
             allows(Stage.Link(makesSpeakers: true, issued: issued))
                 && keys?[owner].map { $0.milliseconds / 1_000 < Int64(issued) } ?? true
         }
 
-        /// The earliest second that a key of somebody may say, in order to count.
+        /// The earliest creation time, in seconds since 1970, at which a participant's key is valid.
         package func firstKey(of owner: ParticipantID) -> Int {
             [speakers, keys?[owner]].compactMap { $0.map { Int($0.milliseconds / 1_000) + 1 } }.max() ?? 0
         }
 
-        /// - Parameter fresh: of which kinds links may have been made since the last revocation.
+        /// - Parameter fresh: kinds of links that may have been created since the last revocation.
         mutating func revoke(_ kinds: LinkKinds, fresh: LinkKinds, at now: WallTime) {
             if kinds.contains(.speakers) { speakers = Self.later(speakers, fresh.contains(.speakers), now) }
             if kinds.contains(.viewers) { viewers = Self.later(viewers, fresh.contains(.viewers), now) }
         }
 
-        /// When a revocation takes hold.
+        /// The time of a revocation: links created in this second or before are void.
         ///
-        /// Links say in whole seconds when they were made, and one made after a revocation says a later second: to
-        /// revoke that one too takes a second more. Without one, revoking again does not run ahead of the clock.
+        /// Links contain their creation time in whole seconds, and a link created after a revocation contains a later
+        /// second. Revoking that one as well takes one more second. If there can be no such link, revoking again does
+        /// not move the time ahead of the clock.
         private static func later(_ earlier: WallTime?, _ isFresh: Bool, _ now: WallTime) -> WallTime {
             guard let earlier else { return now }
             return max(now, isFresh ? earlier.advanced(bySeconds: 1) : earlier)
         }
 
-        /// Whether a link still counts.
+        /// Whether a link is still valid.
         package func allows(_ link: Stage.Link) -> Bool {
             let revoked = link.makesSpeakers ? speakers : viewers
             return revoked.map { $0.milliseconds / 1_000 < Int64(link.issued) } ?? true
         }
     }
 
-    /// Links by what they make of those who open them.
+    /// Kinds of links, by the role that they give.
     package struct LinkKinds: OptionSet, Sendable {
         package let rawValue: Int
+        /// Links that make speakers.
         package static let speakers = LinkKinds(rawValue: 1)
+        /// Links that make viewers.
         package static let viewers = LinkKinds(rawValue: 2)
         package static let all: LinkKinds = [.speakers, .viewers]
 
@@ -136,23 +142,23 @@ package struct StageRecord: Equatable, Sendable, Codable {
         }
     }
 
-    /// Never given to another stream.
+    /// Never reused for another stream.
     package let id: StreamID
-    /// Set by the creation.
+    /// How the stream was created.
     package let origin: Origin
-    /// When the stream was made, not when it went live.
+    /// When the stream was created, not when it went live.
     package let createdAt: WallTime
-    /// Backstage at first.
+    /// The present phase; `backstage` at first.
     package internal(set) var phase: Phase
-    /// As last edited.
+    /// The host's settings, as last edited.
     package internal(set) var details: StageDetails
-    /// Nil, as for most streams, where no operator has decided anything.
+    /// Nil if no operator has decided anything, as for most streams.
     package internal(set) var placement: StagePlacement?
-    /// Nil, as for most streams, where all links count.
+    /// Nil if no link was revoked, as for most streams.
     package internal(set) var linkRevocations: LinkRevocations?
-    /// There is always exactly one.
+    /// The host; a stream always has exactly one.
     package internal(set) var host: ParticipantID
-    /// Of the host, who is on stage also while away.
+    /// The host's entry; the host counts as on stage even while away.
     package internal(set) var hostMember: Member
     /// Nil before it goes live.
     package internal(set) var startedAt: WallTime?
@@ -160,19 +166,19 @@ package struct StageRecord: Equatable, Sendable, Codable {
     package internal(set) var endedAt: WallTime?
     /// Nil before it ends.
     package internal(set) var endReason: EndReason?
-    /// On stage beside the host.
+    /// The participants on stage beside the host.
     package internal(set) var speakers: [ParticipantID: Member] = [:]
-    /// At most `Stage.handLimit`.
+    /// Raised hands, at most `Stage.handLimit`.
     package internal(set) var hands: [ParticipantID: Entry] = [:]
-    /// Not accepted yet; at most `Stage.invitationLimit`.
+    /// Invitations that have not been accepted, at most `Stage.invitationLimit`.
     package internal(set) var invitations: [ParticipantID: Entry] = [:]
-    /// Since when; at most `Stage.banLimit`.
+    /// When each participant was banned; at most `Stage.banLimit`.
     package internal(set) var banned: [ParticipantID: WallTime] = [:]
-    /// Taken off the stage by the host: a speaker's token does not bring them back, an invitation does.
+    /// Participants whom the host took off the stage: only an invitation brings them back, not a speaker's token.
     package internal(set) var demoted = LatestParticipants()
-    /// The same of those who left the stage themselves; nil where nobody did.
+    /// The same for participants who left the stage themselves; nil if no one did.
     ///
-    /// Apart, so that however many do, nobody whom the host moved is forgotten.
+    /// Kept apart, so that however many leave, no participant whom the host took off the stage is forgotten.
     package internal(set) var steppedDown: LatestParticipants?
 
     init(_ creation: StageChange.Creation) {
@@ -185,19 +191,20 @@ package struct StageRecord: Equatable, Sendable, Codable {
         hostMember = Member(name: creation.hostName, since: creation.at)
     }
 
-    /// Host and speakers.
+    /// The number of participants on stage, including the host.
     package var stageCount: Int { speakers.count + 1 }
 
+    /// Whether a participant is the host or a speaker.
     package func isOnStage(_ id: ParticipantID) -> Bool { id == host || speakers[id] != nil }
 
-    /// Nil for those who are not on stage.
+    /// The entry of a participant on stage; nil for all others.
     package func member(_ id: ParticipantID) -> Member? { id == host ? hostMember : speakers[id] }
 }
 
 // MARK: Changes
 
 extension StageRecord {
-    /// The record that changes give, from the first on; nil for those that do not begin with a creation.
+    /// Applies changes in order, from `created` on; nil if they do not begin with a creation.
     package static func replaying(_ changes: some Sequence<StageChange>, onto record: StageRecord? = nil)
         -> StageRecord?
     {
@@ -212,7 +219,7 @@ extension StageRecord {
         return record
     }
 
-    /// Takes over what was decided; never asks whether it was right.
+    /// Applies a change that the stage has decided, without checking it again.
     package mutating func apply(_ change: StageChange) {
         switch change {
         case .created(let creation): self = StageRecord(creation)
@@ -235,6 +242,7 @@ extension StageRecord {
             switch reason {
             case .moved: demoted.insert(id)
             case .steppedDown:
+                // The set is moved out of the record first, so that inserting does not copy it.
                 var latest = steppedDown ?? LatestParticipants()
                 steppedDown = nil
                 latest.insert(id)
@@ -278,7 +286,7 @@ extension StageRecord {
         steppedDown?.remove(id)
     }
 
-    /// Nobody's hand, invitation or place is left.
+    /// Removes a participant's place on stage, hand and invitation.
     private mutating func clear(_ id: ParticipantID) {
         speakers[id] = nil
         hands[id] = nil

@@ -1,15 +1,15 @@
 import Base
 
 extension StageDetails {
-    /// What a stream's programme takes beside being let in: a token that names a tier.
+    /// The gate of a stream: its programme requires a token with a certain tier.
     ///
-    /// Of what is said around the programme, such as comments, it shuts nobody out.
+    /// The gate covers the programme alone, and not comments and the like.
     package struct Gate: Equatable, Sendable, Codable {
-        /// Which of a token's tiers opens it; tiers have no order.
+        /// The tier that opens the gate; tiers have no order.
         package var tier: String
-        /// For so long everybody may watch without it, in seconds; once for each viewer and stream.
+        /// How long a viewer without the tier may watch, in seconds; counted once per viewer and stream.
         package var freeSeconds = 0
-        /// Where the tier is to be had, an https address; nil where nobody is told.
+        /// An https address where viewers get the tier; nil if none is shown.
         package var unlock: String?
 
         package init(tier: String, freeSeconds: Int = 0, unlock: String? = nil) {
@@ -18,9 +18,9 @@ extension StageDetails {
             self.unlock = unlock
         }
 
-        /// In seconds.
+        /// Range of `freeSeconds`.
         package static let freeRange = 0...600
-        /// In bytes, of `unlock`.
+        /// Maximum length of `unlock`, in bytes.
         package static let addressLength = 500
 
         var isValid: Bool {
@@ -28,7 +28,7 @@ extension StageDetails {
                 && unlock.map(Self.isAddress) ?? true
         }
 
-        /// Whether pages may link to it: without characters that could end it where it is written down.
+        /// Whether pages may link to it: an https address without characters that could end it in markup.
         private static func isAddress(_ text: String) -> Bool {
             let scheme = "https://"
             return text.hasPrefix(scheme) && (scheme.utf8.count + 1...addressLength).contains(text.utf8.count)
@@ -37,17 +37,17 @@ extension StageDetails {
                 }
         }
 
-        /// Whether it is open to somebody: who has the tier, and whose work it is to be there.
+        /// Whether a sender may pass: by the tier, or by a role that requires their presence.
         /// - Parameters:
-        ///   - sender: nil for somebody without a name.
-        ///   - isOnStage: whether they are the stream's host or speak there.
+        ///   - sender: nil for an anonymous viewer.
+        ///   - isOnStage: whether they are the stream's host or a speaker.
         package func admits(_ sender: Stage.Sender?, isOnStage: Bool) -> Bool {
             guard let sender else { return false }
             return isOnStage || sender.authority == .admin || sender.mayModerate
                 || sender.tiers.contains(tier)
         }
 
-        /// As the API shows it; it takes the same members.
+        /// As the API shows it; requests contain the same members.
         package var json: JSON {
             .object([
                 "tier": .string(tier), "freeSeconds": .integer(freeSeconds), "unlock": .text(unlock),

@@ -1,28 +1,29 @@
 import Base
 
-/// Everybody who watches, and the rule that each viewer holds two streams at most.
+/// Every session that watches, and the rule that one viewer holds two streams at most.
 ///
-/// One place for all feed sessions, and for the plain players, which count as well. What a session wants is carried out
-/// only after the older sessions that have to make room have let go, in the order of the directives; so the rule
-/// holds between any two of them.
+/// One value covers all feed sessions and the plain players, because the players count toward the rule as well. The
+/// directives for older sessions that have to make room come before those of the session that needs the room.
+/// Performed in that order, they keep the rule between any two of them.
 ///
-/// The feed itself is not in here: change the feed first, then say what happened with a scene of the changed feed.
+/// The feed itself is not part of this type. Change the feed first, then report the event here, with a scene of the
+/// changed feed.
 package struct FeedAudience: Sendable {
-    /// How many watch at most, and how their sessions behave.
+    /// How many sessions may watch, and how feed sessions behave.
     package struct Configuration: Equatable, Sendable {
-        /// Feed sessions and players together.
+        /// Maximum number of feed sessions and players together.
         package var sessionLimit = 20_000
-        /// `preload` is replaced by each client's own wish.
+        /// Applies to every feed session, except for `preload`, which each client chooses.
         package var session = FeedSession.Configuration(preload: .eager)
 
         package init() {}
     }
 
-    /// Something to be done for one session; the order among all of them counts.
+    /// An action for one session; directives must be performed in the order in which they are returned.
     package struct Directive: Equatable, Sendable {
-        /// Whose worker or channel is meant.
+        /// The session whose worker or control channel performs the effect.
         package let session: SessionID
-        /// What to do there.
+        /// The action to perform for it.
         package let effect: FeedEffect
 
         package init(session: SessionID, effect: FeedEffect) {
@@ -31,57 +32,62 @@ package struct FeedAudience: Sendable {
         }
     }
 
+    /// One feed session or plain player.
     private struct Member: Sendable {
         let id: SessionID
         let viewer: FeedViewer
         /// Nil for a plain player, which holds one stream until it ends.
         var feed: FeedSession?
-        /// Whether it knows that it sends too much.
+        /// Whether its client has been warned that it sends too many messages, so that it is not warned again.
         var isWarned = false
     }
 
+    /// A feed session whose focus has to rest until a deadline before its neighbour is preloaded.
     private struct Settling: Sendable {
         let deadline: MonotonicTime
         let number: UInt64
     }
 
     private var configuration: Configuration
-    /// By number: the later a session began, the higher.
+    /// Keyed by the session's number: the later a session began, the higher its number.
     private var members: [UInt64: Member] = [:]
     private var numbers: [SessionID: UInt64] = [:]
     private var lastNumber: UInt64 = 0
     private var attachments = ViewerAttachments()
-    /// The feed sessions that a stream is attached to.
+    /// The numbers of the feed sessions to which each stream is attached.
     private var watchers: [StreamID: Set<UInt64>] = [:]
-    /// The feed sessions that wait for a stream to go live.
+    /// The numbers of the feed sessions that await a stream: one to go live, or one that they may see.
     private var hungry: Set<UInt64> = []
-    /// In the order of the deadlines, because all sessions settle equally long.
+    /// Sorted by deadline, because every session settles for the same time.
     ///
-    /// An entry whose session has another deadline by now is void; a session's message rate bounds how many of those
-    /// there are.
+    /// An entry is void if its session has another deadline by now. The rate limit on a session's messages bounds the
+    /// number of void entries.
     private var settling: [Settling] = []
+    /// Index of the first entry of `settling` that is not done; the array is shortened only now and then.
     private var firstSettling = 0
 
     package init(_ configuration: Configuration = Configuration()) {
         self.configuration = configuration
     }
 
-    /// Who is in stays.
+    /// Changes the limit for sessions that begin from now on; present sessions stay.
     package mutating func setSessionLimit(_ limit: Int) { configuration.sessionLimit = limit }
 
-    /// Of feed sessions and players.
+    /// The number of feed sessions and players.
     package var count: Int { members.count }
 
-    /// Whether any feed session has a stream in a slot.
+    /// Whether any feed session has this stream in a slot; plain players do not count.
     package func isWatched(_ stream: StreamID) -> Bool { watchers[stream] != nil }
-    /// Streams that a viewer holds, over all sessions.
+    /// The number of streams that a viewer holds in all of their sessions.
     package func attachedCount(of viewer: FeedViewer) -> Int { attachments.count(of: viewer) }
-    /// Nil for a plain player and for a session that is not, or not any more.
+    /// Nil for a plain player and for a session that does not exist or has ended.
     package func session(_ id: SessionID) -> FeedSession? { numbers[id].flatMap { members[$0]?.feed } }
 
     // MARK: Sessions
 
-    /// Begins a feed session, on a stream or on the first one there is.
+    /// Begins a feed session on the requested stream, or on the first one that the viewer may see.
+    ///
+    /// - Throws: `.full` at the session limit, and for an ID that is in use.
     package mutating func begin(
         _ id: SessionID, viewer: FeedViewer, preload: FeedPreload, on wish: StreamID?, in scene: FeedScene
     ) throws(FeedRefusal) -> [Directive] {
@@ -92,12 +98,18 @@ package struct FeedAudience: Sendable {
     }
 
     /// Counts a player outside the feed, which holds one stream from now until `end`.
+    ///
+    /// - Throws: `.full` at the session limit, and for an ID that is in use.
     package mutating func beginPlayer(_ id: SessionID, viewer: FeedViewer) throws(FeedRefusal) -> [Directive]
     {
         let (number, directives) = try enter(id, viewer, feed: nil)
         return directives + attachments.hold(1, by: number, of: viewer).flatMap { dismiss($0) }
     }
 
+    /// Registers a session under the next number.
+    ///
+    /// - Returns: its number, and the directives that end the viewer's oldest sessions beyond
+    ///   `ViewerAttachments.sessionLimit`.
     private mutating func enter(
         _ id: SessionID, _ viewer: FeedViewer, feed: FeedSession?
     ) throws(FeedRefusal) -> (number: UInt64, [Directive]) {
@@ -111,13 +123,13 @@ package struct FeedAudience: Sendable {
         return (number, directives)
     }
 
-    /// Ends a session, whose client has gone; for one that is not any more, nothing happens.
+    /// Ends a session whose client has left; does nothing for an unknown session.
     package mutating func end(_ id: SessionID) -> [Directive] {
         guard let number = numbers[id] else { return [] }
         return remove(number)
     }
 
-    /// Tells a session that it is over, and ends it.
+    /// Ends a session because a newer one of the same viewer takes its place, and notifies its client.
     private mutating func dismiss(_ number: UInt64) -> [Directive] {
         guard let id = members[number]?.id else { return [] }
         return remove(number) + [.tell(.replaced), .close].map { Directive(session: id, effect: $0) }
@@ -134,7 +146,9 @@ package struct FeedAudience: Sendable {
 
     // MARK: Messages
 
-    /// Takes a message that came over HTTP, with a refusal as its answer.
+    /// Handles a message that came over HTTP, where a refusal becomes the response.
+    ///
+    /// - Throws: `.noSession` for an unknown session or a plain player, and whatever the session refuses.
     package mutating func perform(
         _ message: FeedMessage, request: UInt32? = nil, for id: SessionID, in scene: FeedScene
     ) throws(FeedRefusal) -> [Directive] {
@@ -152,9 +166,9 @@ package struct FeedAudience: Sendable {
         return directives
     }
 
-    /// Takes a message that came on the control channel; a refusal goes back there.
+    /// Handles a message that came on the control channel, where a refusal is sent back as a notice.
     ///
-    /// Of messages that are too many only the first is answered.
+    /// Of consecutive messages beyond the rate limit only the first is answered.
     package mutating func receive(
         _ message: FeedMessage, request: UInt32? = nil, from id: SessionID, in scene: FeedScene
     ) -> [Directive] {
@@ -173,7 +187,7 @@ package struct FeedAudience: Sendable {
 
     // MARK: What happens around
 
-    /// A stream has ended; the feed knows it already.
+    /// Moves every session that watched a stream which has ended; the feed must have removed it before.
     package mutating func streamEnded(_ departure: StoryFeed.Departure, in scene: FeedScene) -> [Directive] {
         let ended = (stream: departure.rank.id, rank: departure.rank)
         return (watchers[ended.stream] ?? []).sorted().flatMap { number in
@@ -181,14 +195,16 @@ package struct FeedAudience: Sendable {
         }
     }
 
-    /// A stream has gone live; the feed knows it already.
+    /// Offers a stream that has gone live to the sessions that await one; the feed must have added it before.
     package mutating func streamAppeared(in scene: FeedScene) -> [Directive] {
         hungry.sorted().flatMap { number in
             apply(to: number) { session, room in session.streamAppeared(in: scene, room: room) }
         }
     }
 
-    /// Who may see a stream has changed.
+    /// Rechecks the sessions on a stream after a change of who may see it.
+    ///
+    /// Sessions that await a stream are asked as well, because some of their viewers may see this one now.
     package mutating func accessChanged(to stream: StreamID, in scene: FeedScene) -> [Directive] {
         let directives = (watchers[stream] ?? []).sorted().flatMap { number in
             apply(to: number) { session, _ in session.recheck(ended: nil, in: scene) }
@@ -196,12 +212,12 @@ package struct FeedAudience: Sendable {
         return directives + streamAppeared(in: scene)
     }
 
-    /// When some session wants to preload; may be earlier than that.
+    /// When `advance` should run next; may be earlier than needed, because void entries count.
     package var deadline: MonotonicTime? {
         firstSettling < settling.count ? settling[firstSettling].deadline : nil
     }
 
-    /// Preloads for the sessions whose focus has settled by now.
+    /// Preloads the neighbour of every session whose focus has settled by now.
     package mutating func advance(in scene: FeedScene) -> [Directive] {
         var directives: [Directive] = []
         while firstSettling < settling.count, settling[firstSettling].deadline <= scene.now {
@@ -219,13 +235,15 @@ package struct FeedAudience: Sendable {
 
     // MARK: The rule
 
-    /// Lets a session act within the room it has, and others make way for it.
+    /// Applies `body` to a feed session within the room that it has, and ends older sessions that have to make way.
+    ///
+    /// Also updates the indexes that depend on the session: `watchers`, `hungry` and `settling`.
     private mutating func apply(
         to number: UInt64, _ body: (inout FeedSession, _ room: Int) -> [FeedEffect]
     ) -> [Directive] {
         guard let member = members[number], var session = member.feed else { return [] }
         let room = attachments.room(for: number, of: member.viewer)
-        // Newer sessions hold everything, so this one holds nothing, and can never play again.
+        // Newer sessions of this viewer hold all streams, so this one holds none and can never play again.
         guard room > 0 else { return dismiss(number) }
         let before = session.slots.map(\.stream)
         let deadline = session.deadline

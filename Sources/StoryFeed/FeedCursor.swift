@@ -1,22 +1,24 @@
 import Base
 
-/// Where a reader of the feed is: what it asks the next page with.
+/// A reader's position in the feed, sent along with the request for the next page.
 ///
-/// Names a frozen order and an offset in it, and the latest stream of those that went live since that the reader has
-/// been given. A text for strangers to keep: parsed strictly, at most 80 characters, one spelling for each cursor. It
-/// is no secret and needs no seal, because whatever one makes up leads to some part of a list one may read anyway.
+/// It names a frozen order and an offset in it, and the latest stream given to the reader of those that went live
+/// since. Clients keep it as text, so it is parsed strictly: at most 80 characters, and one spelling for each cursor.
+/// It is neither secret nor sealed, because a forged cursor only leads to some part of a list that its sender may
+/// read anyway.
 package struct FeedCursor: Equatable, Sendable, CustomStringConvertible {
-    /// In characters; longer texts are no cursors.
+    /// In characters; a longer text is not a cursor.
     package static let lengthLimit = 80
 
-    /// Of the process that made it: another one's epochs and serials mean something else.
+    /// Identifies the process that made it: another process numbers its epochs and serials differently.
     let tag: UInt32
+    /// The number of the frozen order that the reader follows.
     let epoch: UInt64
-    /// The first place of the frozen order that was not looked at.
+    /// Index of the first entry of the frozen order that has not been looked at.
     var offset: UInt32
-    /// Streams that went live after the epoch, up to this one, were given.
+    /// Serial of the latest stream given, or passed over, among those that went live after the epoch was frozen.
     var newest: UInt64
-    /// Items given so far; only numbers the next ones.
+    /// Number of items given so far; used only to number the next ones.
     var given: UInt32
 
     init(tag: UInt32, epoch: UInt64, offset: UInt32, newest: UInt64, given: UInt32) {
@@ -27,12 +29,13 @@ package struct FeedCursor: Equatable, Sendable, CustomStringConvertible {
         self.given = given
     }
 
-    /// - Returns: nil for anything that is not the exact text of a cursor.
+    /// Parses the text of a cursor.
+    /// - Returns: nil for anything but the exact text of a cursor.
     package init?(_ text: some StringProtocol) {
         guard text.utf8.count <= Self.lengthLimit else { return nil }
         var fields: [UInt64] = []
         for part in text.split(separator: ".", omittingEmptySubsequences: false) {
-            // `UInt64` also takes signs and capitals.
+            // `UInt64` also accepts signs and capital letters.
             guard fields.count < 5, part.utf8.allSatisfy(Self.isDigit), let field = UInt64(part, radix: 36)
             else { return nil }
             fields.append(field)
@@ -49,37 +52,37 @@ package struct FeedCursor: Equatable, Sendable, CustomStringConvertible {
         (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte)
     }
 
-    /// Five numbers in base 36 with dots between.
+    /// Five numbers in base 36, separated by dots.
     package var description: String {
         [UInt64(tag), epoch, UInt64(offset), newest, UInt64(given)]
             .map { String($0, radix: 36) }.joined(separator: ".")
     }
 }
 
-/// Why a cursor leads nowhere; the reader begins anew.
+/// Why a cursor is refused; the reader has to start again from the first page.
 package enum CursorRefusal: Error, Equatable, Sendable {
-    /// Its order is not kept any more.
+    /// Its frozen order is no longer kept, or another process made it.
     case expired
-    /// Never given to anybody.
+    /// The server never issued this cursor.
     case unknown
 }
 
-/// A part of the feed.
+/// One page of the feed.
 package struct FeedPage: Equatable, Sendable {
-    /// One line of the list.
+    /// One stream on the page.
     package struct Entry: Equatable, Sendable {
-        /// From 0, counted over all the reader's pages.
+        /// Counted from 0 over all pages that the reader was given.
         package let position: Int
-        /// As it is now, whatever the order was frozen at.
+        /// The item in its present state, not as it was when the order was frozen.
         package let item: FeedItem
     }
 
-    /// At most as many as were asked for; fewer at the end.
+    /// At most as many as requested; fewer at the end of the list.
     package let entries: [Entry]
-    /// Asks for what follows; after the last page, for what has gone live since.
+    /// The cursor of the next page; after the last page, of streams that have gone live since.
     package let next: FeedCursor
-    /// Whether nothing follows now.
+    /// Whether it is the last page at present.
     package let isLast: Bool
-    /// Differs when anything on the page does; for an entity tag.
+    /// A hash that changes with anything on the page; used as its entity tag.
     package let fingerprint: UInt64
 }

@@ -2,29 +2,29 @@ import Base
 
 /// One live stream as the feed lists it.
 package struct FeedItem: Equatable, Sendable {
-    /// Each is in the feed once.
+    /// Occurs at most once in the feed.
     package let id: StreamID
-    /// Nil for a stream without one.
+    /// Nil for a stream without a title.
     package var title: String?
     /// Nil for a published stream whose source has no name.
     package var host: ParticipantID?
-    /// For people.
+    /// The display name of the host.
     package var hostName: String?
-    /// From when age counts, in the feed's order.
+    /// The start of the stream's age, which counts in the feed's order.
     package var startedAt: WallTime
-    /// Whether the host's picture is paused; the stream is live all the same.
+    /// Whether the host's picture is paused; the stream is still live.
     package var isPaused = false
-    /// Those without a name too, and nobody on stage.
+    /// Includes anonymous viewers; excludes participants on stage.
     package var viewers = 0
-    /// What its programme takes beside being let in, as it is told; null where nothing.
+    /// The gate before the programme, as the API shows it; `null` for a stream without a gate.
     package var gate = JSON.null
-    /// Whether it may be watched by HLS, as far as its host decides on that.
+    /// Whether the host allows HLS; whether the server makes it is another matter.
     package var allowsHLS = true
-    /// Nil until there is a first picture.
+    /// Nil until the first preview picture exists.
     package var preview: FeedPreview?
-    /// Pinned streams come first, lower places before higher ones; nil for a stream that is not pinned.
+    /// Pinned streams come first, sorted by this number; nil for a stream that is not pinned.
     package var pinnedPlace: Int?
-    /// What an operator adds by hand, within ±`FeedWeights.boostLimit`.
+    /// An operator's manual boost, in steps; counts within ±`FeedWeights.boostLimit`.
     package var boost = 0
 
     package init(id: StreamID, startedAt: WallTime) {
@@ -33,17 +33,17 @@ package struct FeedItem: Equatable, Sendable {
     }
 }
 
-/// What is known of a stream's latest preview picture; the picture itself is elsewhere.
+/// Describes a stream's latest preview picture, which is stored elsewhere.
 package struct FeedPreview: Equatable, Sendable {
-    /// In pixels, of the picture as it is shown.
+    /// Width of the picture as shown, in pixels.
     package let width: Int
-    /// In pixels, of the picture as it is shown.
+    /// Height of the picture as shown, in pixels.
     package let height: Int
-    /// In the URL too, so that each picture can be cached for good.
+    /// Part of the URL too, so that each picture can be cached forever.
     package let takenAt: WallTime
-    /// A few characters to be shown before the picture has come (blurha.sh).
+    /// A short text from which clients draw a blurred placeholder until the picture is loaded (blurha.sh).
     package let blurHash: String
-    /// Nil where nobody serves it.
+    /// Nil if the picture is not served.
     package let url: String?
 
     package init(width: Int, height: Int, takenAt: WallTime, blurHash: String, url: String? = nil) {
@@ -55,28 +55,29 @@ package struct FeedPreview: Equatable, Sendable {
     }
 }
 
-/// What happened to the list, for those who follow it.
+/// One change of the list, for followers.
 ///
-/// Carried out one after the other on a copy of the list, changes give the list as it now is, except after
-/// `reordered`, after which a follower reads it anew.
+/// A follower that applies all changes in order to a copy of the list has the present list. Only after `reordered`
+/// does it have to read the list again.
 package enum FeedChange: Equatable, Sendable {
-    /// A new number of viewers.
+    /// The viewer count of one stream.
     package struct ViewerCount: Equatable, Sendable {
+        /// The stream whose count changed.
         package let stream: StreamID
-        /// Not the difference.
+        /// The new total, not the difference.
         package let viewers: Int
     }
 
-    /// A stream went live; it stands behind `after`, or first.
+    /// A stream went live; its place is directly after the stream `after`, or first if that is nil.
     case added(FeedItem, after: StreamID?)
-    /// To be taken out and put behind `after`, or first.
+    /// The stream moved; its new place is directly after the stream `after`, or first if that is nil.
     case moved(StreamID, after: StreamID?)
     case ended(StreamID)
-    /// Anything but place, viewers and preview.
+    /// Something other than place, viewer count or preview changed.
     case edited(FeedItem)
-    /// Counts that changed since the last time, at most `rescoreLimit` of them.
+    /// Viewer counts that changed since the last scoring, at most `rescoreLimit` of them.
     case viewersChanged([ViewerCount])
     case previewed(StreamID, FeedPreview)
-    /// More streams moved than are worth naming.
+    /// More streams moved than `namedMoveLimit`, so the moves are not listed.
     case reordered
 }

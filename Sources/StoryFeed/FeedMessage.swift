@@ -11,42 +11,45 @@ package enum FeedDirection: String, Equatable, Sendable, CaseIterable {
 package enum FeedSlot: Int, Equatable, Sendable, CaseIterable {
     case first, second
 
-    /// Where the neighbour is, if the focus is in this one.
+    /// The slot of the neighbour, if the focus is in this one.
     package var other: FeedSlot { self == .first ? .second : .first }
 }
 
-/// What a slot gets of a stream.
+/// The part of a stream that a slot carries.
 package enum FeedQuality: String, Equatable, Sendable {
-    /// The lowest layer, no audio.
+    /// The lowest layer, without audio.
     case preview
     /// The best layer, with audio.
     case full
 }
 
-/// What a viewer's client says; on the control channel one JSON object each.
+/// A message from a viewer's client; on the control channel, one JSON object.
 ///
 /// ```
 /// {"type":"peek","stream":"s4","direction":"forward"}    direction may be left out
 /// {"type":"focus","stream":"s4","ahead":"s5"}            ahead may be left out
 /// {"type":"release","stream":"s4"}                       stream may be left out
 /// ```
-/// Beside these members a message may have a number, `"request":7`, counted up by the client. Who gives numbers is told
-/// with the slots up to which request they are true, and of each request at least that.
+/// A message may also carry a number, `"request":7`, which the client counts up. A client that sends numbers receives
+/// at least one `slots` or `refused` notice for each request, except that of consecutive messages beyond the rate
+/// limit only the first is refused. Each `slots` notice names the latest request that it reflects.
 package enum FeedMessage: Equatable, Sendable {
-    /// As the message's `type`, and the last part of the path over HTTP.
+    /// The message's `type` in JSON, and the last path component over HTTP.
     package enum Kind: String, Equatable, Sendable, CaseIterable {
         case peek, focus, release
     }
 
     /// A swipe towards a stream began.
     case peek(StreamID, direction: FeedDirection?)
-    /// The viewer is on a stream now. `ahead` is what the client will show next in the same direction; it may differ
-    /// from what the server would choose, because the client shows the order that it once read.
+    /// The viewer is on a stream now.
+    ///
+    /// `ahead` is the stream that the client will show next in the same direction. It may differ from what the server
+    /// would choose, because the client shows the order that it read earlier.
     case focus(StreamID, ahead: StreamID?)
-    /// The swipe was called off; with a stream, only if that one is the neighbour.
+    /// The swipe was called off; if a stream is given, only if that one is the neighbour.
     case release(StreamID?)
 
-    /// For counting, and for refusals.
+    /// The message's type without its data, for counters and refusals.
     package var kind: Kind {
         switch self {
         case .peek: .peek
@@ -55,7 +58,7 @@ package enum FeedMessage: Equatable, Sendable {
         }
     }
 
-    /// What it names; nil for a release of whatever the neighbour is.
+    /// The stream that the message names; nil for a release of whichever stream is the neighbour.
     package var stream: StreamID? {
         switch self {
         case .peek(let stream, _), .focus(let stream, _): stream
@@ -64,7 +67,7 @@ package enum FeedMessage: Equatable, Sendable {
     }
 }
 
-/// Why a message was not followed; nothing changed.
+/// Why a message was refused; a refused message changes nothing.
 package enum FeedRefusal: String, Error, Equatable, Sendable {
     /// No such stream is live.
     case notLive = "not-live"
@@ -74,14 +77,15 @@ package enum FeedRefusal: String, Error, Equatable, Sendable {
     case noFocus = "no-focus"
     /// A newer session of the same viewer has the second stream.
     case heldElsewhere = "held-elsewhere"
+    /// The client exceeded its message rate; see `FeedSession.Configuration`.
     case tooManyMessages = "too-many-messages"
-    /// The session is not, or not any more.
+    /// The session does not exist, or has ended.
     case noSession = "no-session"
-    /// The feed is full.
+    /// The audience has reached its session limit.
     case full = "full"
 }
 
-/// What a viewer's client is told; on the control channel one JSON object each.
+/// A message to a viewer's client; on the control channel, one JSON object.
 ///
 /// ```
 /// {"type":"slots","slots":[{"slot":0,"stream":"s3","quality":"full"},{"slot":1,"stream":null}]}
@@ -90,9 +94,9 @@ package enum FeedRefusal: String, Error, Equatable, Sendable {
 /// {"type":"refused","message":"peek","stream":"s9","reason":"not-live"}
 /// {"type":"replaced"}
 /// ```
-/// `slots` and `refused` have a `request` where the client numbers its own.
+/// `slots` and `refused` carry a `request` if the client numbers its requests.
 ///
-/// The one who encodes `slots` adds each slot's `mid`s.
+/// The encoder of `slots` adds each slot's `mid`s.
 package enum FeedNotice: Equatable, Sendable {
     /// Why the focus was lost.
     package enum Loss: String, Equatable, Sendable {
@@ -100,13 +104,13 @@ package enum FeedNotice: Equatable, Sendable {
         case notPermitted = "not-permitted"
     }
 
-    /// What one slot carries.
+    /// The stream in one slot.
     package struct SlotState: Equatable, Sendable {
-        /// Its number on the wire is the raw value.
+        /// The raw value is the number in the JSON.
         package let slot: FeedSlot
-        /// A slot without a stream is not listed.
+        /// Never missing: an empty slot has no `SlotState`.
         package let stream: StreamID
-        /// Full in the focus only.
+        /// `full` for the focus, `preview` for the neighbour.
         package let quality: FeedQuality
 
         package init(slot: FeedSlot, stream: StreamID, quality: FeedQuality) {
@@ -116,32 +120,33 @@ package enum FeedNotice: Equatable, Sendable {
         }
     }
 
-    /// The slots that carry something, as they are now; sent after every change.
+    /// The slots that carry a stream; sent after every change.
     ///
-    /// `request` is the highest number of a request that they are true after; nil if none had a number. A client that
-    /// has asked for more since then knows by it that this is older news.
+    /// `request` is the highest request number that these slots reflect; nil if no request had a number. A client
+    /// that has sent a later request since then recognizes the notice as outdated.
     case slots([SlotState], request: UInt32? = nil)
-    /// The stream's picture in a slot begins with this RTP time stamp; what came before is another stream's.
+    /// The stream's video in a slot begins with this RTP timestamp; earlier packets belong to another stream.
     case begun(FeedSlot, StreamID, timestamp: UInt32)
-    /// The stream in focus is gone, and the viewer is on another one.
+    /// The stream in focus was lost, and another one is in focus now.
     case moved(from: StreamID, to: StreamID, FeedNotice.Loss)
-    /// No stream is live that the viewer may see; the next one will be in focus as soon as it is.
+    /// No stream that the viewer may see is live; the next one that is will become the focus.
     case empty
-    /// `request` is the number of what is refused, if it has one.
+    /// A message was refused; `request` is its number, if it had one.
     case refused(FeedMessage.Kind, StreamID?, FeedRefusal, request: UInt32? = nil)
     /// A newer session of the same viewer has taken over; this one has ended.
     case replaced
 }
 
-/// What has to be done for a session, in this order.
+/// An action that a session requires; effects must be performed in the order in which they are returned.
 package enum FeedEffect: Equatable, Sendable {
-    /// The slot was empty; it carries this stream now.
+    /// Attach a stream to a slot, which is empty before.
     case attach(FeedSlot, StreamID, FeedQuality)
-    /// Full quality from now on, for what the slot carries as a preview.
+    /// Switch a slot from preview to full quality; the stream stays the same.
     case promote(FeedSlot, StreamID)
-    /// The slot carries nothing any more.
+    /// Detach the stream from the slot.
     case release(FeedSlot, StreamID)
+    /// Send a notice to the session's client.
     case tell(FeedNotice)
-    /// The session has lost its streams and its place; close it once it has been told.
+    /// Close the session, which has released its streams and left the audience, after its client has been notified.
     case close
 }

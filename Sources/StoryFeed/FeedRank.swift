@@ -1,14 +1,15 @@
 import Base
 
-/// How much viewers, age and boost count in the feed's order.
+/// The weights of viewers, age and boost in the feed's order.
 ///
-/// A score is made of whole numbers only, so that every machine makes the same one, and ageing is linear: each stream
-/// loses the same in the same time. So the order of two streams never changes merely because time passes, and a score
-/// can be written as what a stream gains by having started later. Nothing has to be scored again as a clock ticks.
+/// Scores are computed in integers, so that every machine computes the same ones. Aging is linear: every stream loses
+/// the same number of points in the same time. Therefore time alone never changes the order of two streams. A score
+/// can contain a bonus for a later start instead of a penalty for age, and no stream has to be scored again as time
+/// passes.
 package struct FeedWeights: Equatable, Sendable {
-    /// Of each weight, either way.
+    /// Largest absolute value of each weight.
     package static let limit = 1_000
-    /// Steps that count, either way.
+    /// Largest number of boost steps that count, up or down.
     package static let boostLimit = 1_000
 
     /// Points for each doubling of the audience.
@@ -18,16 +19,16 @@ package struct FeedWeights: Equatable, Sendable {
     /// Points for each step of boost.
     package let perBoost: Int
 
-    /// - Parameters: each within ±`limit`; what is beyond is cut.
+    /// Each weight is clamped to ±`limit`.
     package init(perDoublingOfViewers: Int = 10, perHour: Int = 5, perBoost: Int = 10) {
         self.perDoublingOfViewers = Self.cut(perDoublingOfViewers, to: Self.limit)
         self.perHour = Self.cut(perHour, to: Self.limit)
         self.perBoost = Self.cut(perBoost, to: Self.limit)
     }
 
-    /// In 1/1,024 of a point; the higher, the further ahead.
+    /// The score in 1/1,024 of a point; the stream with the higher score comes first.
     func score(_ item: FeedItem) -> Int64 {
-        // Seconds until the year 2106: with the greatest weight, 52 bits.
+        // `UInt32` holds the seconds until the year 2106; times the greatest weight and 1,024 that is 52 bits.
         let started = min(max(item.startedAt.milliseconds / 1_000, 0), Int64(UInt32.max))
         let age = started * Int64(perHour) * 1_024 / 3_600
         let audience = Int64(perDoublingOfViewers) * Self.doublings(of: item.viewers)
@@ -35,7 +36,7 @@ package struct FeedWeights: Equatable, Sendable {
         return age + audience + boost
     }
 
-    /// The logarithm of `viewers + 1` to the base of 2, in 1/1,024; a straight line between powers of two.
+    /// The binary logarithm of `viewers + 1` in units of 1/1,024, linear between powers of two.
     static func doublings(of viewers: Int) -> Int64 {
         let value = Int64(min(max(viewers, 0), 1_000_000_000)) + 1
         let whole = Int64(63 - value.leadingZeroBitCount)
@@ -46,16 +47,16 @@ package struct FeedWeights: Equatable, Sendable {
     private static func cut(_ value: Int, to limit: Int) -> Int { min(max(value, -limit), limit) }
 }
 
-/// Where a stream stands in the feed: pinned place, then score, then name.
+/// A stream's place in the feed: by pinned place, then score, then ID.
 ///
-/// A strict order over all streams that are live at the same time. It outlives its stream, so that what came next is
-/// known even after a stream has ended.
+/// This is a strict order over all streams that are live at the same time. A rank outlives its stream, so that the
+/// next stream can be found even after the stream has ended.
 package struct FeedRank: Comparable, Sendable {
     /// `UInt32.max` for a stream that is not pinned.
     let place: UInt32
     let score: Int64
     let id: StreamID
-    /// Counts every going live; see `StoryFeed`.
+    /// Identifies one occasion of going live, as in `StoryFeed`; comparisons ignore it.
     let serial: UInt64
 
     init(_ item: FeedItem, serial: UInt64, weights: FeedWeights) {

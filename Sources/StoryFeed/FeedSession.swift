@@ -1,17 +1,17 @@
 import Base
 
-/// What is around a session when something happens to it.
+/// The feed, the time and the permissions at the moment of an event, which a session's decisions depend on.
 package struct FeedScene {
-    /// Changed already by what has happened.
+    /// The feed after the event.
     package let feed: StoryFeed
     /// For message rates and preloading.
     package let now: MonotonicTime
-    /// Whether a viewer may begin to see a stream, as things are now.
+    /// Whether a viewer may begin to watch a stream now.
     package let maySee: (FeedViewer, StreamID) -> Bool
-    /// Whether a viewer who sees a stream already may go on.
+    /// Whether a viewer who already watches a stream may go on.
     package let mayStay: (FeedViewer, StreamID) -> Bool
 
-    /// - Parameter mayStay: nil where it is the same as `maySee`.
+    /// Nil if it equals `maySee`.
     package init(
         feed: StoryFeed, now: MonotonicTime, maySee: @escaping (FeedViewer, StreamID) -> Bool,
         mayStay: ((FeedViewer, StreamID) -> Bool)? = nil
@@ -23,7 +23,7 @@ package struct FeedScene {
     }
 }
 
-/// When the neighbour is preloaded without a swipe.
+/// When the neighbour is preloaded.
 package enum FeedPreload: String, Equatable, Sendable {
     /// Once the focus has settled.
     case eager
@@ -31,23 +31,27 @@ package enum FeedPreload: String, Equatable, Sendable {
     case onSwipe = "on-swipe"
 }
 
-/// One viewer's place in the feed: a focus, which plays, and at most one neighbour, which is ready to.
+/// One viewer's place in the feed: a focus, which plays, and at most one neighbour, which is preloaded.
 ///
-/// Two slots, so never more than two streams. A slot is released before another stream is attached, in the order of the
-/// effects, so that the number holds between them too. The only way to change the focus without a gap is to promote
-/// the neighbour; that is the point of having one.
+/// There are two slots, so a session never holds more than two streams. The effects release a slot before they attach
+/// another stream to it, so the limit also holds between two effects. Only promoting the neighbour changes the focus
+/// without a gap, which is why there is a neighbour.
 ///
-/// `room` says how many streams the session may hold: 2, or less if newer sessions of the same viewer hold some.
+/// The parameter `room` is the number of streams that the session may hold: 2, or less if newer sessions of the same
+/// viewer hold some.
 package struct FeedSession: Sendable {
-    /// How eager a session is, and how much its client may say.
+    /// How a session preloads, and how many messages its client may send.
     package struct Configuration: Equatable, Sendable {
-        /// As the client asked when it came.
+        /// Chosen by the client at the beginning of the session.
         package var preload: FeedPreload
-        /// How long the focus must rest before the next stream is preloaded.
+        /// How long the focus must stay the same before the next stream is preloaded.
         package var settleTime = Duration.milliseconds(300)
-        /// Messages: three a swipe, so a burst of ten swipes and then six or seven a second.
+        /// Interval at which further messages are allowed after the burst.
+        ///
+        /// A swipe takes up to three messages. So the burst of 30 allows ten swipes, and 20 messages a second allow
+        /// six or seven swipes a second.
         package var messageInterval = Duration.milliseconds(50)
-        /// Messages before `messageInterval` counts.
+        /// Number of messages that may come in a burst before `messageInterval` applies.
         package var messageBurst = 30
 
         package init(preload: FeedPreload) {
@@ -55,29 +59,30 @@ package struct FeedSession: Sendable {
         }
     }
 
+    /// A stream in one of the session's slots.
     struct Attachment: Equatable, Sendable {
         let slot: FeedSlot
         let stream: StreamID
     }
 
-    /// Whose sessions share the two streams.
+    /// The viewer, whose sessions share the limit of two streams.
     package let viewer: FeedViewer
     private let configuration: Configuration
-    /// Nil only while no stream is live that the viewer may see.
+    /// Nil only while no stream that the viewer may see is live.
     private(set) var focus: Attachment?
     private(set) var neighbour: Attachment?
-    /// Of the last swipe that was not called off.
+    /// The direction of the last swipe that was committed.
     private(set) var direction = FeedDirection.forward
-    /// Of the swipe that brought the neighbour, until it is committed or called off.
+    /// The direction of the swipe that attached the neighbour, until the swipe is committed or called off.
     private var swipe: FeedDirection?
-    /// What the client said it will show next.
+    /// The stream that the client announced to show next.
     private var ahead: StreamID?
-    /// When to preload; nil if that is done or not wanted.
+    /// When to preload; nil if that has been done or is not wanted.
     private(set) var deadline: MonotonicTime?
-    /// Whether a stream that goes live has to be offered to this session, which lacks a focus, or a neighbour in its
-    /// direction.
+    /// Whether a stream that goes live has to be offered to this session, because it has no focus, or no neighbour in
+    /// its direction.
     private(set) var isHungry = true
-    /// The highest number that the client gave a request; nil if it gave none.
+    /// The highest request number that the client has sent; nil if it has sent none.
     package private(set) var request: UInt32?
     private var budget: RateBudget
 
@@ -87,12 +92,12 @@ package struct FeedSession: Sendable {
         budget = RateBudget(interval: configuration.messageInterval, burst: configuration.messageBurst)
     }
 
-    /// Streams attached now.
+    /// The number of streams attached now, 0 to 2.
     package var attachedCount: Int { (focus == nil ? 0 : 1) + (neighbour == nil ? 0 : 1) }
-    /// Nil only while nothing is live that the viewer may see.
+    /// The stream in focus; nil only while no stream that the viewer may see is live.
     package var focusedStream: StreamID? { focus?.stream }
 
-    /// As the client is told.
+    /// The slots that carry a stream, in the order of their numbers, as the client is notified of them.
     package var slots: [FeedNotice.SlotState] {
         let states = [
             focus.map { FeedNotice.SlotState(slot: $0.slot, stream: $0.stream, quality: .full) },
@@ -103,9 +108,10 @@ package struct FeedSession: Sendable {
 
     // MARK: Inputs
 
-    /// Begins on a stream, or on the first one there is.
+    /// Begins on the requested stream, or on the first one that the viewer may see.
     ///
-    /// A wish that cannot be met is no reason to see nothing: it is refused in a notice, and the first stream plays.
+    /// If the request cannot be met, the session still begins: a notice refuses the request, and the first stream
+    /// plays.
     package mutating func start(on wish: StreamID?, in scene: FeedScene) -> [FeedEffect] {
         change { session in
             var effects: [FeedEffect] = []
@@ -125,15 +131,16 @@ package struct FeedSession: Sendable {
         }
     }
 
-    /// Takes a message of the client.
+    /// Handles a message from the client.
     ///
-    /// One with a number is always answered by what the slots are, or refused: until then the client cannot know
-    /// whether what it was told last is older than its request. Of those that are too many only the first is refused.
+    /// A message with a number results in the present slots or in a refusal. Until then the client cannot know
+    /// whether the last notice it received is older than its request.
     /// - Parameter request: the message's number, if it has one.
+    /// - Throws: why the message is refused; a refused message changes no slot.
     package mutating func receive(
         _ message: FeedMessage, request: UInt32? = nil, in scene: FeedScene, room: Int
     ) throws(FeedRefusal) -> [FeedEffect] {
-        // Also of what is refused: the slots are after it what they were before.
+        // Refused requests count too, because a refusal leaves the slots as they were: they are valid after it.
         if let request { self.request = max(request, self.request ?? 0) }
         guard budget.spend(at: scene.now) else { throw .tooManyMessages }
         let effects = try follow(message, in: scene, room: room)
@@ -158,12 +165,12 @@ package struct FeedSession: Sendable {
         }
     }
 
-    /// Lets go of what has ended or may not be seen any more, and moves the focus on if it is concerned.
+    /// Releases streams that have ended or may no longer be seen, and moves the focus on if it is one of them.
     ///
-    /// On to the neighbour if there is one: it stands in the direction of the last swipe and plays already. Else to the
-    /// nearest stream in that direction, else in the other.
+    /// The focus moves to the neighbour if there is one: it lies in the direction of the last swipe and already
+    /// plays. Otherwise it moves to the nearest stream in that direction, or else in the other direction.
     /// - Parameters:
-    ///   - ended: a stream that has just ended, and where it stood.
+    ///   - ended: a stream that has just ended, and its former place; nil if none has.
     package mutating func recheck(ended: (stream: StreamID, rank: FeedRank)?, in scene: FeedScene)
         -> [FeedEffect]
     {
@@ -196,6 +203,7 @@ package struct FeedSession: Sendable {
         }
     }
 
+    /// Why a stream must be released; nil if the viewer may go on watching it.
     private func loss(
         of stream: StreamID, _ ended: (stream: StreamID, rank: FeedRank)?, in scene: FeedScene
     ) -> FeedNotice.Loss? {
@@ -203,7 +211,7 @@ package struct FeedSession: Sendable {
         return scene.mayStay(viewer, stream) ? nil : .notPermitted
     }
 
-    /// A stream went live, or may be seen now, which a session has waited for.
+    /// Considers a stream that went live or may be seen now, if the session awaits one.
     package mutating func streamAppeared(in scene: FeedScene, room: Int) -> [FeedEffect] {
         guard isHungry else { return [] }
         if focus != nil {
@@ -214,9 +222,10 @@ package struct FeedSession: Sendable {
         return change { $0.attachFocus(first, at: scene.now) }
     }
 
-    /// Preloads, if the focus has rested long enough.
+    /// Preloads the neighbour if the focus has rested long enough.
     ///
-    /// At the end of the list that is the stream before, the only one to swipe to, until there is one further on.
+    /// At the end of the list it preloads the stream before the focus, the only one to swipe to, and goes on awaiting
+    /// one in the direction of the swipes.
     package mutating func advance(in scene: FeedScene, room: Int) -> [FeedEffect] {
         guard let deadline, deadline <= scene.now else { return [] }
         self.deadline = nil
@@ -234,7 +243,7 @@ package struct FeedSession: Sendable {
         }
     }
 
-    /// Lets everything go.
+    /// Releases all streams.
     package mutating func end() -> [FeedEffect] {
         var effects = releaseNeighbour()
         if let focus { effects.append(.release(focus.slot, focus.stream)) }
@@ -277,17 +286,19 @@ package struct FeedSession: Sendable {
             var effects = session.releaseNeighbour()
             session.direction = jump
             if let left { effects.append(.release(left.slot, left.stream)) }
-            // In the other slot, as when it had been preloaded: the client's picture turns the same way.
+            // The other slot is used, as if the stream had been preloaded, so that the client's picture moves the
+            // same way.
             return effects + session.attachFocus(stream, after: left?.slot, at: scene.now)
         }
     }
 
+    /// Checks that a stream is live and that the viewer may see it.
     private func admit(_ stream: StreamID, in scene: FeedScene) throws(FeedRefusal) {
         guard scene.feed.isLive(stream) else { throw .notLive }
         guard scene.maySee(viewer, stream) else { throw .notPermitted }
     }
 
-    /// Where a stream lies from the focus.
+    /// The direction from the focus to a stream; the present direction if either is not in the feed.
     private func way(to stream: StreamID, in scene: FeedScene) -> FeedDirection {
         guard let focus, let from = scene.feed.rank(of: focus.stream), let to = scene.feed.rank(of: stream)
         else { return direction }
@@ -304,7 +315,7 @@ package struct FeedSession: Sendable {
 
     // MARK: Steps
 
-    /// Carries out a change and says what the slots are, if they are not what they were.
+    /// Performs a change and appends a `slots` notice if the slots differ from before.
     private mutating func change(_ body: (inout FeedSession) -> [FeedEffect]) -> [FeedEffect] {
         let before = slots
         let effects = body(&self)
@@ -313,11 +324,12 @@ package struct FeedSession: Sendable {
 
     private var tellSlots: FeedEffect { .tell(.slots(slots, request: request)) }
 
+    /// Starts the time after which the neighbour is preloaded, if the client wants that without a swipe.
     private mutating func settle(at now: MonotonicTime) {
         deadline = configuration.preload == .eager ? now + configuration.settleTime : nil
     }
 
-    /// - Parameter slot: that of the focus before; both slots are empty now.
+    /// The slot of the previous focus; both slots are empty now.
     private mutating func attachFocus(
         _ stream: StreamID, after slot: FeedSlot? = nil, at now: MonotonicTime
     ) -> [FeedEffect] {
@@ -328,6 +340,7 @@ package struct FeedSession: Sendable {
         return [.attach(attachment.slot, stream, .full)]
     }
 
+    /// Makes the neighbour the focus; the previous focus must have been set aside before.
     private mutating func promote(_ attachment: Attachment, at now: MonotonicTime) -> FeedEffect {
         focus = attachment
         neighbour = nil

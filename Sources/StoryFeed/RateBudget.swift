@@ -1,8 +1,8 @@
 import Base
 
-/// How often something may happen: a burst at once, then one per interval.
+/// Limits how often something may happen: a burst first, then once per interval.
 ///
-/// - Source: the generic cell rate algorithm (ITU-T I.371, virtual scheduling); one time stamp is all it keeps.
+/// - Source: the generic cell rate algorithm (ITU-T I.371, virtual scheduling); its only state is one timestamp.
 struct RateBudget: Equatable, Sendable {
     private let interval: Int64
     private let slack: Int64
@@ -14,7 +14,8 @@ struct RateBudget: Equatable, Sendable {
         slack = self.interval.multipliedReportingOverflow(by: Int64(max(burst - 1, 0))).partialValue
     }
 
-    /// - Returns: whether it may happen now; if so, it is taken to happen.
+    /// Consumes one occurrence if the limit allows it now.
+    /// - Returns: whether it does.
     mutating func spend(at now: MonotonicTime) -> Bool {
         guard nextDue.nanoseconds(since: now) <= slack else { return false }
         nextDue = max(nextDue, now).advanced(byNanoseconds: interval)

@@ -1,16 +1,18 @@
 import Base
 
-/// The orders that readers with a cursor go by.
+/// The frozen orders that readers with a cursor follow.
 ///
-/// Numbered without gaps, the oldest first, a bounded number of them.
+/// They are numbered without gaps, sorted from the oldest, and bounded in number.
 struct EpochShelf: Sendable {
-    /// An order as it was when somebody began to read.
+    /// The feed's order at the moment when a reader began.
     struct Epoch: Sendable {
         let number: UInt64
         let serials: [UInt64]
-        /// The latest stream in it, or before it.
+        /// The serial of the stream that went live last before the order was frozen.
         let newest: UInt64
+        /// The feed's `orderVersion` at that moment; the epoch can be used again while it is the same.
         let orderVersion: UInt64
+        /// When a reader last began with this order.
         var lastBegun: MonotonicTime
     }
 
@@ -24,6 +26,7 @@ struct EpochShelf: Sendable {
         budget = RateBudget(interval: configuration.epochInterval, burst: configuration.epochBurst)
     }
 
+    /// The epoch with this number; nil if it is no longer kept, or was never made.
     subscript(number: UInt64) -> Epoch? {
         guard let first = epochs.first, number >= first.number, number <= lastNumber else { return nil }
         return epochs[Int(number - first.number)]
@@ -31,7 +34,8 @@ struct EpochShelf: Sendable {
 
     func wasMade(_ number: UInt64) -> Bool { number >= 1 && number <= lastNumber }
 
-    /// The order to begin with: the present one, or one that is hardly older.
+    /// Returns the order for a new reader: the present one, or a slightly older one if the budget for new ones is
+    /// used up.
     mutating func begin(_ feed: borrowing StoryFeed, at now: MonotonicTime) -> Epoch {
         let configuration = feed.configuration
         if let last = epochs.last, last.orderVersion == feed.orderVersion || !budget.spend(at: now) {
@@ -42,7 +46,7 @@ struct EpochShelf: Sendable {
         let epoch = Epoch(
             number: lastNumber, serials: feed.order.map(\.serial), newest: feed.newestSerial,
             orderVersion: feed.orderVersion, lastBegun: now)
-        // The last one is the latest begun: the old ones stand in front.
+        // Only the last epoch is used for new readers, so the epochs that were begun longest ago are at the front.
         let isOld: (Epoch) -> Bool = { now - $0.lastBegun > configuration.epochLifetime }
         let tooMany = max(epochs.count + 1 - max(configuration.epochLimit, 1), 0)
         epochs.removeFirst(max(tooMany, epochs.prefix(while: isOld).count))
@@ -52,22 +56,25 @@ struct EpochShelf: Sendable {
 }
 
 extension StoryFeed {
-    /// Items; a request for more gets this many.
+    /// Maximum number of items on a page; a request for more gets this many.
     package static let pageLimit = 100
 
-    /// The first part of the feed, or the part after a cursor.
+    /// Returns the first page of the feed, or the page after a cursor.
     ///
-    /// **Why nothing is seen twice and nothing skipped.** A reader goes by the order that was frozen when it began, its
-    /// epoch, whatever moves meanwhile. Every stream stands in it once, and the offset only grows: so each is given
-    /// once, unless it has ended. Streams that went live later are in no place of it. They are given in the order of
-    /// their serials, and the cursor says up to which: serials only grow, so each of these is given once as well, and
-    /// no stream is both in the epoch and later than it. They come first on every page but the first one, that is,
-    /// right ahead of where the reader is; half a page at most, lest a crowd of new ones keep the reader from the rest.
+    /// **Why no stream is given twice and none is skipped.** A reader follows the order that was frozen when it
+    /// began, its epoch, whatever moves meanwhile. Each stream occurs in it once, and the offset only grows. So each
+    /// is given once, unless it has ended. Streams that went live later are not in the epoch. They are given in the
+    /// order of their serials, and the cursor contains the last one given. Serials only grow, so each of these is
+    /// given once too, and no stream is in both groups. Except on the first page, they come first, right ahead of the
+    /// reader's position. They take at most half of a page, so that many new streams do not keep the reader from the
+    /// rest.
     ///
-    /// Epochs are made only for first pages, only if the order changed, and at a bounded rate; when the burst is used
-    /// up, the first page is as old as `epochInterval` at most. A bounded number is kept, and a cursor whose epoch is
-    /// not any more is refused instead of guessed at.
-    /// - Parameter maySee: what the reader may not see is passed over.
+    /// Epochs are made only for first pages, only if the order changed, and at a limited rate. When the burst is used
+    /// up, a first page is at most `epochInterval` old. The number of epochs is bounded, and a cursor whose epoch is
+    /// no longer kept is refused.
+    /// - Parameters:
+    ///   - limit: items on the page, clamped to 1...`pageLimit`.
+    ///   - maySee: whether the reader may see a stream; others are passed over.
     package mutating func page(
         limit: Int, after cursor: FeedCursor? = nil, at now: MonotonicTime, maySee: (StreamID) -> Bool
     ) throws(CursorRefusal) -> FeedPage {
@@ -78,6 +85,7 @@ extension StoryFeed {
             epoch = try self.epoch(of: cursor)
             next = cursor
         } else {
+            // `begin` mutates the shelf and reads the feed that contains it, so the shelf is moved out for the call.
             var shelf = epochs
             epochs = EpochShelf()
             epoch = shelf.begin(self, at: now)
@@ -105,6 +113,7 @@ extension StoryFeed {
         return FeedPage(entries: entries, next: next, isLast: isLast, fingerprint: fingerprint.value)
     }
 
+    /// Looks up the epoch of a cursor, and checks that this server could have issued the cursor.
     private func epoch(of cursor: FeedCursor) throws(CursorRefusal) -> EpochShelf.Epoch {
         guard cursor.tag == configuration.tag else { throw .expired }
         guard epochs.wasMade(cursor.epoch) else { throw .unknown }
@@ -115,7 +124,10 @@ extension StoryFeed {
         return epoch
     }
 
-    /// Gives from the frozen order, and passes over what has ended or may not be seen, behind the page as well.
+    /// Picks streams from the frozen order.
+    ///
+    /// Streams that have ended or may not be seen are passed over, also directly behind the page, so that `isLast` is
+    /// right.
     private func takeFrozen(
         _ epoch: EpochShelf.Epoch, into picked: inout [UInt64], upTo limit: Int, _ next: inout FeedCursor,
         _ maySee: (StreamID) -> Bool
@@ -132,7 +144,7 @@ extension StoryFeed {
         next.offset = UInt32(clamping: index)
     }
 
-    /// Gives of the streams that went live since.
+    /// Picks streams that went live after the epoch, in the order of their serials.
     private func takeArrivals(
         into picked: inout [UInt64], upTo limit: Int, _ next: inout FeedCursor, _ maySee: (StreamID) -> Bool
     ) {
@@ -147,7 +159,7 @@ extension StoryFeed {
     }
 }
 
-/// The hash FNV-1a of 64 bits: the same on every machine and in every run.
+/// The 64-bit FNV-1a hash: the same on every machine and in every run, unlike `Hasher`.
 private struct Fingerprint {
     private(set) var value: UInt64 = 0xCBF2_9CE4_8422_2325
 

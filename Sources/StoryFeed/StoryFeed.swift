@@ -2,35 +2,36 @@ import Base
 
 /// The ordered list of live streams.
 ///
-/// Kept sorted: a stream that goes live, ends, is pinned or boosted takes its place at once by binary search, while
-/// viewer counts, which change all the time, are only noted, and all streams concerned are scored again together, at
-/// most once an interval and in one pass over the list. No request sorts anything.
+/// The list is always sorted. A stream that goes live, ends, is pinned or boosted is placed immediately by binary
+/// search. Viewer counts change all the time, so they are only noted, and all streams concerned are scored again
+/// together, at most once per interval and in one pass over the list. No request sorts anything.
 ///
-/// Each going live gets a serial, which never comes again: a stream that ends and goes live again is a new one.
+/// Each time a stream goes live it gets a new serial. A stream that ends and goes live again is a new entry.
 package struct StoryFeed: Sendable {
-    /// Limits of the list, and how often it is put in order.
+    /// Limits of the list, and how often it is sorted by new viewer counts.
     package struct Configuration: Equatable, Sendable {
-        /// What counts how much in the order.
+        /// The weights of viewers, age and boost.
         package var weights = FeedWeights()
-        /// Beyond it a stream can be watched, but is not listed.
+        /// Maximum number of listed streams; further ones can be watched, but are not listed.
         package var streamLimit = 20_000
-        /// Between two times that viewer counts are looked at; a tenth of it while some are left over.
+        /// Time between two scorings by viewer counts; a tenth of it while streams are left over from the last one.
         package var rescoreInterval = Duration.seconds(2)
-        /// Streams scored again at a time, so that nobody has to wait for the feed longer than for 1 ms or so.
+        /// Maximum number of streams per scoring, so that no caller waits for the feed longer than about 1 ms.
         package var rescoreLimit = 1_000
-        /// More moves at once than this are not named one by one.
+        /// Maximum number of moves that one scoring reports individually; more are reported as `reordered`.
         package var namedMoveLimit = 100
-        /// Frozen orders are made at most this often, but for a burst.
+        /// Minimum time between two frozen orders, after a burst.
         ///
-        /// With `epochLimit` it says how long a cursor holds at least: (200 - 16) × 3 s, nine minutes.
+        /// Together with `epochLimit` it determines how long a cursor is valid at least: (200 - 16) × 3 s, nine
+        /// minutes.
         package var epochInterval = Duration.seconds(3)
-        /// Orders frozen before `epochInterval` counts.
+        /// Number of orders that may be frozen in a burst before `epochInterval` applies.
         package var epochBurst = 16
-        /// Frozen orders kept; the oldest goes first.
+        /// Maximum number of frozen orders kept; the oldest is dropped first.
         package var epochLimit = 200
-        /// A frozen order that nobody began to read for this long is forgotten.
+        /// A frozen order is dropped if no reader began with it for this long.
         package var epochLifetime = Duration.seconds(600)
-        /// Tells this process's cursors from others'.
+        /// Distinguishes this process's cursors from those of other processes.
         package var tag: UInt32
 
         package init(tag: UInt32) {
@@ -38,37 +39,42 @@ package struct StoryFeed: Sendable {
         }
     }
 
-    /// Why the list stays as it is.
+    /// Why a change of the list was refused.
     package enum Refusal: Error, Equatable, Sendable {
-        /// As many streams are live as the feed takes.
+        /// The list contains `streamLimit` streams.
         case full
         case notLive
     }
 
+    /// One listed stream with its place.
     struct Record: Sendable {
         var item: FeedItem
         var rank: FeedRank
         /// The feed's version when the item last changed.
         var revision: UInt64
+        /// Whether the stream is in `unscored` already.
         var isUnscored = false
     }
 
     let configuration: Configuration
     private let weights: FeedWeights
+    /// Keyed by serial.
     var records: [UInt64: Record] = [:]
     private var serials: [StreamID: UInt64] = [:]
-    /// The live streams in order.
+    /// The ranks of the live streams, from first to last.
     private(set) var order: [FeedRank] = []
-    /// The live streams' serials, ascending: in the order in which they went live.
+    /// The serials of the live streams, ascending, which is the order in which they went live.
     private(set) var arrivals: [UInt64] = []
     private(set) var newestSerial: UInt64 = 0
-    /// Counts changes of the order, other than ends: those need no new epoch.
+    /// Counts changes of the order except ends, which need no new epoch because readers pass over ended streams.
     private(set) var orderVersion: UInt64 = 0
     var epochs = EpochShelf()
 
-    /// Streams to be scored again, each once, those that wait longest first; some may have ended.
+    /// Serials of the streams to be scored again, each once, those that have waited longest first; some may have
+    /// ended.
     private(set) var unscored: [UInt64] = []
     private var lastScored = MonotonicTime(nanoseconds: .min)
+    /// Whether the last scoring reached `rescoreLimit` before the end of `unscored`.
     private var hasLeftOver = false
     /// Counts changes of any kind.
     package private(set) var version: UInt64 = 0
@@ -81,12 +87,12 @@ package struct StoryFeed: Sendable {
 
     // MARK: Looking
 
-    /// Of live streams.
+    /// The number of listed streams.
     package var count: Int { order.count }
-    /// From first to last.
+    /// The listed streams, from first to last.
     package var streams: some Sequence<StreamID> { order.lazy.map(\.id) }
 
-    /// Whether the list has it: a stream beyond `streamLimit` counts as not live.
+    /// Whether the stream is listed: a stream beyond `streamLimit` counts as not live.
     package func isLive(_ id: StreamID) -> Bool { serials[id] != nil }
     /// Nil for a stream that is not in the list.
     package func item(_ id: StreamID) -> FeedItem? { record(id)?.item }
@@ -95,8 +101,8 @@ package struct StoryFeed: Sendable {
 
     private func record(_ id: StreamID) -> Record? { serials[id].flatMap { records[$0] } }
 
-    /// The nearest stream on one side of a place that meets a condition.
-    /// - Parameter rank: nil for before the first. Need not be anybody's place any more.
+    /// Returns the stream nearest to a place, on one side of it, that meets a condition.
+    /// - Parameter rank: nil for the place before the first stream. No stream needs to have this rank any more.
     package func nearest(
         to rank: FeedRank?, _ direction: FeedDirection, where isWanted: (StreamID) -> Bool
     ) -> StreamID? {
@@ -121,7 +127,8 @@ package struct StoryFeed: Sendable {
 
     // MARK: Changing
 
-    /// Takes a stream in; for one that is in already, takes over what is new about it.
+    /// Adds a stream, or edits it if it is listed already.
+    /// - Throws: `.full` if the list contains `streamLimit` streams.
     package mutating func goLive(_ item: FeedItem) throws(Refusal) -> [FeedChange] {
         guard serials[item.id] == nil else { return try edit(item) }
         guard order.count < configuration.streamLimit else { throw .full }
@@ -134,15 +141,16 @@ package struct StoryFeed: Sendable {
         return [.added(item, after: insert(rank))]
     }
 
-    /// A stream that ended: what to tell, and where it stood.
+    /// The result of a stream's end: the change to announce, and the stream's former place.
     package struct Departure: Sendable {
-        /// For followers.
+        /// The change to announce to followers.
         package let change: FeedChange
-        /// From where a viewer of it moves on.
+        /// The place from which the stream's viewers move on.
         package let rank: FeedRank
     }
 
-    /// - Returns: nil for a stream that is not live: ending twice changes nothing.
+    /// Removes a stream.
+    /// - Returns: nil for a stream that is not listed: ending it twice changes nothing.
     package mutating func end(_ id: StreamID) -> Departure? {
         guard let serial = serials.removeValue(forKey: id), let record = records.removeValue(forKey: serial)
         else { return nil }
@@ -152,7 +160,10 @@ package struct StoryFeed: Sendable {
         return Departure(change: .ended(id), rank: record.rank)
     }
 
-    /// Takes over title, host, pause, start, pin and boost; viewers and preview as well if they differ.
+    /// Replaces a stream's item, and moves the stream if its place changes.
+    ///
+    /// A new viewer count is only noted until the next scoring, and an item without a preview keeps the old one.
+    /// - Throws: `.notLive` for a stream that is not listed.
     package mutating func edit(_ item: FeedItem) throws(Refusal) -> [FeedChange] {
         guard let serial = serials[item.id], let old = records[serial] else { throw .notLive }
         guard old.item != item else { return [] }
@@ -163,34 +174,37 @@ package struct StoryFeed: Sendable {
         setViewers(item.id, item.viewers)
         var item = item
         item.preview = item.preview ?? old.item.preview
-        // What only the score knows of the viewers is left to the next scoring.
+        // A change of the viewer count alone moves nothing before the next scoring.
         var scored = item
         scored.viewers = old.item.viewers
         guard scored != old.item, records[serial]?.item != item else { return changes }
         version &+= 1
         records[serial]?.item = item
         records[serial]?.revision = version
-        // What only has to do with the order is told by the order.
+        // Pin and boost change only the order, which `place` reports.
         (scored.pinnedPlace, scored.boost) = (old.item.pinnedPlace, old.item.boost)
         if scored != old.item { changes.append(.edited(item)) }
         return changes + place(serial)
     }
 
-    /// Pins a stream or takes the pin off.
+    /// Pins a stream, or unpins it if `place` is nil.
+    /// - Throws: `.notLive` for a stream that is not listed.
     package mutating func pin(_ id: StreamID, at place: Int?) throws(Refusal) -> [FeedChange] {
         guard var item = item(id) else { throw .notLive }
         item.pinnedPlace = place
         return try edit(item)
     }
 
-    /// - Parameter steps: as a whole, not in addition.
+    /// Sets a stream's boost.
+    /// - Parameter steps: the new total, not an increment.
+    /// - Throws: `.notLive` for a stream that is not listed.
     package mutating func boost(_ id: StreamID, by steps: Int) throws(Refusal) -> [FeedChange] {
         guard var item = item(id) else { throw .notLive }
         item.boost = steps
         return try edit(item)
     }
 
-    /// Notes a viewer count; it is told, and moves the stream, at the next scoring.
+    /// Notes a viewer count; the next scoring announces it and moves the stream.
     package mutating func setViewers(_ id: StreamID, _ viewers: Int) {
         guard let serial = serials[id], let record = records[serial], record.item.viewers != viewers else {
             return
@@ -201,7 +215,7 @@ package struct StoryFeed: Sendable {
         scoreLater(serial)
     }
 
-    /// Nothing for a stream that is not live, or has this preview already.
+    /// Sets a stream's preview; does nothing for a stream that is not listed or already has this preview.
     package mutating func setPreview(_ id: StreamID, _ preview: FeedPreview) -> [FeedChange] {
         guard let serial = serials[id], let record = records[serial], record.item.preview != preview else {
             return []
@@ -214,7 +228,8 @@ package struct StoryFeed: Sendable {
 
     // MARK: Order
 
-    /// - Returns: who stands before it.
+    /// Inserts a rank by binary search.
+    /// - Returns: the stream directly before it; nil if it is first.
     private mutating func insert(_ rank: FeedRank) -> StreamID? {
         let index = firstIndex(notBefore: rank)
         order.insert(rank, at: index)
@@ -231,7 +246,7 @@ package struct StoryFeed: Sendable {
         order.remove(at: index)
     }
 
-    /// Gives one stream the place that it now deserves.
+    /// Moves one stream to the place that follows from its item.
     private mutating func place(_ serial: UInt64) -> [FeedChange] {
         guard let record = records[serial] else { return [] }
         let rank = FeedRank(record.item, serial: serial, weights: weights)
@@ -243,21 +258,22 @@ package struct StoryFeed: Sendable {
         return before == firstIndex(notBefore: rank) ? [] : [.moved(rank.id, after: predecessor)]
     }
 
+    /// Adds a stream to those that the next scoring looks at.
     private mutating func scoreLater(_ serial: UInt64) {
         guard let record = records[serial], !record.isUnscored else { return }
         records[serial]?.isUnscored = true
-        // Streams that end and come back before they are scored leave nothing but their serials behind.
+        // Streams that end and go live again before they are scored leave stale serials behind.
         if unscored.count >= 2 * configuration.streamLimit { unscored.removeAll { records[$0] == nil } }
         unscored.append(serial)
     }
 
-    /// When there is something to score again.
+    /// When to score again; nil if there is nothing to score.
     package var deadline: MonotonicTime? {
         guard !unscored.isEmpty else { return nil }
         return lastScored + (hasLeftOver ? configuration.rescoreInterval / 10 : configuration.rescoreInterval)
     }
 
-    /// Scores again, if it is time, the streams whose viewers changed.
+    /// If the deadline has passed, scores the streams whose viewer counts changed, up to `rescoreLimit` of them.
     package mutating func advance(to now: MonotonicTime) -> [FeedChange] {
         guard let deadline, deadline <= now else { return [] }
         lastScored = now
@@ -278,7 +294,7 @@ package struct StoryFeed: Sendable {
         return (counts.isEmpty ? [] : [.viewersChanged(counts)]) + move(moving)
     }
 
-    /// Gives streams their new ranks in one pass: takes them all out and merges them in again.
+    /// Moves streams to their new ranks in one pass: takes them all out and merges them in again.
     private mutating func move(_ ranks: [FeedRank]) -> [FeedChange] {
         guard !ranks.isEmpty else { return [] }
         let names = Set(ranks.map(\.serial))
@@ -303,7 +319,7 @@ package struct StoryFeed: Sendable {
         return moves.count > configuration.namedMoveLimit ? [.reordered] : moves
     }
 
-    /// The index in `arrivals` of the first stream that went live after another.
+    /// The index in `arrivals` of the first stream with a serial above this one; nil if there is none.
     func indexOfArrival(after serial: UInt64) -> Int? {
         var low = 0
         var high = arrivals.count

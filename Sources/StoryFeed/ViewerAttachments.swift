@@ -1,40 +1,41 @@
 import Base
 
-/// Who watches, as far as the two-stream rule counts.
+/// The identity of a viewer, for the rule that one viewer holds two streams at most.
 package enum FeedViewer: Hashable, Sendable {
     case named(ParticipantID)
-    /// Somebody without a token: each session is somebody else.
+    /// A viewer without a token; each of their sessions counts as a separate viewer.
     case anonymous(SessionID)
 }
 
-/// How many streams each viewer holds, over all sessions, feed sessions and plain players alike.
+/// The number of streams that each viewer holds in all sessions, feed sessions and plain players alike.
 ///
-/// At most two. A session that wants more than is left drives out the oldest ones; a session never drives out
-/// one that is newer than itself. So the device somebody took up last wins, and two devices on one stream each
-/// do not disturb each other.
+/// The limit is two. A session that wants more than is left displaces the oldest sessions, and never one that is
+/// newer than itself. So the device that a viewer picked up last wins, and two devices with one stream each do not
+/// disturb each other.
 package struct ViewerAttachments: Equatable, Sendable {
-    /// Streams of one viewer, over all sessions.
+    /// Maximum number of streams of one viewer in all sessions.
     package static let limit = 2
-    /// Sessions of one viewer, idle ones included.
+    /// Maximum number of sessions of one viewer, including those that hold no stream.
     package static let sessionLimit = 4
 
     private struct Holding: Equatable, Sendable {
-        /// In order of arrival; the lowest number is the oldest session.
+        /// Numbered in order of arrival; the lowest number is the oldest session.
         let session: UInt64
         var count: Int
     }
 
+    /// Each viewer's sessions, the oldest first.
     private var holdings: [FeedViewer: [Holding]] = [:]
 
     package init() {}
 
-    /// Streams that a viewer holds.
+    /// The number of streams that a viewer holds.
     package func count(of viewer: FeedViewer) -> Int {
         holdings[viewer, default: []].reduce(0) { $0 + $1.count }
     }
 
-    /// Enters a new session, which must be newer than all others.
-    /// - Returns: the sessions that have to go, the oldest first; they are entered no more.
+    /// Registers a new session, whose number must be higher than all others.
+    /// - Returns: the sessions that have to end, the oldest first; they are no longer registered.
     mutating func enter(_ session: UInt64, of viewer: FeedViewer) -> [UInt64] {
         var list = holdings[viewer, default: []]
         list.append(Holding(session: session, count: 0))
@@ -49,14 +50,15 @@ package struct ViewerAttachments: Equatable, Sendable {
         if holdings[viewer]?.isEmpty == true { holdings[viewer] = nil }
     }
 
-    /// How many streams a session may hold: what the viewer's newer sessions leave over.
+    /// The number of streams that a session may hold: the limit less what the viewer's newer sessions hold.
     func room(for session: UInt64, of viewer: FeedViewer) -> Int {
         let newer = holdings[viewer, default: []].filter { $0.session > session }
         return max(Self.limit - newer.reduce(0) { $0 + $1.count }, 0)
     }
 
-    /// Notes what a session holds now; must be within its room.
-    /// - Returns: the sessions that have to go for it, the oldest first; they are entered no more.
+    /// Records how many streams a session holds now, which must be within its room.
+    /// - Returns: the older sessions that have to end to keep the limit, the oldest first; they are no longer
+    ///   registered.
     mutating func hold(_ count: Int, by session: UInt64, of viewer: FeedViewer) -> [UInt64] {
         guard var list = holdings[viewer], let index = list.firstIndex(where: { $0.session == session })
         else {

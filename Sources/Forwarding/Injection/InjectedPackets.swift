@@ -2,9 +2,9 @@ import Base
 import Peer
 import Wire
 
-/// Names a publisher inside the server; unique within a node.
+/// Identifies a publisher inside the server; unique within a node.
 package struct InjectionID: Hashable, Sendable {
-    /// Never used twice.
+    /// Never reused.
     package let number: UInt64
 
     package init(number: UInt64) {
@@ -12,19 +12,19 @@ package struct InjectionID: Hashable, Sendable {
     }
 }
 
-/// Tracks to be made on a worker for media that the server makes itself.
+/// A request to create tracks on a worker for media that the server makes itself.
 package struct InjectionOpening: Sendable {
-    /// What packets become.
+    /// What the packets become.
     package enum Target: Sendable {
-        /// Tracks of their own, one for each plan; none of them asks for retransmissions, since nothing is lost on the
-        /// way.
+        /// Separate tracks, one per plan. They request no retransmissions, because nothing is lost on the way.
         case tracks([SourcePlan])
-        /// Renditions of a track that is published on the same worker, by `RenditionLayer`.
+        /// Renditions of a track that is published on the same worker; `RenditionLayer` numbers them.
         case renditions(of: TrackID)
     }
 
-    /// Chosen by control, before the worker knows of it.
+    /// Chosen by control before it sends the command.
     package let id: InjectionID
+    /// What the packets of this injection become.
     package let target: Target
 
     package init(id: InjectionID, sources: [SourcePlan]) {
@@ -32,24 +32,26 @@ package struct InjectionOpening: Sendable {
         target = .tracks(sources)
     }
 
-    /// - Parameter track: published by a session of the worker that this goes to.
+    /// - Parameter track: must be published by a session of the worker that receives this opening.
     package init(id: InjectionID, renditionsOf track: TrackID) {
         self.id = id
         target = .renditions(of: track)
     }
 }
 
-/// RTP packets in the clear, on their way from whoever makes them to the worker that sends them on.
+/// Unencrypted RTP packets on their way from their producer to the worker that forwards them.
 ///
-/// Packets lie one behind the other, so that a frame is one command and two allocations however many packets it has.
+/// All packets share one array, so that a frame is one command and two allocations, however many packets it has.
 package struct InjectedPackets: Sendable {
+    /// One packet and its place.
     struct Item: Sendable {
-        /// Place among the injection's sources.
+        /// Index of the injection's source.
         let source: Int
-        /// Place among the source's RIDs; 0 where it has none.
+        /// Index of the source's RID; 0 for a source without RIDs.
         let layer: Int
-        /// When the media was captured, on our clock.
+        /// When the media was captured, on the server's clock; nil where it is unknown.
         let captured: MonotonicTime?
+        /// The packet's place in `bytes`.
         let range: Range<Int>
     }
 
@@ -61,10 +63,11 @@ package struct InjectedPackets: Sendable {
     /// Whether there is nothing to inject.
     package var isEmpty: Bool { items.isEmpty }
 
+    /// Appends a packet.
     /// - Parameters:
-    ///   - source: place among the injection's sources.
-    ///   - layer: place among the source's RIDs; 0 where it has none.
-    ///   - captured: when the media was captured, on our clock; what was captured together is sent as such.
+    ///   - source: index of the injection's source.
+    ///   - layer: index of the source's RID; 0 for a source without RIDs.
+    ///   - captured: when the media was captured, on the server's clock; receivers synchronize audio and video by it.
     package mutating func append(
         _ packet: Span<UInt8>, source: Int, layer: Int = 0, captured: MonotonicTime? = nil
     ) {

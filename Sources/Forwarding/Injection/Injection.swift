@@ -2,30 +2,32 @@ import Base
 import Peer
 import Wire
 
-/// A publisher inside the server: tracks on a worker that are fed with packets in the clear.
+/// A publisher inside the server: tracks on a worker that are fed with unencrypted packets.
 ///
-/// What the transcoder makes comes in this way: from here on it is like any other track, with a history that
-/// retransmissions come from and a group of pictures that viewers begin with. There is no peer connection behind it;
-/// whoever makes the media is asked for key frames instead.
+/// Media from the transcoder enters here. From here on it is like any other track, with a history for retransmissions
+/// and a group of pictures that viewers begin with. There is no peer connection behind it, so requests for key frames
+/// go to the producer of the media.
 final class Injection: TrackOwner {
     let id: InjectionID
     private(set) var tracks: [Track] = []
-    /// Demands of key frames since the last look.
+    /// Key-frame demands that have not been taken yet.
     private(set) var demands: [Demand] = []
+    /// When each layer's key frame was last demanded.
     private var lastDemands: [Demand: MonotonicTime] = [:]
     private let notices: InjectionNotices
-    /// Whether what it makes are layers of somebody else's track.
+    /// Whether it makes layers of another publisher's track instead of tracks.
     let makesRenditions: Bool
 
+    /// A key frame that the producer should make: of which source and layer, as the producer numbers them.
     struct Demand: Hashable {
         let source: Int
         let layer: Int
     }
 
-    /// Whoever makes the media is asked at most this often for one layer's key frame.
+    /// Minimum time between two demands for a key frame of the same layer.
     private static let demandInterval = Duration.milliseconds(250)
 
-    /// One that makes renditions of a track.
+    /// Creates an injection that makes renditions of a track.
     init(_ id: InjectionID, renditionsOf track: Track, notices: InjectionNotices) {
         self.id = id
         self.notices = notices
@@ -47,12 +49,13 @@ final class Injection: TrackOwner {
         }
     }
 
+    /// The tracks as control and other workers need to know them.
     var published: [PublishedTrack] {
         tracks.map { PublishedTrack(key: $0.key, plan: $0.plan, extensions: ExtensionIDs()) }
     }
 
-    /// Takes packets in and hands them to whoever watches.
-    /// - Returns: how many of them were none.
+    /// Stores packets and forwards them to slots, taps and other workers.
+    /// - Returns: how many of them were refused, because they could not be read or belong to no layer.
     func receive(
         _ packets: InjectedPackets, over links: WorkerLinks?, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
@@ -98,7 +101,7 @@ final class Injection: TrackOwner {
         notices.add(self)
     }
 
-    /// What whoever makes a track calls one of its layers.
+    /// The producer's number for one of a track's layers.
     private func place(of layer: Int, of track: Track) -> Int? {
         if makesRenditions { return RenditionLayer(index: layer)?.rawValue }
         guard track.layers.indices.contains(layer) else { return nil }
@@ -106,10 +109,10 @@ final class Injection: TrackOwner {
         return track.plan.rids.firstIndex { $0 == name } ?? 0
     }
 
-    /// What is made here is as large as was asked for.
+    /// Does nothing: media made here already has the requested size.
     func renditionNeeded(of track: TrackID, at now: MonotonicTime) {}
 
-    /// What nobody takes is not made: compositions rest as a whole.
+    /// Does nothing: the producer stops as a whole when nothing of it is used.
     func layersTaken(_ layers: LayerSet, of track: TrackID, at now: MonotonicTime) {}
 
     func restsChanged(of track: Track, at now: MonotonicTime) {}
@@ -120,7 +123,7 @@ final class Injection: TrackOwner {
     }
 }
 
-/// Injections of a worker that need something of whoever feeds them.
+/// The injections of a worker whose producers have to be notified.
 final class InjectionNotices {
     private var waiting: [Injection] = []
 
@@ -137,14 +140,14 @@ final class InjectionNotices {
 }
 
 extension Worker {
-    /// Makes the tracks of a publisher inside the server, and tells their names.
+    /// Creates the tracks of a publisher inside the server, and reports them to control.
     func open(_ opening: InjectionOpening) {
         guard injections[opening.id] == nil else { return }
         let sources: [SourcePlan]
         switch opening.target {
         case .tracks(let plans): sources = plans
         case .renditions(let id):
-            // Control hears by itself of a track that has ended.
+            // Control is notified separately of a track that has ended.
             guard let track = published[id] else { return }
             let injection = Injection(opening.id, renditionsOf: track, notices: injectionNotices)
             if track.beginRenditions(by: injection) { injections[opening.id] = injection }
@@ -169,7 +172,7 @@ extension Worker {
         counters.media.drops.undecodable &+= UInt64(refused)
     }
 
-    /// Forgets an injection; slots that still carry its tracks get nothing more until control gives them others.
+    /// Removes an injection; slots that still carry its tracks receive nothing more until control gives them others.
     func close(_ id: InjectionID, at now: MonotonicTime) {
         guard let injection = injections.removeValue(forKey: id) else { return }
         for track in injection.tracks {
@@ -183,14 +186,14 @@ extension Worker {
         }
     }
 
-    /// Tells control of which tracks viewers need a rendition.
+    /// Reports to control the tracks of which viewers need a rendition.
     func tellRenditionNotices() {
         for notice in renditions.takeNotices() {
             tell(.renditionWanted(notice.session, notice.track, isWanted: notice.isWanted))
         }
     }
 
-    /// Tells control which injections have to make a key frame.
+    /// Reports to control the injections that have to make a key frame.
     func tellInjectionNotices() {
         for injection in injectionNotices.takeAll() {
             for demand in injection.takeDemands() {

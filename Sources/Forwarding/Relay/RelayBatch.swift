@@ -2,42 +2,46 @@ import Base
 import Peer
 import Wire
 
-/// What one worker has to tell another at the end of a batch of its own.
+/// Everything that one worker sends to another at the end of a batch of datagrams.
 ///
-/// Packets lie one behind the other in one array, so that a batch is two allocations however many it holds, and a
-/// track's packet crosses once, however many viewers the other worker has.
+/// Packets share one array, so that a batch is two allocations however many packets it holds. Each packet of a track
+/// crosses once, however many viewers the other worker has.
 package struct RelayBatch: Sendable {
     enum Item: Sendable {
-        /// Whether the sender has viewers of this stream.
+        /// Whether the sender has viewers of this stream now.
         case want(StreamID, Bool)
         /// The sender has a publisher of this stream from now on.
         case present(StreamID, RelayedProgramme)
-        /// The publisher that came as number `order` is gone.
+        /// The publisher with this order number has left.
         case withdraw(StreamID, order: UInt64)
         case packet(RelayedPacket)
-        /// Whether the sender has slots that carry this track of the receiver.
+        /// Whether the sender has slots that carry this track, which the receiver publishes.
         case subscribe(TrackID, Bool)
         case data(DataTrackItem)
-        /// Viewers of the sender need a key frame of this track of the receiver.
+        /// Viewers of the sender need a key frame of this track, which the receiver publishes.
         case demandKeyFrame(TrackID, layer: Int, KeyFrameRequester.Reason)
-        /// Viewers of the sender have no room for what the publisher of this track of the receiver sends.
+        /// The paths of the sender's viewers cannot carry this track, which the receiver publishes, so they need a
+        /// rendition.
         case needRendition(TrackID)
-        /// Viewers of the sender take these layers of this track of the receiver.
+        /// Viewers of the sender are sent these layers of this track, which the receiver publishes.
         case takeLayers(TrackID, LayerSet)
-        /// Which layers of this track of the sender rest, by their places.
+        /// Which layers of this track, which the sender publishes, are resting, by index; nil for those that are
+        /// sent.
         case rest(TrackID, [LayerRest.Memory?])
-        /// The sender makes no renditions of this track of its own any more.
+        /// The sender no longer makes renditions of this track, which it publishes.
         case endRenditions(TrackID)
     }
 
     var items: [Item] = []
     var bytes: [UInt8] = []
-    /// Of messages in `items`.
+    /// Total size of the data-channel messages in `items`.
     private(set) var messageBytes = 0
 
     var isEmpty: Bool { items.isEmpty }
 
-    /// The same without media, for a receiver that does not keep up; what was said must still be heard.
+    /// The same batch without media, messages and notices that are repeated, for a receiver that does not keep up.
+    ///
+    /// All other notices must arrive.
     var withoutPackets: RelayBatch {
         var rest = RelayBatch()
         rest.items = items.filter { !$0.isDroppable }
@@ -61,10 +65,10 @@ package struct RelayBatch: Sendable {
 }
 
 extension RelayBatch.Item {
-    /// Whether it may get lost on the way to a worker that does not keep up.
+    /// Whether it may be dropped if the receiver does not keep up.
     fileprivate var isDroppable: Bool {
         switch self {
-        // It is said again.
+        // Packets can be missing, and the other two are repeated while they hold.
         case .packet, .needRendition, .takeLayers: true
         case .data(let item): if case .message = item.event { true } else { false }
         case .want, .present, .withdraw, .subscribe, .demandKeyFrame, .endRenditions, .rest: false
@@ -74,38 +78,39 @@ extension RelayBatch.Item {
 
 /// A decrypted RTP packet on its way to another worker.
 struct RelayedPacket: Sendable {
-    /// As the worker that received it numbers its tracks.
+    /// The track's number on the worker that received the packet.
     let track: TrackID
-    /// Place among the track's layers.
+    /// Index of the track's layer.
     let layer: Int
-    /// Changes when the layer's source starts anew.
+    /// Changes when the layer's source restarts.
     let epoch: Int
-    /// Extended, as the source counts.
+    /// The source's sequence number, extended beyond 16 bits.
     let sequenceNumber: Int64
     let captured: MonotonicTime?
-    /// Of what is not sent on, because it is of the past; nil for what has just come.
+    /// Set for a packet of the past, which is stored but not forwarded; nil for one that has just arrived.
     var past: Past?
-    /// Where it lies in the batch.
+    /// The packet's place in the batch's bytes.
     var range = 0..<0
 }
 
 extension RelayedPacket {
     /// A packet of the group of pictures that a copy begins with.
     struct Past: Sendable {
-        /// When its publisher's worker got it.
+        /// When the publisher's worker received it.
         let arrival: MonotonicTime
-        /// Whether the copy is as good as the original with it.
+        /// Whether it completes the copy.
         let isLast: Bool
     }
 }
 
-/// What a worker has to know of a publisher on another one.
+/// A publisher on another worker, as far as this worker needs to know it.
 struct RelayedProgramme: Sendable {
     /// Later publishers have higher numbers.
     let order: UInt64
     let tracks: [RelayedTrack]
 }
 
+/// One track of a publisher on another worker.
 struct RelayedTrack: Sendable {
     let id: TrackID
     let plan: SourcePlan

@@ -1,9 +1,9 @@
 import Synchronization
 
-/// The post office between workers: each has an inbox that the others write to.
+/// Passes batches between workers: each worker has an inbox that the others write to.
 ///
-/// A lock is taken once per batch and pair of workers, never per packet. A worker that does not empty its inbox loses
-/// packets, not notices: its viewers see a gap and ask for a key frame, and nobody else notices.
+/// The lock is taken once per batch and pair of workers, never per packet. A worker that does not empty its inbox
+/// loses packets but no notices: its viewers see a gap and request a key frame, and other workers are not affected.
 package final class RelayExchange: Sendable {
     private struct Inbox {
         var batches: [(sender: Int, batch: RelayBatch)] = []
@@ -12,7 +12,7 @@ package final class RelayExchange: Sendable {
         var wake: (@Sendable () -> Void)?
     }
 
-    /// Bytes of media that may wait for one worker: a third of a second at 100 Mbit/s.
+    /// Maximum size of the media and messages that wait for one worker, in bytes: a third of a second at 100 Mbit/s.
     package static let capacity = 4 << 20
 
     private let inboxes: [Mutex<Inbox>.Box]
@@ -21,19 +21,22 @@ package final class RelayExchange: Sendable {
         inboxes = (0..<workers).map { _ in Mutex<Inbox>.Box(Inbox()) }
     }
 
-    /// Each has one inbox.
+    /// The number of workers, each of which has one inbox.
     package var workerCount: Int { inboxes.count }
 
-    /// Says how a worker is made to look into its inbox.
+    /// Sets the function that wakes a worker when its inbox is no longer empty; it runs on the sender's thread.
     package func setWaker(of worker: Int, _ wake: @escaping @Sendable () -> Void) {
         inboxes[worker].mutex.withLock { $0.wake = wake }
     }
 
-    /// Packets that were not delivered to `worker`, because it did not keep up.
+    /// Number of packets, messages and repeated notices that were dropped, because `worker` did not keep up.
     package func droppedPackets(of worker: Int) -> UInt64 {
         inboxes[worker].mutex.withLock { $0.droppedPackets }
     }
 
+    /// Puts a batch into the receiver's inbox, and wakes the receiver if the inbox was empty.
+    ///
+    /// A batch that does not fit is delivered without packets and messages.
     func post(_ batch: RelayBatch, from sender: Int, to receiver: Int) {
         let wake = inboxes[receiver].mutex.withLock { inbox -> (@Sendable () -> Void)? in
             let isFirst = inbox.batches.isEmpty
@@ -51,6 +54,7 @@ package final class RelayExchange: Sendable {
         wake?()
     }
 
+    /// Empties a worker's inbox; batches are in the order in which they were posted.
     func takeAll(for receiver: Int) -> [(sender: Int, batch: RelayBatch)] {
         inboxes[receiver].mutex.withLock { inbox in
             defer {
@@ -63,7 +67,7 @@ package final class RelayExchange: Sendable {
 }
 
 extension Mutex {
-    /// Gives a mutex, which cannot be copied, a place in an array.
+    /// Holds a mutex, which cannot be copied, so that it can be an array element.
     fileprivate final class Box: Sendable where Value: Sendable {
         let mutex: Mutex<Value>
 

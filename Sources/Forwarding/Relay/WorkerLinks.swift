@@ -1,13 +1,13 @@
 import Base
 import Peer
 
-/// One worker's lines to the others.
+/// One worker's connections to the other workers.
 final class WorkerLinks {
     let index: Int
     private let exchange: RelayExchange
     private var outgoing: [RelayBatch]
     private var hasOutgoing = false
-    /// Packets handed over, once for each worker.
+    /// Packets sent to other workers, counted once per receiving worker.
     private(set) var sent = MediaCounters.Volume()
 
     init(index: Int, exchange: RelayExchange) {
@@ -33,7 +33,7 @@ final class WorkerLinks {
         hasOutgoing = true
     }
 
-    /// Hands over what was said since the last time; once per batch.
+    /// Sends everything that was collected since the last call; called once per batch.
     func flush() {
         guard hasOutgoing else { return }
         hasOutgoing = false

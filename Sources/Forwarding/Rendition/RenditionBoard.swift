@@ -1,17 +1,20 @@
 import Base
 
-/// Whether viewers need a rendition of a track.
+/// Tracks whether viewers need a rendition of a track.
 ///
-/// They say so again and again for as long as they do: who has gone need not say anything, on whatever worker it was.
+/// They repeat the request for as long as they need it. So a viewer who leaves needs no message, on whatever worker
+/// it was.
 struct RenditionDemand {
-    /// It begins once it was needed for so long: what a path takes is not known in its first moments.
+    /// How long it must be needed before it begins, because estimates of a path are poor in its first moments.
     static let trial = Duration.milliseconds(300)
-    /// Who needs it says so more often than that.
+    /// Requests are repeated more often than this; after a longer pause the trial begins again.
     static let pause = Duration.seconds(1)
-    /// So long after it was last needed it ends: paths recover and fail again.
+    /// How long after the last request it ends; paths that recover often fail again.
     static let rest = Duration.seconds(10)
 
+    /// When the present series of requests began.
     private var since: MonotonicTime
+    /// When the latest request came.
     private var last: MonotonicTime
     private(set) var isWanted = false
 
@@ -20,8 +23,8 @@ struct RenditionDemand {
         last = now
     }
 
-    /// A viewer needs it.
-    /// - Returns: whether it is to begin now.
+    /// Notes a viewer's request.
+    /// - Returns: whether the rendition has to begin now.
     mutating func note(at now: MonotonicTime) -> Bool {
         if !isWanted, now > last + Self.pause { since = now }
         last = max(last, now)
@@ -30,13 +33,13 @@ struct RenditionDemand {
         return true
     }
 
-    /// When nobody needs it any more, unless somebody says so before.
+    /// When the rendition ends, unless another request comes before.
     var deadline: MonotonicTime { last + Self.rest }
 }
 
-/// Of which tracks of a worker viewers need a rendition.
+/// The tracks of a worker of which viewers need a rendition.
 final class RenditionBoard {
-    /// What control is to be told.
+    /// A change to report to control.
     struct Notice {
         let session: SessionID
         let track: PublishedTrack
@@ -49,13 +52,13 @@ final class RenditionBoard {
         var demand: RenditionDemand
     }
 
-    /// One for each track that is published here, at most.
+    /// At most one entry per track that is published here.
     private var entries: [TrackID: Entry] = [:]
     private var notices: [Notice] = []
-    /// When the first of them is over.
+    /// When the first entry may end; may be earlier than needed.
     private(set) var deadline: MonotonicTime?
 
-    /// A viewer of some worker needs a rendition of what a session sends.
+    /// Notes that a viewer of some worker needs a rendition of a track that a session publishes.
     func note(_ track: PublishedTrack, of session: SessionID, at now: MonotonicTime) {
         let id = track.key.track
         var entry = entries[id] ?? Entry(session: session, track: track, demand: RenditionDemand(at: now))
@@ -66,16 +69,16 @@ final class RenditionBoard {
         deadline = min(deadline ?? .distantFuture, entry.demand.deadline)
     }
 
-    /// The track has ended.
+    /// Removes a track that has ended, or whose rendition is no longer needed.
     func forget(_ track: TrackID) {
         guard let entry = entries.removeValue(forKey: track), entry.demand.isWanted else { return }
         notices.append(Notice(session: entry.session, track: entry.track, isWanted: false))
     }
 
-    /// Ends what nobody has needed for long.
+    /// Ends renditions that have not been needed for `RenditionDemand.rest`.
     func advance(to now: MonotonicTime) {
         guard let due = deadline, due <= now else { return }
-        // In an order that hashing has no part in.
+        // Sorted, so that the order does not depend on hashing.
         let over = entries.filter { $0.value.demand.deadline <= now }.keys
         for track in over.sorted(by: { $0.number < $1.number }) { forget(track) }
         deadline = entries.values.map(\.demand.deadline).min()

@@ -1,19 +1,20 @@
 import Peer
 import Wire
 
-/// A smaller picture of a track that the server makes itself, for viewers whose path does not take the only size that
-/// the publisher sends.
+/// A smaller picture of a track, made by the server for viewers whose paths cannot carry the only size that is
+/// published.
 ///
-/// To whom it is sent it is a layer of the track like any other. There is none where the publisher sends several sizes.
+/// To viewers it is a layer of the track like any other. A track published in several sizes has none.
 package enum RenditionLayer: Int, CaseIterable, Sendable {
-    /// A picture every two seconds, each a key frame: for paths that take sound and little more.
+    /// A picture every two seconds, each a key frame, for paths that carry little more than audio.
     case stills = 0
-    /// All of the pictures, small, in two temporal layers.
+    /// All pictures, at a small size, in two temporal layers.
     case low = 1
 
-    /// In bits a second, without headers: what the encoder keeps to.
+    /// The encoder's target bit rate, in bits a second, without headers.
     ///
-    /// Chosen by this and not by what is measured: a key frame more or less says nothing of what it takes.
+    /// Renditions are chosen by this rate instead of a measured one, because a measurement varies with each key
+    /// frame.
     package var bitrate: Int {
         switch self {
         case .stills: 36_000
@@ -21,27 +22,27 @@ package enum RenditionLayer: Int, CaseIterable, Sendable {
         }
     }
 
-    /// Bytes a second at which a still leaves on a slow path: it is there before the next one, and sound goes on beside
-    /// it.
+    /// Rate at which a still is sent on a slow path, in bytes a second: it arrives before the next one and leaves
+    /// room for audio.
     static let stillsPace = 54_000 / 8
 
-    /// Percent of the bit rate that the lower temporal layer takes, which is half of the pictures.
+    /// Share of the bit rate that the lower temporal layer, half of the pictures, takes, in percent.
     package static let lowerShare = 45
-    /// Whose bit rate is below this has no rendition: there would be little to gain.
+    /// Bit rate of a track, in bits a second, below which a rendition would gain too little.
     static let worthwhileBitrate = 500_000
 
-    /// How its packets are made.
+    /// The codec and payload type of its packets.
     package static let format = MediaFormat(codec: .vp8, payloadType: 96)
 
     static let plan = SourcePlan(mid: "", kind: .video, formats: [format])
 
-    /// Its place among the layers of a track, behind all that a publisher may send.
+    /// Its layer index within a track, after all layers that a publisher may send.
     var index: Int { Track.layerLimit + rawValue }
 
     init?(index: Int) {
         self.init(rawValue: index - Track.layerLimit)
     }
 
-    /// Without a packet for so long nothing is made any more.
+    /// Time without a packet after which it counts as inactive.
     var silence: Duration { self == .stills ? .seconds(5) : .seconds(1) }
 }

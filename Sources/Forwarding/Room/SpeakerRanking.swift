@@ -1,57 +1,59 @@
 import Base
 
-/// Who speaks on a stage, and who spoke last.
+/// Ranks the sessions on a stage by loudness and by who spoke last.
 ///
-/// Pure: takes loudness as it is reported, and the time. Two orders come out of it, both slow enough to look at:
-/// `loudest`, in which somebody passes somebody else only by being clearly louder or by speaking where the other is
-/// silent, and `latest`, in which somebody goes to the front only after speaking for a moment.
+/// Pure: its input is the reported levels and the time. It keeps two orders, both of which change slowly enough for
+/// viewers. In `loudest` a session passes another one only if it is clearly louder, or speaks while the other is
+/// silent. In `latest` a session moves to the front only after it has spoken for a moment.
 /// - Source: RFC 6464 (audio level).
 package struct SpeakerRanking: Sendable {
+    /// The audio levels of one session.
     private struct Voice: Sendable {
         /// As last reported: 0 is silence, 127 the loudest.
         var level = 0.0
         /// `level`, smoothed.
         var loudness = 0.0
-        /// `loudness`, but falling so slowly that it does not fall between words.
+        /// Like `loudness`, but falls so slowly that it does not drop between words.
         var strength = 0.0
-        /// Since when it is above the threshold; nil in silence.
+        /// When it rose above the threshold; nil in silence.
         var speakingSince: MonotonicTime?
         var lastSpoke: MonotonicTime?
         /// When it went to the front of `latest`.
         var movedAt: MonotonicTime?
     }
 
-    /// A quiet voice, as 127 less the -dBov of RFC 6464; noise of a room lies below.
+    /// The level of a quiet voice, as 127 minus the -dBov of RFC 6464; room noise lies below.
     static let threshold = 77.0
-    /// Between two looks at the levels.
+    /// Time between two evaluations of the levels.
     static let step = Duration.milliseconds(100)
-    /// So much louder is clearly louder, in dB.
+    /// Difference that counts as clearly louder, in dB.
     static let margin = 6.0
-    /// A pause between two words is no silence.
+    /// Silence must last this long, because words have pauses between them.
     static let pause = Duration.milliseconds(900)
-    /// A cough is shorter.
+    /// Speech must last this long before it counts, which excludes a cough.
     static let confirmation = Duration.milliseconds(300)
-    /// Nobody goes to the front more often, or is driven from there sooner while speaking.
+    /// Minimum time between two moves of a session to the front, and before one that still speaks is displaced.
     static let dwell = Duration.seconds(2)
-    /// Nobody is driven from the front sooner.
+    /// Minimum time at the front for a session that has stopped speaking.
     static let shortestFront = Duration.seconds(1)
+    // Weights of a new level when it is louder and when it is quieter, per step.
     private static let attack = 0.5
     private static let release = 0.2
-    /// dB a step.
+    /// Decrease of `strength`, in dB per step.
     private static let fall = 0.5
-    /// More time than this at once is not made up for.
+    /// Maximum number of steps in one call; longer gaps are not made up for.
     private static let maximumSteps: Int64 = 20
 
     private var voices: [SessionID: Voice] = [:]
-    /// Everybody, the loudest first.
+    /// All sessions, the loudest first.
     package private(set) var loudest: [SessionID] = []
-    /// Everybody, who spoke last first; who never spoke, in the order in which they came.
+    /// All sessions, the latest speaker first; those that never spoke are in order of arrival.
     package private(set) var latest: [SessionID] = []
     private var steppedTo: MonotonicTime?
 
     package init() {}
 
-    /// Enters as the quietest.
+    /// Adds a session at the end of both orders.
     package mutating func add(_ id: SessionID) {
         guard voices[id] == nil else { return }
         voices[id] = Voice()
@@ -59,22 +61,22 @@ package struct SpeakerRanking: Sendable {
         latest.append(id)
     }
 
-    /// Whoever came next moves up.
+    /// Removes a session; those behind it move up.
     package mutating func remove(_ id: SessionID) {
         guard voices.removeValue(forKey: id) != nil else { return }
         loudest.removeAll { $0 == id }
         latest.removeAll { $0 == id }
     }
 
-    /// Takes in how loud somebody is from now on.
+    /// Notes the level of a session, 0 for silence to 127 for the loudest, which holds until the next one.
     package mutating func note(_ level: UInt8, of id: SessionID) {
         voices[id]?.level = Double(min(level, 127))
     }
 
-    /// Whether somebody is heard just now.
+    /// Whether a session is above the threshold now.
     package func isSpeaking(_ id: SessionID) -> Bool { voices[id]?.speakingSince != nil }
 
-    /// Goes on in whole steps; the rest of the time counts for the next call.
+    /// Advances in whole steps; the remaining time counts toward the next call.
     package mutating func advance(to now: MonotonicTime) {
         guard let last = steppedTo else { return steppedTo = now }
         let steps = now.nanoseconds(since: last) / Self.step.wholeNanoseconds
@@ -101,7 +103,7 @@ package struct SpeakerRanking: Sendable {
         }
     }
 
-    /// Lets each pass those before it whom it beats.
+    /// Moves each session ahead of those directly before it that it passes.
     private mutating func sortByLoudness(at now: MonotonicTime) {
         for start in loudest.indices.dropFirst() {
             var place = start
@@ -129,8 +131,8 @@ package struct SpeakerRanking: Sendable {
         return now >= since + (voice.speakingSince == nil ? Self.shortestFront : Self.dwell)
     }
 
-    /// Moves the first of those who have something to say: before the one who speaks if that one is silent or
-    /// clearly less loud, else right behind.
+    /// Moves one session that has spoken for long enough: to the front if the session there is silent or clearly
+    /// quieter, otherwise right behind it.
     private mutating func moveToFront(at now: MonotonicTime) {
         for (place, id) in latest.enumerated().reversed() where place > 0 {
             guard var voice = voices[id], let since = voice.speakingSince, now >= since + Self.confirmation,

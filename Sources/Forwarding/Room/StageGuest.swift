@@ -1,17 +1,17 @@
 import Base
 import Peer
 
-/// The host of one stream, as the stage of another takes them in: what they send, and how it is just now.
+/// The host of one stream as a guest on the stage of another: what they send, and their present state.
 package struct StageGuest: Equatable, Sendable {
-    /// Theirs, on their own stream's stage.
+    /// The guest's session on their own stream's stage.
     package let session: SessionID
-    /// What they are called on the stage that takes them in; nobody else there may have that name.
+    /// The guest's identity on the stage that admits them; no one else there may have it.
     package let participant: ParticipantID
     let worker: Int
     let sources: [SourcePlan]
-    /// By m-line.
+    /// The guest's tracks, keyed by the MIDs of their m-lines.
     let tracks: [String: PublishedTrack]
-    /// M-lines on which something comes.
+    /// MIDs of the m-lines on which media arrives.
     let active: Set<String>
     let hasSent: Bool
     let mute: StageRoom.Mute

@@ -2,17 +2,17 @@ import Base
 import Peer
 import Wire
 
-/// Which track each slot of a stage's sessions carries.
+/// Decides which track each slot of a stage's sessions carries.
 ///
-/// Audio slots get the loudest, video slots whom their owner pinned and then who spoke last; nobody gets oneself. Who
-/// stays in sight stays in the same slot. Pure, and the whole truth: what changed since the last call comes out of
-/// `takeChanges`.
+/// Audio slots carry the loudest sessions. Video slots carry the participants that their owner pinned, then those who
+/// spoke last. No session gets its owner's media. A source that stays visible keeps its slot. The type is pure and
+/// holds the complete state: `takeChanges` returns the differences from the last call.
 package struct StageLayout: Sendable {
     /// One published m-line.
     package struct Source: Hashable, Sendable {
-        /// That publishes it.
+        /// The session that publishes it.
         package let session: SessionID
-        /// Of the publisher's m-line.
+        /// The MID of the publisher's m-line.
         package let mid: String
 
         package init(session: SessionID, mid: String) {
@@ -21,31 +21,31 @@ package struct StageLayout: Sendable {
         }
     }
 
-    /// What a slot is to do.
+    /// What a slot should carry, and how.
     package struct Assignment: Equatable, Sendable {
-        /// Nil for a slot that is to carry nothing.
+        /// Nil for an empty slot.
         package var source: Source?
-        /// Nil for the best layer; of video.
+        /// Maximum height of the video, in pixels; nil for the best layer.
         package var maximumHeight: Int?
-        /// Whether its owner shows it; nothing is sent to one that is not shown.
+        /// Whether the owner's client shows the slot; hidden slots are sent nothing.
         package var isVisible = true
     }
 
-    /// What one slot is to do from now on.
+    /// The new assignment of one slot.
     package struct Change: Equatable, Sendable {
-        /// Whose slot it is.
+        /// The session that has the slot.
         package let session: SessionID
-        /// Of the slot's m-line.
+        /// The MID of the slot's m-line.
         package let mid: String
-        /// All of it, not only what is new.
+        /// The complete assignment, not only the difference.
         package let assignment: Assignment
     }
 
-    /// Which pictures of a session come before its others, where its path does not take the best of all.
+    /// The pictures of a session that take priority if its path cannot carry the best quality of all.
     package struct Favour: Equatable, Sendable {
-        /// Whose slots they are.
+        /// The session that has the slots.
         package let session: SessionID
-        /// Of the slots' m-lines, in the order of the offer; none where all are alike.
+        /// MIDs of the slots' m-lines, in the order of the offer; empty if all pictures are equal.
         package let mids: [String]
     }
 
@@ -55,7 +55,7 @@ package struct StageLayout: Sendable {
         var pin: ParticipantID?
         var chosenHeight: Int?
         var assignment = Assignment()
-        /// As last given out.
+        /// As last returned by `takeChanges`.
         var told = Assignment()
     }
 
@@ -69,30 +69,31 @@ package struct StageLayout: Sendable {
         let participant: ParticipantID
         var slots: [Slot]
         var publications: [Publication]
-        /// Of the slots that come first.
+        /// MIDs of the slots that take priority.
         var favoured: [String] = []
-        /// As last given out.
+        /// As last returned by `takeFavours`.
         var toldFavoured: [String] = []
     }
 
-    /// Slots of one session that are used; the rest stays empty.
+    /// Maximum number of slots used per session; all others stay empty.
     package static let maximumSlots = 32
 
     private var members: [SessionID: Member] = [:]
-    /// In the order in which they came.
+    /// In order of arrival.
     private var order: [SessionID] = []
 
     package init() {}
 
-    /// In the order in which they came.
+    /// All sessions, in order of arrival.
     package var sessions: [SessionID] { order }
 
-    /// A session comes onto the stage, behind all others; one that is there already stays as it is.
+    /// Adds a session to the stage, after all others; does nothing for one that is there.
     package mutating func add(_ session: SessionID, of participant: ParticipantID, with plan: SessionPlan) {
         add(session, of: participant, publishing: plan.sources, into: plan.slots)
     }
 
-    /// - Parameter slots: none for whoever is only seen and heard here.
+    /// Adds a session with the given m-lines.
+    /// - Parameter slots: empty for a guest, who is only seen and heard here.
     mutating func add(
         _ session: SessionID, of participant: ParticipantID, publishing sources: [SourcePlan],
         into slots: [SlotPlan] = []
@@ -105,23 +106,23 @@ package struct StageLayout: Sendable {
         order.append(session)
     }
 
-    /// A session leaves the stage, if it is there.
+    /// Removes a session from the stage, if it is there.
     package mutating func remove(_ session: SessionID) {
         guard members.removeValue(forKey: session) != nil else { return }
         order.removeAll { $0 == session }
     }
 
-    /// Nil for a session that is not there.
+    /// The owner of a session; nil for a session that is not on the stage.
     package func participant(of session: SessionID) -> ParticipantID? { members[session]?.participant }
 
-    /// Media began or ceased to come on a published m-line.
+    /// Notes whether media arrives on a published m-line.
     package mutating func setActive(_ isActive: Bool, _ source: Source) {
         guard let index = members[source.session]?.publications.firstIndex(where: { $0.mid == source.mid })
         else { return }
         members[source.session]?.publications[index].isActive = isActive
     }
 
-    /// Whether the source is a participant's second video: a shared screen.
+    /// Whether a source is its session's second video m-line: a shared screen.
     package func isScreen(_ source: Source) -> Bool {
         guard let videos = members[source.session]?.publications.filter({ $0.kind == .video }) else {
             return false
@@ -131,7 +132,9 @@ package struct StageLayout: Sendable {
 
     // MARK: Wishes
 
-    /// Shows a participant in one video slot for as long as nothing else is wished; nil for whoever speaks.
+    /// Pins a participant to a video slot until the pin is changed; nil leaves the slot to the stage's choice.
+    ///
+    /// A participant can be pinned in one slot only, and never in their own session.
     package mutating func pin(_ participant: ParticipantID?, in mid: String, of session: SessionID) {
         guard let member = members[session], participant != member.participant,
             let index = member.slots.firstIndex(where: { $0.mid == mid && $0.kind == .video })
@@ -142,13 +145,14 @@ package struct StageLayout: Sendable {
         members[session]?.slots[index].pin = participant
     }
 
-    /// - Parameter height: nil for what fits the number of slots.
+    /// Limits the height of a slot's video.
+    /// - Parameter height: in pixels; nil for the default for the number of slots.
     package mutating func limit(_ mid: String, of session: SessionID, to height: Int?) {
         guard let index = index(mid, of: session) else { return }
         members[session]?.slots[index].chosenHeight = height.map { min(max($0, 1), 16_384) }
     }
 
-    /// A slot that nobody sees is sent nothing, and keeps its source.
+    /// Notes whether a slot is shown; a hidden one is sent nothing and keeps its source.
     package mutating func setVisible(_ isVisible: Bool, _ mid: String, of session: SessionID) {
         guard let index = index(mid, of: session) else { return }
         members[session]?.slots[index].assignment.isVisible = isVisible
@@ -160,7 +164,7 @@ package struct StageLayout: Sendable {
 
     // MARK: Choosing
 
-    /// Chooses anew, and gives out what is no longer as it was.
+    /// Chooses the sources of all slots again, and returns the assignments that have changed.
     package mutating func takeChanges(_ ranking: SpeakerRanking) -> [Change] {
         let videos = videoOrder(ranking)
         let voices = ranking.loudest.compactMap { sources(of: $0, .audio).first }
@@ -185,7 +189,8 @@ package struct StageLayout: Sendable {
         return changes
     }
 
-    /// What is pinned, and where nothing is, a shared screen or who spoke last.
+    /// The slots that take priority: the pinned ones, or without a pin the one with a shared screen or the latest
+    /// speaker.
     private static func favoured(of member: Member, _ pictures: [Source]) -> [String] {
         let filled = member.slots.filter { $0.kind == .video && $0.assignment.source != nil }
         guard filled.count > 1 else { return [] }
@@ -195,7 +200,7 @@ package struct StageLayout: Sendable {
         return filled.filter { $0.assignment.source == first }.map(\.mid)
     }
 
-    /// Gives out which pictures come first, as of the last choice, where that is no longer as it was.
+    /// Returns the priorities that have changed, as of the last choice.
     package mutating func takeFavours() -> [Favour] {
         var favours: [Favour] = []
         for session in order {
@@ -206,22 +211,26 @@ package struct StageLayout: Sendable {
         return favours
     }
 
-    /// Shared screens first, then cameras by who spoke last.
+    /// All active videos: shared screens first, then cameras, the latest speaker first.
     private func videoOrder(_ ranking: SpeakerRanking) -> [Source] {
         let all = ranking.latest.flatMap { sources(of: $0, .video) }
         return all.filter(isScreen) + all.filter { !isScreen($0) }
     }
 
-    /// What a session sends just now.
+    /// The sources of a kind that a session sends now.
     private func sources(of session: SessionID, _ kind: MediaKind) -> [Source] {
         guard let publications = members[session]?.publications else { return [] }
         return publications.filter { $0.kind == kind && $0.isActive }
             .map { Source(session: session, mid: $0.mid) }
     }
 
-    /// Everything of a kind that is sent just now.
+    /// All sources of a kind that are sent now.
     package func activeSources(_ kind: MediaKind) -> [Source] { order.flatMap { sources(of: $0, kind) } }
 
+    /// Assigns candidates, the most important first, to a member's slots of one kind.
+    ///
+    /// Pinned slots get their participants first. A candidate that already has a slot keeps it, and the rest fill the
+    /// free slots.
     private func choose(_ kind: MediaKind, _ candidates: [Source], for member: inout Member) {
         let places = member.slots.indices.filter { member.slots[$0].kind == kind }
         guard !places.isEmpty else { return }
@@ -238,7 +247,7 @@ package struct StageLayout: Sendable {
             }
         }
         var chosen = Array(candidates.prefix(free.count))
-        // Who is chosen and in sight stays where they are.
+        // A chosen source that is already in a slot stays there.
         free.removeAll { place in
             guard let source = member.slots[place].assignment.source,
                 let index = chosen.firstIndex(of: source)
@@ -255,13 +264,13 @@ package struct StageLayout: Sendable {
         }
     }
 
-    /// Of a picture among so many; the whole grid is no larger than a screen.
+    /// Default height of a picture among `slots`, in pixels, so that the whole grid is no larger than a screen.
     private static func usualHeight(_ kind: MediaKind, slots: Int) -> Int? {
         guard kind == .video, slots > 1 else { return nil }
         return slots <= 4 ? 540 : 360
     }
 
-    /// What the slots of a session carry, in the order of its offer.
+    /// The sources in a session's slots, as last returned by `takeChanges`, in the order of its offer.
     package func slots(of session: SessionID) -> [(mid: String, kind: MediaKind, source: Source?)] {
         (members[session]?.slots ?? []).map { ($0.mid, $0.kind, $0.told.source) }
     }

@@ -2,41 +2,41 @@ import Base
 import Peer
 import Wire
 
-/// Somebody on stage, as whoever composes a picture of all has to know them.
+/// A participant or a shared screen on stage, as the composer needs to know it.
 package struct ComposedSpeaker: Equatable, Sendable {
-    /// Names a place in the picture.
+    /// Identifies a place in the picture.
     package struct ID: Hashable, Sendable {
-        /// Who is shown.
+        /// The session that is shown.
         package let session: SessionID
-        /// Of a shared screen; nil for the person.
+        /// The MID of a shared screen; nil for the participant's camera.
         package let screen: String?
     }
 
-    /// The same as long as the place in the picture is.
+    /// Stays the same while the participant keeps the place.
     package let id: ID
-    /// For the label.
+    /// The identity shown in the label.
     package let participant: ParticipantID
-    /// Nil where none is published.
+    /// Nil if no video is published.
     package let video: PublishedTrack?
-    /// Nil where none is published.
+    /// Nil if no audio is published.
     package let audio: PublishedTrack?
-    /// Whether the camera is on, and sends.
+    /// Whether the camera is on and sends media.
     package let hasPicture: Bool
-    /// By the audio level, with some delay.
+    /// Follows the audio level with some delay.
     package let isSpeaking: Bool
-    /// Grows with each who came; whoever came first stands first.
+    /// Position in order of arrival; the earliest participant is first.
     package let arrival: Int
 
-    /// A shared screen has a place of its own beside its owner's.
+    /// Whether it is a shared screen, which has a separate place beside its owner's.
     package var isScreen: Bool { id.screen != nil }
 }
 
-/// Composed programmes: everybody on stage in one picture, made elsewhere.
+/// Composed programmes: all participants on stage in one picture, which the transcoder makes.
 extension StageRoom {
-    /// With fewer on stage their packets themselves are the programme.
+    /// Minimum number of participants for a composition; with fewer, their packets are the programme.
     static let composedFrom = 2
 
-    /// Tells who is to be composed, where that changed.
+    /// Updates the list of participants to compose, and returns an effect if it has changed.
     mutating func composition() -> [Effect] {
         let speakers = programme == .composed || guest != nil ? composedSpeakers() : []
         let isNeeded = Set(speakers.map(\.participant)).count >= Self.composedFrom
@@ -49,20 +49,21 @@ extension StageRoom {
         return [.compose(wanted)]
     }
 
-    /// How far the way is from a composition to the packets of the only one who is left.
+    /// The progress of the change from a composition to the packets of the only remaining participant.
     ///
-    /// That one is composed alone for a moment: viewers change over to a picture that is as new as a key frame can be.
+    /// That participant is composed alone for a moment, so that viewers change to a picture that begins with a recent
+    /// key frame.
     enum Handover: Equatable, Sendable {
         case none
         case wanted
-        /// A key frame was asked for.
+        /// A key frame was requested; the composition ends at this time.
         case until(MonotonicTime)
     }
 
-    /// A key frame takes so long to come.
+    /// Time for a requested key frame to arrive.
     private static let handoverTime = Duration.milliseconds(400)
 
-    /// Takes the next step of a handover.
+    /// Performs the next step of a handover, if it is due.
     mutating func advanceHandover(to now: MonotonicTime) -> [Effect] {
         switch handover {
         case .none: return []
@@ -80,21 +81,21 @@ extension StageRoom {
     /// Whether viewers get the composition now.
     var isComposed: Bool { !toldSpeakers.isEmpty && !composedTracks.isEmpty }
 
-    /// Takes in what was composed, which viewers get as long as there is any need.
+    /// Sets the tracks of the composition, which viewers get while one is needed.
     ///
-    /// Nothing means that it is not, or no longer, there.
+    /// An empty list means that there is no composition yet, or no longer.
     package mutating func setComposed(_ tracks: [PublishedTrack]) -> [Effect] {
         composedTracks = tracks
         return choose()
     }
 
-    /// Everybody who sent anything since they came, shared screens apart; who spoke last comes first.
+    /// All participants who have sent media, each followed by their shared screens; the latest speaker is first.
     private func composedSpeakers() -> [ComposedSpeaker] {
         ranking.latest.filter { members[$0]?.hasSent == true }.flatMap { session -> [ComposedSpeaker] in
             guard let member = members[session], let participant = layout.participant(of: session) else {
                 return []
             }
-            // Guests stand behind all others, whoever of them comes back meanwhile.
+            // Guests come after all others, even if an own participant rejoins later.
             let arrival =
                 (layout.sessions.firstIndex(of: session) ?? 0) + (member.isGuest ? Self.maximumSessions : 0)
             let active = layout.activeSources(.video).filter { $0.session == session }

@@ -2,83 +2,89 @@ import Base
 import Peer
 import Wire
 
-/// One stream's stage as control sees it: its sessions, who of them speaks, and what their slots carry.
+/// One stream's stage as control sees it: its sessions, which of them speak, and what their slots carry.
 ///
-/// Pure: takes what workers tell and clients wish, and gives out commands for the workers.
+/// Pure: its input is workers' events and clients' requests, its output is commands for the workers.
 package struct StageRoom: Sendable {
-    /// What control has to do, in order.
+    /// An action for control; effects must be performed in order.
     package enum Effect: Sendable {
         case command(WorkerCommand, worker: Int)
-        /// What the session's slots carry has changed: tell its client.
+        /// Notify the session's client that its slots carry something else.
         case announce(SessionID)
-        /// What viewers get instead of what the stream's source sends; nothing of a kind leaves it at that.
+        /// Send viewers these tracks instead of the source's; a kind without a track here comes from the source.
         case programme([PublishedTrack])
-        /// Others are in the composition that viewers get.
+        /// Notify viewers that other participants are in the composition.
         case announceProgramme
-        /// Who is to be composed into one picture and one mix; nobody for no composition.
+        /// Compose these participants into one picture and one mix; empty for no composition.
         case compose([ComposedSpeaker])
-        /// Have the publisher make a key frame.
+        /// Request a key frame from the track's publisher.
         case refresh(PublishedTrack)
     }
 
-    /// Whose picture viewers see; they hear who speaks in any case.
+    /// Whose picture viewers see; they hear the participant who speaks in any case.
     package enum Programme: String, Sendable {
         case host
         case activeSpeaker = "active-speaker"
-        /// Everybody in one picture; whoever speaks until that is there.
+        /// All participants in one picture; the active speaker until the composition has begun.
         case composed
     }
 
+    /// One session on the stage.
     struct Member: Sendable {
         let worker: Int
-        /// Whether what it sends is the stream's programme.
+        /// Whether the session is the stream's source.
         var isHost: Bool
         var tracks: [String: PublishedTrack] = [:]
-        /// Whether media ever came.
+        /// Whether media has ever arrived from it.
         var hasSent = false
-        /// Whether it is another stream's.
+        /// Whether it belongs to another stream.
         var isGuest = false
     }
 
-    /// Between two choices.
+    /// Time between two choices.
     package static let interval = Duration.milliseconds(100)
-    /// Sessions of one stage; a stage has 50 speakers, and some come back before they have left.
+    /// Maximum number of sessions on a stage: a stage has up to 50 participants, and some reconnect before their old
+    /// session ends.
     package static let maximumSessions = 64
-    /// Sessions of one participant: a browser, an encoder, and each once more while it comes back.
+    /// Maximum number of sessions of one participant: a browser and an encoder, each twice while it reconnects.
     package static let maximumOwn = 4
 
     var members: [SessionID: Member] = [:]
     var ranking = SpeakerRanking()
-    /// Which slot carries whom.
+    /// The assignment of sources to slots.
     package private(set) var layout = StageLayout()
     var programme = Programme.host
+    /// The tracks in the last `programme` effect; empty for none.
     private var toldProgramme: [PublishedTrack] = []
     private var toldParticipants: [ParticipantID] = []
-    /// As last told.
+    /// The participants in the last `compose` effect.
     var toldSpeakers: [ComposedSpeaker] = []
     var handover = Handover.none
-    /// What was made of them; empty until there is something to see.
+    /// The tracks of the composition; empty until it has begun.
     var composedTracks: [PublishedTrack] = []
-    /// As they say themselves.
+    /// As reported by the participants' clients.
     private var mutes: [ParticipantID: Mute] = [:]
-    /// The host of another stream, who is seen and heard here too.
+    /// The host of another stream who is a guest here; nil for none.
     private(set) var guest: StageGuest?
 
     package init() {}
 
     /// Whether the last session has left, guests apart.
     package var isEmpty: Bool { members.allSatisfy(\.value.isGuest) }
-    /// Whether `maximumSessions` are there.
+    /// Whether the stage has `maximumSessions`.
     package var isFull: Bool { members.count >= Self.maximumSessions }
 
-    /// A session that has been made, connected or not.
+    /// Adds a session that has been created, whether it is connected or not.
+    ///
+    /// A participant's oldest sessions beyond `maximumOwn` are removed from the stage; a session beyond
+    /// `maximumSessions` is ignored.
     package mutating func join(
         _ session: SessionID, of participant: ParticipantID, on worker: Int, with plan: SessionPlan,
         isHost: Bool = false
     ) {
         guard members[session] == nil else { return }
         let earlier = sessions(of: participant)
-        // Whoever makes sessions without end takes places from nobody but themselves.
+        // A participant who creates many sessions only displaces their own.
         for oldest in earlier.prefix(max(earlier.count + 1 - Self.maximumOwn, 0)) { forget(oldest) }
         guard !isFull else { return }
         members[session] = Member(worker: worker, isHost: isHost)
@@ -86,18 +92,18 @@ package struct StageRoom: Sendable {
         ranking.add(session)
     }
 
-    /// Whether media of a session ever came, and it is no guest's.
+    /// Whether media has ever arrived from a session that is not a guest's.
     package func hasSent(_ session: SessionID) -> Bool {
         members[session].map { $0.hasSent && !$0.isGuest } ?? false
     }
 
-    /// What a session sends is the stream's programme from now on.
+    /// Makes a session the stream's source.
     package mutating func makeHost(_ session: SessionID) -> [Effect] {
         members[session]?.isHost = true
         return choose()
     }
 
-    /// Frees the session's slots, and those that showed it.
+    /// Removes a session, and frees the slots that showed it.
     package mutating func leave(_ session: SessionID) -> [Effect] {
         guard members[session] != nil else { return [] }
         forget(session)
@@ -115,10 +121,9 @@ package struct StageRoom: Sendable {
 
     // MARK: Another stream's host
 
-    /// Takes in the host of another stream, as they are there now; nil for nobody.
+    /// Adds or updates the host of another stream as a guest; nil removes the guest.
     ///
-    /// All who are on this stage get them into their slots, as somebody of their own, and viewers get everybody in one
-    /// picture.
+    /// Sessions on this stage get the guest in their slots like any other participant, and viewers get a composition.
     package mutating func setGuest(_ new: StageGuest?) -> [Effect] {
         guard guest != new else { return [] }
         let old = guest
@@ -143,8 +148,9 @@ package struct StageRoom: Sendable {
         return setMute(new.mute, of: new.participant) + choose()
     }
 
-    /// One who is here, as another stage takes them in; nil for a session that is not there.
-    /// - Parameter participant: what they are called there, where somebody else may have their name.
+    /// Describes a session of this stage as a guest of another one; nil for a session that is not here, and for
+    /// guests.
+    /// - Parameter participant: the guest's identity on the other stage, where their own may be in use.
     package func guest(_ session: SessionID, as participant: ParticipantID, sources: [SourcePlan])
         -> StageGuest?
     {
@@ -158,17 +164,17 @@ package struct StageRoom: Sendable {
             hasSent: member.hasSent, mute: mute(of: own))
     }
 
-    /// Sessions of a participant, earlier ones first.
+    /// The sessions of a participant, earlier ones first.
     package func sessions(of participant: ParticipantID) -> [SessionID] {
         layout.sessions.filter { layout.participant(of: $0) == participant }
     }
 
-    /// Nil for a session that is not there.
+    /// The worker of a session; nil for a session that is not on the stage.
     package func worker(of session: SessionID) -> Int? { members[session]?.worker }
 
     // MARK: What workers tell
 
-    /// Takes news of sources, voices and channels; what is of no concern here changes nothing.
+    /// Handles workers' events about sources, voices and channels; ignores all others.
     package mutating func receive(_ event: WorkerEvent) -> [Effect] {
         switch event {
         case .published(let session, let tracks):
@@ -190,7 +196,7 @@ package struct StageRoom: Sendable {
 
     // MARK: What clients wish
 
-    /// A slot shows one participant, whoever speaks; nil for whom the stage chooses.
+    /// Pins a participant to a slot, whoever speaks; nil leaves the slot to the stage's choice.
     package mutating func pin(_ participant: ParticipantID?, in mid: String, of session: SessionID)
         -> [Effect]
     {
@@ -198,13 +204,14 @@ package struct StageRoom: Sendable {
         return choose()
     }
 
-    /// - Parameter height: in pixels; nil for the best layer there is.
+    /// Limits the height of a slot's video.
+    /// - Parameter height: in pixels; nil for the default of `StageLayout`.
     package mutating func limit(_ mid: String, of session: SessionID, to height: Int?) -> [Effect] {
         layout.limit(mid, of: session, to: height)
         return choose()
     }
 
-    /// Whether a client shows a slot at all.
+    /// Notes whether a client shows a slot.
     package mutating func setVisible(_ isVisible: Bool, _ mid: String, of session: SessionID) -> [Effect] {
         layout.setVisible(isVisible, mid, of: session)
         return choose()
@@ -212,7 +219,7 @@ package struct StageRoom: Sendable {
 
     // MARK: Mute states
 
-    /// What a participant says of their own microphone and camera.
+    /// The mute states that a participant's client reports.
     package struct Mute: Equatable, Sendable {
         /// Whether the microphone is off.
         package var audio = false
@@ -225,10 +232,10 @@ package struct StageRoom: Sendable {
         }
     }
 
-    /// Nothing is off for somebody who has said nothing.
+    /// The mute states of a participant; nothing is muted until the client reports it.
     package func mute(of participant: ParticipantID) -> Mute { mutes[participant] ?? Mute() }
 
-    /// Notes that somebody switched microphone or camera, and tells whoever has them in a slot.
+    /// Notes a participant's mute states, and notifies the sessions that show the participant.
     package mutating func setMute(_ mute: Mute, of participant: ParticipantID) -> [Effect] {
         guard self.mute(of: participant) != mute, !sessions(of: participant).isEmpty else { return [] }
         mutes[participant] = mute
@@ -242,29 +249,31 @@ package struct StageRoom: Sendable {
 
     // MARK: Time
 
-    /// Looks who speaks; every `interval`.
+    /// Updates the ranking and the choices; called every `interval`.
     package mutating func advance(to now: MonotonicTime) -> [Effect] {
         ranking.advance(to: now)
         let steps = advanceHandover(to: now)
-        // Most streams are one person's.
+        // Most streams have a single session, for which there is nothing to choose.
         guard members.count > 1 else { return steps }
         return steps + choose()
     }
 
-    /// Whether viewers may see it, of whose screens the room knows nothing.
+    /// Whether viewers may see this source as part of the programme.
     private func isProgramme(_ source: StageLayout.Source) -> Bool {
         programme != .host || members[source.session]?.isHost == true
     }
 
-    /// Whose picture viewers get from now on.
+    /// Sets whose picture viewers get.
     package mutating func setProgramme(_ new: Programme) -> [Effect] {
         programme = new
         return choose()
     }
 
-    /// Who speaks, for as long as nobody else does; nothing while only one person could.
+    /// The tracks that viewers should get instead of the source's: the speaker's, a shared screen, or the
+    /// composition.
     ///
-    /// A screen that somebody shares whose picture viewers would see comes before faces.
+    /// Empty while only one participant could speak. A shared screen comes before faces if viewers would see its
+    /// owner's picture.
     private func chosenTracks() -> [PublishedTrack] {
         if isComposed { return composedTracks }
         let screen = layout.activeSources(.video).first { layout.isScreen($0) && isProgramme($0) }
@@ -289,21 +298,22 @@ package struct StageRoom: Sendable {
         return chosen
     }
 
-    /// What viewers get instead of what the source sends.
+    /// The tracks that viewers get instead of the source's.
     package var programmeTracks: [PublishedTrack] { toldProgramme }
 
-    /// Whether a session's camera sends nothing.
+    /// Whether no video arrives from a session that is on the stage.
     package func hasLostPicture(of session: SessionID) -> Bool {
         members[session] != nil && !layout.activeSources(.video).contains { $0.session == session }
     }
 
-    /// Whose media of a kind viewers get instead of the source's; nil for nobody's.
+    /// The session whose media of a kind viewers get instead of the source's; nil for none.
     package func programmeSession(_ kind: MediaKind) -> SessionID? {
         guard let chosen = toldProgramme.first(where: { $0.plan.kind == kind }) else { return nil }
         return members.first { $0.value.tracks.values.contains(chosen) }?.key
     }
 
-    /// Who is in the composition that viewers get, whoever came first in front; nobody where they get none.
+    /// The participants in the composition that viewers get, in order of arrival and without guests; empty without
+    /// one.
     package var composedParticipants: [ParticipantID] {
         guard isComposed, toldProgramme == composedTracks else { return [] }
         var known: Set<ParticipantID> = []
@@ -313,7 +323,7 @@ package struct StageRoom: Sendable {
         .map(\.participant).filter { known.insert($0).inserted }
     }
 
-    /// Whether the picture that viewers get is a screen that somebody shares.
+    /// Whether the picture that viewers get is a shared screen.
     package var showsScreen: Bool {
         guard let track = programmeTrack(.video), let session = programmeSession(.video) else { return false }
         return members[session]?.tracks.contains { mid, own in
@@ -321,11 +331,12 @@ package struct StageRoom: Sendable {
         } ?? false
     }
 
-    /// What viewers get of a kind instead of the source's; nil for nothing.
+    /// The track of a kind that viewers get instead of the source's; nil for none.
     package func programmeTrack(_ kind: MediaKind) -> PublishedTrack? {
         toldProgramme.first { $0.plan.kind == kind }
     }
 
+    /// Chooses programme and slots again, and returns the effects of everything that has changed.
     mutating func choose() -> [Effect] {
         var effects = composition()
         let tracks = chosenTracks()

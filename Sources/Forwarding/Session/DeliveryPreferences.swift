@@ -1,17 +1,18 @@
-/// What a viewer wants of the pictures, whatever the path to them takes.
+/// What a viewer wants of the pictures, regardless of what the path can carry.
 package struct DeliveryPreferences: Equatable, Sendable {
-    /// One of the layers that a picture is to be had in, and never another.
+    /// A single layer that the viewer accepts, and no other.
     package enum Pin: String, CaseIterable, Sendable {
-        /// The best that they may have. Where the path does not take it there is no picture, rather than a worse one.
+        /// The best available layer. If the path cannot carry it, no picture is sent, rather than a worse one.
         case high
-        /// The least there is: for those who pay by the byte.
+        /// The lowest available layer, for viewers who pay for traffic.
         case low
     }
 
-    /// Of the shorter side of a picture, in pixels; nil for no limit.
+    /// Maximum length of a picture's shorter side, in pixels; nil for no limit.
     package var maximumHeight: Int?
+    /// Nil if the layer follows the path.
     package var pin: Pin?
-    /// Whether no pictures are sent at all.
+    /// Whether the viewer wants audio alone.
     package var isAudioOnly = false
 
     package init(maximumHeight: Int? = nil, pin: Pin? = nil, isAudioOnly: Bool = false) {
@@ -20,16 +21,16 @@ package struct DeliveryPreferences: Equatable, Sendable {
         self.isAudioOnly = isAudioOnly
     }
 
-    /// Whether a viewer left everything to the server.
+    /// Whether the viewer leaves every choice to the server.
     package var isAutomatic: Bool { self == DeliveryPreferences() }
 }
 
-/// Which of a track's layers somebody may get.
+/// Which of a track's layers a slot may get.
 struct LayerChoice: Equatable {
-    /// Of the shorter side of a picture, in pixels; nil for no limit.
+    /// Maximum length of a picture's shorter side, in pixels; nil for no limit.
     var maximumHeight: Int?
-    /// Whether only the least will do.
+    /// Whether only the lowest layer may be sent.
     var isLeast = false
-    /// Whether another than the best of these is as good as none.
+    /// Whether only the best of the allowed layers may be sent.
     var isOnlyBest = false
 }

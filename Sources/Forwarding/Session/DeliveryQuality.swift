@@ -2,7 +2,7 @@ import Base
 import Peer
 import Synchronization
 
-/// What a client is sent of what it wants, and why not more.
+/// What a client receives of the pictures it wants, and why not more.
 package struct DeliveryQuality: Equatable, Sendable {
     /// Why the pictures are not better.
     package enum Cause: String, Equatable, Sendable {
@@ -10,22 +10,23 @@ package struct DeliveryQuality: Equatable, Sendable {
         case delay
         /// The path loses too much of what is sent.
         case loss
-        /// Nothing was sent yet that would show more, or the client shows the picture smaller than it could be.
+        /// Too little has been sent so far to measure more, or the client shows the picture smaller than it could be.
         case application
-        /// There is nothing better.
+        /// The publisher sends nothing better.
         case publisher
-        /// The viewer chose so.
+        /// The viewer's preferences limit the picture.
         case pinned
     }
 
-    /// One of the sizes that a picture is to be had in.
+    /// One of the available encodings of a picture.
     package struct Layer: Equatable, Sendable {
-        /// As the publisher names it; nil where there is only one, or it came from another worker.
+        /// The publisher's RID; nil for a single layer, and for a track relayed from another worker.
         package var rid: String?
-        /// In pixels; nil until a key frame has told.
+        /// In pixels; nil until a key frame has contained it.
         package var width: Int?
+        /// In pixels; nil until a key frame has contained it.
         package var height: Int?
-        /// In bits a second, as it comes from the publisher.
+        /// In bits a second, as received from the publisher.
         package var bitrate: Int
 
         package init(rid: String?, width: Int?, height: Int?, bitrate: Int) {
@@ -36,16 +37,17 @@ package struct DeliveryQuality: Equatable, Sendable {
         }
     }
 
-    /// One m-line that can carry pictures, while something is to be seen on it.
+    /// One video m-line that a track is attached to.
     package struct Picture: Equatable, Sendable {
+        /// The MID of the m-line.
         package var mid: String
-        /// The best that the client may have.
+        /// The best layer that the client may get.
         package var wanted: Layer?
-        /// What is sent; nil while nothing is.
+        /// The layer that is sent; nil while none is.
         package var served: Layer?
-        /// Whether pictures are held back: sound alone is sent.
+        /// Whether pictures are withheld, so that audio alone is sent.
         package var isPaused: Bool
-        /// Whether nobody looks at it yet: of the feed's next story, which gets what the others leave.
+        /// Whether it is the preview of the feed's next stream, which gets the bandwidth that the others leave.
         package var isPreview: Bool
 
         package init(mid: String, wanted: Layer?, served: Layer?, isPaused: Bool, isPreview: Bool = false) {
@@ -57,11 +59,14 @@ package struct DeliveryQuality: Equatable, Sendable {
         }
     }
 
-    /// Bits a second that the path takes; nil where the client neither tells of each packet nor is
-    /// connected by TCP.
+    /// Estimated capacity of the path, in bits a second.
+    ///
+    /// Nil until the path is known: by feedback on each packet or a receiver's estimate, over TCP, or by heavy
+    /// reported loss.
     package var estimate: Int?
+    /// Smoothed round-trip time; nil before the first measurement.
     package var roundTrip: Duration?
-    /// Of what is looked at; nil while there is nothing to be seen.
+    /// Why the focused picture is not better; nil while there is none.
     package var cause: Cause?
     /// In the order of the m-lines.
     package var pictures: [Picture]
@@ -73,7 +78,7 @@ package struct DeliveryQuality: Equatable, Sendable {
         self.pictures = pictures
     }
 
-    /// Whether a client should hear of it that knows `other`: rates and times differ a little all the time.
+    /// Whether it differs enough from `other` to notify the client, because rates and times always vary a little.
     func isNews(after other: DeliveryQuality?) -> Bool {
         guard let other, cause == other.cause, pictures.count == other.pictures.count else { return true }
         for (new, old) in zip(pictures, other.pictures) {
@@ -93,12 +98,12 @@ package struct DeliveryQuality: Equatable, Sendable {
     }
 }
 
-/// Where a worker leaves what it serves to one client, for control to read at any time.
+/// Where a worker publishes what it sends to one client, for control to read on any thread.
 package final class QualityGauge: Sendable {
     private let latest = Mutex<DeliveryQuality?>(nil)
     private let ending = Mutex(Ending.none)
 
-    /// Out of line: most sessions live, and need no room for it.
+    /// Stored out of line, because most sessions have not ended and need no room for it.
     private indirect enum Ending {
         case none
         case measured(SessionMeasurements)
@@ -106,12 +111,12 @@ package final class QualityGauge: Sendable {
 
     package init() {}
 
-    /// At most about a second old while anything is sent; nil until the client has told of anything.
+    /// At most about a second old while anything is sent; nil until the worker has first looked.
     package var quality: DeliveryQuality? { latest.withLock { $0 } }
 
     func set(_ quality: DeliveryQuality) { latest.withLock { $0 = quality } }
 
-    /// How the session was when it ended; nil while it lives.
+    /// The measurements at the end of the session; nil before.
     package var measurements: SessionMeasurements? {
         ending.withLock { if case .measured(let measurements) = $0 { measurements } else { nil } }
     }

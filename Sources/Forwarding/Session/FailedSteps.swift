@@ -1,22 +1,23 @@
 import Base
 
-/// What the path did not take although it was thought to: about as much is not tried again for a while, longer each
+/// Remembers the bit rates that failed on a path, so that similar rates are not tried again for a while, longer each
 /// time.
 struct FailedSteps {
+    /// A bit rate that failed.
     private struct Step {
-        /// Bits a second of all pictures.
+        /// Total bit rate of all pictures, in bits a second.
         var cost: Int
         var hold: Duration
         var until: MonotonicTime
-        /// Bits a second at which the path passed on what left at once; nil where that was not known.
+        /// Rate at which the path delivered bursts then, in bits a second; nil where it was unknown.
         var burstRate: Int?
     }
 
-    /// More is forgotten, what failed longest ago first.
+    /// Maximum number of remembered steps; the oldest is dropped first.
     private static let most = 4
-    /// Percent of what failed that may well not fail.
+    /// Percentage of a failed rate that may succeed.
     private static let less = 80
-    /// Percent of its speed from which on a path is another one.
+    /// A path that is faster by this factor, in percent, counts as a different one.
     private static let faster = 200
 
     private let shortest: Duration
@@ -24,28 +25,30 @@ struct FailedSteps {
     private var steps: [Step] = []
 
     /// - Parameters:
-    ///   - shortest: until what has failed once is tried again.
-    ///   - longest: until what fails again and again is.
+    ///   - shortest: how long a rate that failed once is not tried again.
+    ///   - longest: the same for a rate that fails repeatedly, because the time doubles with each failure.
     init(shortest: Duration, longest: Duration) {
         self.shortest = shortest
         self.longest = longest
     }
 
-    /// For how long what failed last waits; nil where nothing has failed.
+    /// How long the latest failed rate is not tried again; nil if none has failed.
     var latestHold: Duration? { steps.last?.hold }
 
-    /// Whether something is not tried yet because it has failed.
+    /// Whether some rate is not tried now because it has failed.
     func isHolding(at now: MonotonicTime) -> Bool { steps.contains { now < $0.until } }
 
-    /// Bits a second of all pictures that are too much to be tried now; `Int.max` where nothing is.
+    /// The lowest total bit rate not to be tried now, in bits a second; `Int.max` if there is none.
     func ceiling(at now: MonotonicTime) -> Int {
         let least = steps.filter { now < $0.until }.map(\.cost).min()
         return least.map { $0 / 100 * Self.less } ?? .max
     }
 
-    /// Takes in that so many bits a second were too much.
-    /// - Parameter burstRate: bits a second at which the path passed on what left at once, whoever else sent over it;
-    ///   nil where that is not known.
+    /// Records that a total bit rate failed.
+    /// - Parameters:
+    ///   - cost: in bits a second.
+    ///   - burstRate: rate at which the path delivered bursts, whoever else used it, in bits a second; nil if
+    ///     unknown.
     mutating func fail(with cost: Int, burstRate: Int? = nil, at now: MonotonicTime) {
         var step = Step(cost: cost, hold: shortest, until: now, burstRate: burstRate)
         if let index = steps.firstIndex(where: { Self.areAlike($0.cost, cost) }) {
@@ -62,17 +65,18 @@ struct FailedSteps {
         one >= other / 100 * less && other >= one / 100 * less
     }
 
-    /// Has everything that failed wait as long as before: nobody knows yet whether the path takes it now.
+    /// Restarts the waiting time of every failed rate, because it was not found out whether the path can carry it
+    /// now.
     mutating func extend(at now: MonotonicTime) {
         for index in steps.indices { steps[index].until = now + steps[index].hold }
     }
 
-    /// Takes in how fast the path is: what failed while it was much slower says nothing any more.
+    /// Forgets rates that failed while the path was less than half as fast as now, because they say nothing about it.
     mutating func forgetSlower(than burstRate: Int) {
         steps.removeAll { step in step.burstRate.map { burstRate / Self.faster * 100 > $0 } ?? false }
     }
 
-    /// The path is another one now.
+    /// Forgets all failures.
     mutating func forget() {
         steps = []
     }

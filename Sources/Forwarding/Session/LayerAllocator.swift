@@ -1,51 +1,57 @@
 import Base
 
-/// Divides what a path takes between the pictures that are sent over it.
+/// Divides a path's capacity between the pictures that are sent over it.
 ///
-/// Steps down are made at once, because what does not fit breaks everything else; steps up only where the estimate has
-/// shown that there is room, and each one that failed makes the next wait longer. What is sent is kept a little longer
-/// than it would be begun, so that a link on the border of two layers does not have pictures jump between them.
+/// Steps down happen immediately, because too much traffic harms everything on the path. Steps up happen only when
+/// the estimate shows room, and each failed one makes the next wait longer. A layer that is sent may take a little
+/// more room than it needed to begin, so that a path on the border between two layers does not make pictures
+/// alternate.
 struct LayerAllocator {
-    /// One picture that somebody wants.
+    /// One picture that a viewer wants.
     struct Wish {
-        /// Bit rates of what could be sent, each with its headers, the best last; one at least.
+        /// Bit rates of the available choices, in bits a second including headers, in ascending order; at least one.
         var steps: [Int]
-        /// Which of them is sent; nil for none.
+        /// Index of the step that is sent; nil for none.
         var granted: Int?
-        /// Gets something only when all that are not have the best there is: what nobody looks at yet.
+        /// Whether it gets bandwidth only after all other pictures have their best step: a preview that is not on
+        /// screen yet.
         var isLast = false
-        /// Asked for since the last time: that it gets less than the best says nothing of the path.
+        /// Whether it was requested since the last allocation; then a lower step is no evidence about the path.
         var isNew = false
-        /// Nothing of `granted` was sent yet, which waits for its key frame.
+        /// Whether nothing of `granted` has been sent yet, because its key frame has not arrived.
         var isWaiting = false
 
-        /// Bit rate of what is sent.
+        /// Bit rate of the step that is sent, in bits a second.
         fileprivate var cost: Int { granted.map { steps[$0] } ?? 0 }
     }
 
+    /// Thresholds and times of the allocation.
     struct Limits {
-        /// Percent of what there is room for that a picture which is sent already may take.
+        /// Percentage of the available room that a picture already being sent may take.
         var kept = 112
-        /// The same for the least there is: without it there would be nothing to see.
+        /// The same for the lowest step, without which there would be no picture.
         var keptLeast = 150
-        /// Percent of a picture's bit rate that have to be free for it to begin.
+        /// Percentage of a picture's bit rate that must be free before it begins.
         var begun = 110
-        /// The least there is may take too much for so long, and for so long where it is more than `hopeless` percent.
+        /// How long the lowest step may exceed `keptLeast`; `shortPatience` if it exceeds `hopeless` percent of the
+        /// room.
         var patience = Duration.milliseconds(2_500)
         var shortPatience = Duration.milliseconds(800)
         var hopeless = 250
-        /// The same where much is lost besides.
+        /// The same for a step beyond `hopeless` while much is lost.
         var lossyPatience = Duration.milliseconds(300)
-        /// After a step down no other goes up for so long.
+        /// No step up happens for this long after a step down.
         var minimumHold = Duration.seconds(2)
-        /// Where a step up was the cause about as much is not tried again for longer, doubled each time.
+        /// After a failed step up, similar rates are not tried for this long, doubled with each failure up to
+        /// `maximumHold`.
         var failureHold = Duration.seconds(5)
         var maximumHold = Duration.seconds(60)
-        /// Nobody is without a picture for longer than this because one failed.
+        /// Longest time without any picture because of a failed step.
         var longestEmpty = Duration.seconds(5)
-        /// A step up that lasted for so long did not fail.
+        /// A step up that lasted this long counts as successful.
         var trial = Duration.seconds(10)
-        /// The same where the path takes less than this of it, in percent: so much too much is seen sooner.
+        /// The same if the path carries less than `muchLess` percent of what is sent, because such an excess shows
+        /// sooner.
         var shortTrial = Duration.seconds(5)
         var muchLess = 75
     }
@@ -53,13 +59,14 @@ struct LayerAllocator {
     private let limits: Limits
     private var heldUntil = MonotonicTime.zero
     private var failures: FailedSteps
-    /// The same for who has no picture at all.
+    /// No picture begins, and no step goes up, before this time; shorter than `heldUntil` lets a step up wait.
     private var emptyUntil = MonotonicTime.zero
     private var lastStepUp: MonotonicTime?
-    /// Since when the least there is takes more than there is.
+    /// When the lowest step began to exceed the room.
     private var excessSince: MonotonicTime?
     private var others = PathSharing()
-    /// Bit rate of all pictures with the next step up; nil while all are the best there are.
+    /// Total bit rate with the next step up, which the estimator probes for; nil while all pictures are at their
+    /// best.
     private(set) var wanted: Int?
 
     init(limits: Limits = Limits()) {
@@ -67,10 +74,10 @@ struct LayerAllocator {
         failures = FailedSteps(shortest: limits.failureHold, longest: limits.maximumHold)
     }
 
-    /// Whether the last steps up failed: not whether something fell because the path became slower.
+    /// Whether a step up failed recently, as opposed to a path that became slower.
     func hasFailed(at now: MonotonicTime) -> Bool { failures.isHolding(at: now) }
 
-    /// Forgets that steps up failed: there are others to take now.
+    /// Forgets failed steps up, because other steps are available now.
     mutating func release() {
         heldUntil = .zero
         failures.forget()
@@ -79,15 +86,14 @@ struct LayerAllocator {
 
     /// Chooses a step for each wish.
     /// - Parameters:
-    ///   - wishes: the most important first.
-    ///   - available: bits a second that the path takes for pictures.
-    ///   - isLimited: whether the path has shown that it takes no more; else what is sent goes on.
-    ///   - isOverused: whether its queue grows: nothing goes up meanwhile.
-    ///   - isLossy: whether much of what is sent does not arrive.
-    ///   - losesSome: whether more does not arrive than can be repaired for long.
-    ///   - burstRate: bits a second at which the path passes on what leaves at once, whoever else sends over it; nil
-    ///     where that is not known.
-    /// - Returns: in the wishes' order, nil for nothing.
+    ///   - wishes: in order of importance.
+    ///   - available: capacity of the path for pictures, in bits a second.
+    ///   - isLimited: whether the path has reached its limit; otherwise pictures that are sent go on.
+    ///   - isOverused: whether the path's queue grows, which excludes steps up.
+    ///   - isLossy: whether much of what is sent is lost.
+    ///   - losesSome: whether more is lost than can be repaired for long.
+    ///   - burstRate: rate at which the path delivers bursts, whoever else uses it, in bits a second; nil if unknown.
+    /// - Returns: a step for each wish, in their order; nil for no picture.
     mutating func allocate(
         _ wishes: [Wish], available: Int, isLimited: Bool, isOverused: Bool, isLossy: Bool = false,
         losesSome: Bool = false, burstRate: Int? = nil, at now: MonotonicTime
@@ -96,7 +102,7 @@ struct LayerAllocator {
         var room = available
         let mayBegin = !isOverused && now >= emptyUntil
         if let burstRate { failures.forgetSlower(than: burstRate) }
-        // So much in all is no better than what failed.
+        // A total from this rate on would repeat what failed.
         let ceiling = failures.ceiling(at: now)
         var isPatient = false
         let looked = wishes.filter { !$0.isLast }
@@ -108,12 +114,12 @@ struct LayerAllocator {
         }
         let mustYield = wishes.contains { $0.granted ?? 0 > 0 } && others.takeYield()
         for isLast in [false, true] {
-            // What comes last has to wait for the others.
+            // Previews wait until all other pictures have their best step.
             if isLast, zip(wishes, grants).contains(where: { !$0.isLast && $1 != $0.steps.indices.last }) {
                 break
             }
             let chosen = wishes.indices.filter { wishes[$0].isLast == isLast }
-            // Something of everything before the best of anything.
+            // Every picture gets its lowest step before any gets a higher one.
             for index in chosen {
                 let wish = wishes[index]
                 guard let least = wish.steps.first else { continue }
@@ -154,7 +160,7 @@ struct LayerAllocator {
         return !isLimited || cost <= (step == granted ? room * limits.kept / 100 : room)
     }
 
-    /// Whether the least of a picture goes on although there is no room for it.
+    /// Whether a picture's lowest step goes on although it does not fit.
     private mutating func mayStay(
         _ wish: Wish, in room: Int, isLossy: Bool, at now: MonotonicTime
     ) -> Bool {
@@ -166,12 +172,13 @@ struct LayerAllocator {
         return now < start + (isLossy ? limits.lossyPatience : limits.shortPatience)
     }
 
+    /// Evaluates the new allocation: which steps succeeded or failed, how long to hold, and what to probe for.
     private mutating func note(
         _ grants: [Int?], instead wishes: [Wish], available: Int, burstRate: Int?, at now: MonotonicTime
     ) {
         var hasRisen = false
         var hasFallen = false
-        // Of what was never sent nobody knows whether the path takes it.
+        // A step that was never sent is no evidence of what the path can carry.
         var wasTried = false
         var next: Int?
         var cost = 0
@@ -186,7 +193,7 @@ struct LayerAllocator {
             let better = (grant ?? -1) + 1
             if next == nil, better < wish.steps.count { next = wish.steps[better] - now }
         }
-        // What one picture gave to a more important one says nothing of the path.
+        // Bandwidth moved to a more important picture is no evidence about the path.
         if hasFallen, !hasRisen {
             let sum = wishes.reduce(0) { $0 + $1.cost }
             let trial = available < sum / 100 * limits.muchLess ? limits.shortTrial : limits.trial

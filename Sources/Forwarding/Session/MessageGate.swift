@@ -1,22 +1,20 @@
 import Base
 
-/// How much a client may say: so many messages and bytes a second, with some in hand.
-///
-/// - Source: the token bucket, with two kinds of tokens.
+/// Limits a client's messages: a number and a size per second, with a reserve for bursts.
 struct MessageGate {
     struct Limits {
-        /// A second; as many may come at once after a pause of `burst` seconds.
+        /// Per second; after a pause, `burst` seconds' worth may come at once.
         var messages: Double
         var bytes: Double
         var burst: Double
 
-        /// For the control channel: a person presses no more buttons.
+        /// For the control channel: more than a person's clicks need.
         static let control = Limits(messages: 20, bytes: 65_536, burst: 2)
-        /// For what is passed on to everybody else on the stage.
+        /// For data tracks of the stage, which are forwarded to all others on it.
         static let data = Limits(messages: 60, bytes: 262_144, burst: 2)
-        /// For what one of the audience says on data tracks.
+        /// For one viewer's messages on data tracks.
         static let viewerData = Limits(messages: 5, bytes: 4_096, burst: 2)
-        /// For what a stream's whole audience says on them, on one worker.
+        /// For the data-track messages of a stream's whole audience on one worker.
         static let audience = Limits(messages: 100, bytes: 65_536, burst: 1)
     }
 
@@ -32,7 +30,8 @@ struct MessageGate {
         last = now
     }
 
-    /// Whether a message may pass; it is counted if so.
+    /// Whether a message may pass; if so, it is counted.
+    /// - Parameter size: in bytes.
     mutating func admit(bytes size: Int, at now: MonotonicTime) -> Bool {
         let elapsed = Double(max(now.nanoseconds(since: last), 0)) / 1e9
         last = now

@@ -1,90 +1,97 @@
 import Base
 import Peer
 
-/// The path to a client that tells of each packet when it came or of how much it can take in, that is connected by TCP,
-/// or that has lost too much by its reports: what was sent over it, and what it takes.
+/// The path to a client: what was sent over it, and how much it can carry.
 ///
-/// A class of its own, because every slot of the session reads and writes it with every packet.
+/// It exists for clients that send feedback on each packet or an estimate of what they can receive (REMB), that are
+/// connected by TCP, or that have reported too much loss. It is a class, because every slot of the session reads and
+/// writes it with every packet.
 final class OutgoingPath {
+    /// The packets that were sent, to which feedback refers.
     var packets = SentPackets()
-    /// Of a client that tells of packets by their own sequence numbers.
+    /// The clock of a client that sends feedback by RTP sequence numbers (RFC 8888).
     var receiverClock = ReceiverClock()
-    /// By what the client tells of each packet.
+    /// Estimate from the client's feedback on each packet.
     var estimator = BandwidthEstimator()
-    /// By how far its TCP connection has come, which counts then alone; nil over UDP.
+    /// Estimate from the progress of the client's TCP connection, which takes precedence over all others; nil over
+    /// UDP.
     private(set) var backlog: BacklogEstimator?
-    /// By what the client says that it can take in, or reports that it lost; nil until then, and where it tells of each
+    /// Estimate from the client's REMB or loss reports; nil before the first, and for a client with feedback on each
     /// packet.
     private var reported: ReportEstimator?
     var allocator = LayerAllocator()
-    /// What is being sent to find out whether the path takes more.
+    /// The probe that is being sent to find out whether the path can carry more.
     var probe: ProbeRun?
 
-    /// Of the latest packets, how many were told of, and how many of those are lost.
+    /// Number of recent packets with feedback, and how many of those were lost.
     private var told = 0
     private var lost = 0
-    /// So many packets tell what share is lost.
+    /// At this count both numbers are halved, so that recent packets dominate.
     private static let memory = 64
+    // Fewer packets than this give no share.
     private static let fewest = 16
-    /// What became of packets that were sent before is of no account: much less is sent since.
+    /// Feedback on packets sent before is ignored, because much less is sent since then.
     private var lossSince = MonotonicTime.zero
 
-    /// Takes the packets out for as long as a batch is sent: within that nobody else looks at them, and each one is
-    /// numbered without a look at who else does.
+    /// Moves the packets out while a batch is sent.
+    ///
+    /// Nothing else reads them meanwhile, and packets can be numbered without an exclusivity check each. The caller
+    /// puts them back.
     func borrowPackets() -> SentPackets {
         var borrowed = SentPackets()
         swap(&borrowed, &packets)
         return borrowed
     }
 
-    /// Whether the client has told of any packet or of the whole, or its TCP connection has; nothing is known before.
+    /// Whether there is any measurement of the path.
     var isKnown: Bool { tellsOfLoss || reported != nil }
 
-    /// Whether it is known by what the client says that it can take in.
+    /// Whether the estimate comes from the client's REMB or reports.
     var isReported: Bool { !tellsOfLoss && reported != nil }
 
-    /// Whether it is known by what the client reports to be lost, and nothing else.
+    /// Whether the estimate comes from reported loss alone.
     var goesByLossAlone: Bool { isReported && reported?.goesByLossAlone == true }
 
-    /// Whether what is lost is known sooner than by reports.
+    /// Whether loss is known sooner than by receiver reports.
     var tellsOfLoss: Bool { backlog != nil || packets.hasFeedback }
 
-    /// Bits a second that it takes.
+    /// Estimated capacity, in bits a second.
     var bitrate: Int { backlog?.bitrate ?? reported?.bitrate ?? estimator.bitrate }
 
-    /// Why that is not more.
+    /// What limits the estimate.
     var cause: BandwidthEstimator.Cause { backlog?.cause ?? reported?.cause ?? estimator.cause }
 
-    /// Whether its queue is growing or full right now.
+    /// Whether its queue is growing or full now.
     var isOverused: Bool { backlog?.isOverused ?? reported?.isOverused ?? estimator.isOverused }
 
-    /// Bits a second at which bursts come; nil where that is not known.
+    /// Rate at which bursts arrive, in bits a second; nil where it is unknown.
     var burstRate: Int? { backlog == nil && reported == nil ? estimator.burstRate : nil }
 
-    /// How long packets wait in its queue, where they are told of one by one.
+    /// How long packets wait in its queue; zero for a client without feedback on each packet.
     var queueDelay: Duration { backlog == nil && reported == nil ? estimator.queueDelay : .zero }
 
-    /// Whether a quarter and more of what is sent is lost: whatever the estimate says, that is too much for the path.
+    /// Whether at least a quarter of the packets is lost: too much for the path, whatever the estimate is.
     ///
-    /// TCP loses nothing: what does not come was left out here.
+    /// Over TCP nothing is lost on the path; packets are only left out before sending.
     var isLossy: Bool { backlog == nil && told >= Self.fewest && lost * 4 >= told }
 
-    /// Whether a tenth and more of it is lost, of which repairs make even more.
+    /// Whether at least a tenth of the packets is lost, so that retransmissions add considerably to the load.
     var losesSome: Bool { backlog == nil && told >= Self.fewest && lost * 10 >= told }
 
-    /// Percent of what the path takes that leave its full queue room to drain.
+    /// Percentage of the path's capacity at which a full queue drains.
     private static let draining = 70
 
-    /// Bits a second that may be sent.
+    /// Bit rate that may be sent, in bits a second.
     var available: Int {
-        // Of what is known by loss alone that is taken off already.
+        // An estimate from loss alone already contains this reduction.
         guard isLossy, !goesByLossAlone else { return bitrate }
         return min(bitrate, burstRate ?? .max) / 100 * Self.draining
     }
 
-    /// Share of the latest packets that are lost, 0 to 1; nil where too few were told of.
+    /// Share of recent packets that were lost, 0 to 1; nil if there are too few.
     var lossShare: Double? { told >= Self.fewest ? Double(lost) / Double(told) : nil }
 
+    /// Processes feedback on packets; packets lost in an outage do not count as loss.
     func receive(_ outcomes: [PacketOutcome], roundTrip: Duration?, at now: MonotonicTime) {
         let outages = Outages(in: outcomes)
         for (place, outcome) in outcomes.enumerated()
@@ -95,7 +102,7 @@ final class OutgoingPath {
         estimator.receive(outcomes, roundTrip: roundTrip, at: now)
     }
 
-    /// So that the latest packets count.
+    /// Adds to the counts, and halves them when they reach `memory`, so that recent packets dominate.
     private func noteLoss(_ lost: Int, of told: Int) {
         self.told += told
         self.lost += lost
@@ -104,22 +111,26 @@ final class OutgoingPath {
         self.lost /= 2
     }
 
-    /// Takes in what the client says that it can take in.
-    /// - Returns: whether it was looked at.
+    /// Processes a client's estimate of what it can receive (REMB).
+    /// - Parameters:
+    ///   - estimate: in bits a second.
+    ///   - stream: index of the slot that it applies to.
+    ///   - sent: total number of bytes sent so far.
+    /// - Returns: whether the estimate was used.
     func receive(
         _ estimate: UInt64, of stream: Int, sent: UInt64, roundTrip: Duration?, at now: MonotonicTime
     ) -> Bool {
         var known = reported ?? ReportEstimator()
         let isNews = known.receive(estimate, of: stream, sent: sent, roundTrip: roundTrip, at: now)
-        // Memory of the path is nobody's who is not measured by it.
+        // A session that is not measured by reports does not store the estimator.
         if isNews { reported = known }
         if known.isProbing == false { probe = nil }
         return isNews
     }
 
-    /// Takes in what reports tell of loss, where nothing else does.
+    /// Processes reported loss, for a client without other feedback.
     func receive(_ interval: LossResponse.Interval, sent: UInt64, at now: MonotonicTime) {
-        // Of a long report that is the share of all of it.
+        // A long report counts with its overall share.
         let told = min(interval.expected, Self.memory)
         let share = Double(interval.lost) / Double(max(interval.expected, 1))
         (self.told, self.lost) = (told, interval.hasBurst ? 0 : Int(share * Double(told)))
@@ -127,35 +138,35 @@ final class OutgoingPath {
         if reported?.isProbing == false { probe = nil }
     }
 
-    /// Goes by what reports tell of loss, where nothing else is told.
-    /// - Parameter bitrate: bits a second that arrived of all pictures.
+    /// Starts estimating from reported loss, for a client without other feedback.
+    /// - Parameter bitrate: bit rate of everything that arrived, in bits a second.
     func followLoss(arrived bitrate: Int, at now: MonotonicTime) {
         guard !isKnown else { return }
         reported = ReportEstimator(arrived: bitrate, at: now)
     }
 
-    /// Takes in how far the TCP connection has come.
+    /// Processes the progress of the client's TCP connection.
     func receive(_ progress: StreamBacklog, at now: MonotonicTime) {
         if backlog == nil { backlog = BacklogEstimator() }
         backlog?.receive(progress, at: now)
         if backlog?.isProbing == false { probe = nil }
     }
 
-    /// The client is not connected by TCP any more.
+    /// Forgets the TCP connection, which the client has left.
     func leaveStream() {
         backlog = nil
         probe = nil
     }
 
-    /// Tells what could be used, in bits a second; nil for nothing.
+    /// Sets the bit rate that could be used, in bits a second; nil if there is nothing better to send.
     func want(_ bitrate: Int?, at now: MonotonicTime) {
         guard backlog == nil else { backlog?.want(bitrate); return }
         guard reported == nil else { reported?.want(bitrate); return }
         estimator.want(bitrate, at: now)
     }
 
-    /// Lets time pass.
-    /// - Returns: whether something may have changed.
+    /// Advances the estimate that is in use.
+    /// - Returns: whether it may have changed.
     func advance(to now: MonotonicTime) -> Bool {
         guard backlog == nil, isKnown else { return false }
         if reported != nil { return reported?.advance(to: now) ?? false }
@@ -164,7 +175,7 @@ final class OutgoingPath {
         return true
     }
 
-    /// Begins a probe, if it is time.
+    /// Begins a probe if one is due and none is running.
     func beginProbe(at now: MonotonicTime) {
         guard probe == nil else { return }
         let due =
@@ -174,19 +185,22 @@ final class OutgoingPath {
         probe = due.map { ProbeRun($0, at: now) }
     }
 
-    /// Ends a probe that cannot be sent.
+    /// Cancels a probe that cannot be sent.
+    ///
+    /// Over TCP, or by reports, the wanted rate may be believed without proof instead: sending it is the only way to
+    /// try it.
     func giveUpProbe(at now: MonotonicTime) {
         probe = nil
         if backlog != nil { backlog?.trustProbe(at: now) } else { reported?.trustProbe(at: now) }
     }
 
-    /// Much less is sent from now on: what was lost says nothing of it.
+    /// Forgets the loss so far, because much less is sent from now on.
     func forgetLoss(at now: MonotonicTime) {
         lossSince = now
         (told, lost) = (0, 0)
     }
 
-    /// When something is to be done next.
+    /// When `advance` or `beginProbe` should run next.
     var deadline: MonotonicTime {
         let estimate =
             backlog != nil
@@ -196,17 +210,19 @@ final class OutgoingPath {
     }
 }
 
-/// A probe that is being sent: its packets leave in steps, at its bit rate.
+/// A probe that is being sent in small steps, at its bit rate.
 struct ProbeRun {
     let probe: Probe
-    /// Bytes that have left, and packets.
+    /// Number of bytes sent so far.
     private(set) var sent = 0
+    /// Number of packets sent so far.
     private(set) var packets = 0
     private let began: MonotonicTime
     private(set) var deadline: MonotonicTime
 
+    // Time between two steps.
     private static let step = Duration.milliseconds(2)
-    /// However late a turn comes, no more leaves at once.
+    /// Maximum number of bytes in one step, however late it comes.
     private static let largestStep = 16 * 1_024
 
     init(_ probe: Probe, at now: MonotonicTime) {
@@ -217,7 +233,7 @@ struct ProbeRun {
 
     var isOver: Bool { sent >= probe.bytes }
 
-    /// Bytes that may leave now; the next are due at `deadline`.
+    /// Number of bytes that may be sent now; the next step is due at `deadline`.
     mutating func bytesDue(at now: MonotonicTime) -> Int {
         guard now >= deadline else { return 0 }
         deadline = now + Self.step
@@ -226,6 +242,7 @@ struct ProbeRun {
         return min(allowed - sent, Self.largestStep, probe.bytes - sent)
     }
 
+    /// Records a packet of the probe; at least one byte is counted, so that every probe ends.
     mutating func note(_ bytes: Int) {
         sent += max(bytes, 1)
         packets += 1

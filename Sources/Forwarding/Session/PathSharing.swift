@@ -1,33 +1,38 @@
 import Base
 
-/// What a session does because others send over the same path: it has less where the queue stands, and it goes without
-/// pictures no longer than the path is really too slow for them.
+/// Makes sessions that share a path share it fairly.
 ///
-/// Each session sees its own packets alone, and where all hold what they have whoever came last has nothing. So who has
-/// more than the least gives some of it up while the queue stands, and who has nothing begins with the least all the
-/// same; that makes a queue, for which the others give something up, as TCP does.
+/// Each session sees its own packets alone. If all sessions kept what they have, the latest one would get nothing. So
+/// a session with more than the lowest layer gives some of it up while the path's queue stands. A session without any
+/// picture begins with the lowest layer nevertheless; that makes a queue, in response to which the others give
+/// something up, as TCP does.
 struct PathSharing {
-    /// A queue that stood for so long lately, less the time for which it did not, does not drain by itself.
+    /// A queue that has stood for this long, minus the time without one, does not drain without a step down.
     private static let standing = Duration.seconds(2)
-    /// After so long without any the least picture is tried, later each time that it is lost.
+    /// Time without a picture after which the lowest one is tried; doubled each time that it is lost again.
     private static let minimumAbstinence = Duration.seconds(5)
     private static let maximumAbstinence = Duration.seconds(60)
-    /// For so long others may need to notice.
+    /// Time that other sessions may need to react.
     private static let patience = Duration.milliseconds(2_500)
 
-    /// For how long the queue stood, less the time for which it did not.
+    /// How long the queue has stood, minus the time without a queue.
     private var fullness = Duration.zero
+    /// When `look` was last called.
     private var lookedAt: MonotonicTime?
-    /// Since when there is no picture although one is wanted; nil else.
+    /// When the last picture was lost although one is wanted; nil while there is one.
     private var emptySince: MonotonicTime?
+    /// When it began to compete; nil while it does not.
     private var competingSince: MonotonicTime?
+    /// Present time without a picture before the lowest one is tried.
     private var abstinence = Self.minimumAbstinence
 
-    /// Whether the least is sent whatever the path is thought to take.
+    /// Whether the lowest layer is sent regardless of the estimate.
     var isCompeting: Bool { competingSince != nil }
 
-    /// Lets time pass.
-    /// - Parameter lacksPictures: whether some are wanted and none is sent.
+    /// Records the state of the path since the last call.
+    /// - Parameters:
+    ///   - isQueued: whether the path's queue stands.
+    ///   - lacksPictures: whether pictures are wanted and none is sent.
     mutating func look(isQueued: Bool, lacksPictures: Bool, at now: MonotonicTime) {
         let elapsed = min(max(now.nanoseconds(since: lookedAt ?? now), 0), 1_000_000_000)
         lookedAt = now
@@ -40,33 +45,34 @@ struct PathSharing {
         emptySince = emptySince ?? now
     }
 
-    /// What is sent to compete is given up where it does not arrive.
+    /// Stops competing if much of what is sent is lost, or some of it after the others had time to react.
     mutating func noteLoss(isMuch: Bool, isSome: Bool, at now: MonotonicTime) {
         guard let since = competingSince, isMuch || isSome && now >= since + Self.patience else { return }
         competingSince = nil
         abstinence = min(abstinence * 2, Self.maximumAbstinence)
     }
 
-    /// Begins to compete, where there was no picture for long and the path itself is fast enough for one.
+    /// Begins to compete after a long time without a picture, if the path itself is fast enough for one.
     /// - Parameters:
-    ///   - least: bits a second of it.
-    ///   - burstRate: bits a second at which the path passes on what leaves at once; nil where that is not known.
+    ///   - least: bit rate of the lowest layer, in bits a second.
+    ///   - burstRate: rate at which the path delivers bursts, in bits a second; nil if unknown.
     mutating func compete(for least: Int, burstRate: Int?, at now: MonotonicTime) {
-        // A path that is too slow by itself passes nothing on at such a rate.
+        // A path that is too slow by itself delivers no burst at such a rate.
         guard let emptySince, now >= emptySince + abstinence, let burstRate, burstRate / 3 * 2 > least else {
             return
         }
         competingSince = now
     }
 
-    /// There is room for what is sent.
+    /// Notes that there is room for what is sent.
     mutating func succeed() {
         guard isCompeting else { return }
         competingSince = nil
         abstinence = Self.minimumAbstinence
     }
 
-    /// Whether something has to be given up, because the queue stands; then not again before it has stood once more.
+    /// Whether a step must be given up because the queue stands; then not again before it has stood for as long once
+    /// more.
     mutating func takeYield() -> Bool {
         guard fullness >= Self.standing else { return false }
         fullness = .zero

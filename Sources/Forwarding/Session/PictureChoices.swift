@@ -1,23 +1,23 @@
 import Base
 import Wire
 
-/// What could be sent in a slot, the least first and the best last, and what it costs.
+/// The available pictures for a slot, the lowest first, and their bit rates.
 struct PictureChoices {
     private(set) var grants: [Slot.Grant] = []
-    /// In bits a second, with headers.
+    /// Bit rate of each choice, in bits a second including headers.
     private(set) var steps: [Int] = []
-    /// The first that the publisher sends itself: what comes before are renditions.
+    /// Index of the first choice that the publisher sends; those before are renditions.
     private(set) var own = 0
-    /// Bit rates of the least and of the best that the publisher sends.
+    /// Bit rates of the publisher's lowest and best choices.
     private let ownSteps: (least: Int, best: Int)
-    /// Layers that the server makes itself.
+    /// Layers made by the server.
     private let renditions: [TrackLayer]
-    /// Whether renditions are for this viewer at all, and whether nothing else is where there is one.
+    /// The viewer's pin: `high` excludes renditions, `low` allows only them if there are any.
     private let pin: DeliveryPreferences.Pin?
 
-    /// Percent that headers of all protocols add to the payload of media.
+    /// Percentage that the headers of all protocols add to the payload.
     private static let headers = 5
-    /// Share of a picture's bit rate that its lowest temporal layer takes, in percent: of two layers about so much.
+    /// Approximate share of a picture's bit rate in its lowest temporal layer, in percent, for two layers.
     private static let thinnedShare = 60
 
     init(of slot: Slot, _ track: Track, at now: MonotonicTime) {
@@ -39,11 +39,11 @@ struct PictureChoices {
         }
         ownSteps = (steps.first ?? 0, steps.last ?? 0)
         if only != nil { addRenditions() }
-        // A larger picture may for once take less: what it will take is what counts.
+        // A larger picture may take less at the moment; its usual rate is what counts.
         for index in steps.indices.dropFirst() { steps[index] = max(steps[index], steps[index - 1]) }
     }
 
-    /// Those that take less than the least that the publisher sends.
+    /// Adds the renditions that take less than the publisher's lowest choice.
     private mutating func addRenditions() {
         var lower: [(grant: Slot.Grant, step: Int)] = []
         for layer in renditions {
@@ -55,42 +55,43 @@ struct PictureChoices {
             lower.append((.layer(layer.index), cost))
         }
         lower.removeAll { $0.step >= ownSteps.least }
-        // Who wants the least there is gets no more than that.
+        // A viewer pinned to the lowest layer gets only renditions.
         if pin == .low, !lower.isEmpty { (grants, steps) = ([], []) }
         grants.insert(contentsOf: lower.map(\.grant), at: 0)
         steps.insert(contentsOf: lower.map(\.step), at: 0)
         own = lower.count
     }
 
+    /// A bit rate including headers.
     static func withHeaders(_ bitrate: Int) -> Int { bitrate + bitrate * headers / 100 }
 
-    /// Whether there are renditions to choose.
+    /// Whether there are renditions among the choices.
     var hasRenditions: Bool { own > 0 }
 
-    /// Whether something is sent that the publisher sends itself.
+    /// Whether a grant is one of the publisher's own layers.
     func isOwn(_ grant: Slot.Grant) -> Bool { index(of: grant).map { $0 >= own } ?? false }
 
-    /// Which of them is sent; nil for none.
+    /// The index of the choice that a grant stands for; nil for none.
     func index(of grant: Slot.Grant) -> Int? {
         if let known = grants.firstIndex(of: grant) { return known }
         switch grant {
         case .best: return steps.count - 1
         case .nothing: return nil
         case .layer(let layer), .thinned(let layer):
-            // A rendition that has ended is not sent; of others, what is not to be had any more counts as the least.
+            // A rendition that has ended is not sent; any other layer that is gone counts as the publisher's lowest.
             let isOver = RenditionLayer(index: layer) != nil && !renditions.contains { $0.index == layer }
             return isOver ? nil : min(own, steps.count - 1)
         case .spatial(let layer):
-            // Layers above are not to be had any more, or not to be chosen.
+            // The granted layer is no longer available or allowed, so the best one below it counts.
             let lower = grants.lastIndex { if case .spatial(let other) = $0 { other < layer } else { false } }
             return lower ?? min(own, steps.count - 1)
         }
     }
 
-    /// Whether a rendition would help who has so much room for pictures.
+    /// Whether a rendition would help a viewer with this much room for pictures.
     /// - Parameters:
-    ///   - grant: what is sent, by its place; nil for nothing.
-    ///   - room: bits a second; nil where nothing limits what may be sent.
+    ///   - grant: index of the choice that is sent; nil for none.
+    ///   - room: in bits a second; nil if nothing limits what may be sent.
     func needRendition(at grant: Int?, in room: Int?) -> Bool {
         guard pin != .high, ownSteps.best >= RenditionLayer.worthwhileBitrate else { return false }
         if pin == .low || grant.map({ $0 < own }) ?? true { return true }

@@ -2,54 +2,56 @@ import Base
 import Peer
 import Wire
 
-/// Sends less to a viewer who cannot take it all. Sound goes first.
+/// Sends less to a viewer whose path cannot carry everything; audio has priority.
 ///
-/// Where the client tells of each packet when it came, or how much it can take in, or is connected by TCP, that
-/// decides; else what its reports tell of loss: of lower layers, where there are any, or of whether pictures are sent.
+/// The decision follows feedback on each packet, the client's estimate, or the progress of a TCP connection where
+/// there is one. Otherwise reported loss decides: on lower layers, if there are any, or on whether pictures are sent.
 extension Session {
-    /// What a burst loses is told within this time: a second at least of the past, the queue that it filled, a report.
+    /// Time until a burst's loss has been reported: at least a second of cached media, the queue that it filled, and
+    /// a report.
     private static let burst = Duration.seconds(3)
-    /// After a step down the next report speaks of what was sent before, too; the one after it begins later than this.
+    /// The next report after a step down still covers what was sent before it; the one after that begins later than
+    /// this.
     private static let leftover = Duration.milliseconds(500)
-    /// Percent of the usual budget for repairs while the path's queue grows.
+    /// Percentage of the usual retransmission budget while the path's queue grows.
     private static let overusedShare = 25
 
-    /// The path, once it tells anything.
+    /// The path, once there is any measurement of it.
     private var knownPath: OutgoingPath? { path.flatMap { $0.isKnown ? $0 : nil } }
 
-    /// Whether pictures are sent at all.
+    /// Whether pictures are sent.
     var sendsPictures: Bool { !preferences.isAudioOnly && (knownPath != nil || delivery.sendsPictures) }
 
-    /// Percent of the usual budget for packets that are sent again.
+    /// Percentage of the usual budget for retransmissions.
     var repairShare: Int {
         guard let knownPath else { return delivery.repairShare }
         guard isPathFull else { return 100 }
-        // Over TCP nothing is missing but what was left out because it did not fit.
+        // Over TCP the only missing packets are those left out because they did not fit.
         return knownPath.backlog == nil ? Self.overusedShare : 0
     }
 
     /// Whether the path's queue grows, or loses much of what is sent.
     var isPathFull: Bool { knownPath.map { $0.isOverused || $0.isLossy } ?? false }
 
-    /// For how long a packet that is sent again may be on its way; nil where that is not known.
+    /// How long a retransmitted packet may be on its way; nil where that is unknown.
     ///
-    /// The least that a round trip ever took: one held up by a busy machine says nothing of whether an answer is still
-    /// on its way, and a receiver that is refused gives the packet up after a few more tries. But what waits in a full
-    /// queue is on its way, and would only make that longer.
+    /// This is the minimum round-trip time so far. A longer one caused by a busy machine does not show whether a
+    /// retransmission is still on its way, and a receiver that is refused gives the packet up after a few more tries.
+    /// But packets in a full queue are on their way, and repeating them would only make the queue longer.
     var answerTime: Duration? {
         guard let minimum = roundTrip.minimum, let knownPath, isPathFull else { return roundTrip.minimum }
         return minimum + knownPath.queueDelay
     }
 
-    /// Bytes a second that repairs never exceed: half of what the path takes.
+    /// Upper limit for retransmissions, in bytes a second: half of the path's capacity.
     var repairCeiling: Int { knownPath.map { $0.bitrate / 16 } ?? .max }
 
-    /// Whether pictures were sent before and did not get through.
+    /// Whether pictures were sent recently and did not get through.
     func hasFailed(at now: MonotonicTime) -> Bool {
         knownPath.map { $0.allocator.hasFailed(at: now) } ?? delivery.hasFailed
     }
 
-    /// Takes in what a report told of everything that the client gets.
+    /// Processes the loss in a report on everything that the client receives.
     func noteLoss(_ told: LossResponse.Interval, at now: MonotonicTime) {
         guard told.expected > 0, knownPath.map(\.isReported) ?? true else { return }
         var interval = told
@@ -71,11 +73,11 @@ extension Session {
         if sendsPictures != before { aimPictures(at: now) }
     }
 
-    /// Bytes that were sent of everything that reports speak of.
+    /// Bytes sent in all slots, which reports cover.
     private var allSent: UInt64 { slots.reduce(0) { $0 &+ $1.counters.bytesSent } }
 
-    /// Has the choice of layers follow what reports tell of loss, if there is less to choose than what is sent.
-    /// - Parameter percent: of what is sent that does not arrive.
+    /// Lets reported loss decide on layers, if there is something lower than what is sent.
+    /// - Parameter percent: percentage of the sent packets that did not arrive.
     private func followLoss(of percent: Int, at now: MonotonicTime) {
         guard connection.remoteAddress?.transport != .tcp, !plan.slots.contains(where: \.tellsOfPackets)
         else {
@@ -103,7 +105,7 @@ extension Session {
         requestWake()
     }
 
-    /// Tries pictures again when it is time.
+    /// Sends pictures again when it is time for another trial.
     func advanceDelivery(at now: MonotonicTime) {
         guard let due = delivery.deadline, due <= now else { return }
         let before = delivery.sendsPictures
@@ -112,18 +114,23 @@ extension Session {
         if delivery.sendsPictures != before { aimPictures(at: now) }
     }
 
-    /// Whether a slot may be shown the past: always what it was not sent before, unless pictures are tried again.
+    /// Whether a slot may be sent cached pictures.
+    ///
+    /// With a measured path it may while the path is not full. By reports alone, a slot that begins with a layer may,
+    /// and any other slot only without notable loss; neither may while pictures are sent on trial.
+    /// - Parameter isBeginning: whether the slot was sent another layer before, or none.
     func mayReplay(isBeginning: Bool) -> Bool {
         if knownPath != nil { return !isPathFull }
         return delivery.mayReplay || isBeginning && !delivery.isTrying
     }
 
-    /// A slot begins with a burst, which may lose packets on a link that takes the stream.
+    /// Excuses loss for a while, because a slot begins with a burst, which may lose packets on a path that can carry
+    /// the stream.
     func noteBeginning(at now: MonotonicTime) {
         excused = now + Self.burst
     }
 
-    /// Pictures begin to be sent, or stop.
+    /// Points all video slots at their layers again after pictures were switched on or off.
     func aimPictures(at now: MonotonicTime) {
         for slot in slots where slot.plan.kind == .video { slot.track?.retarget(slot, at: now) }
         requestWake()

@@ -3,8 +3,7 @@ import Peer
 import Wire
 
 extension Session {
-    /// Takes one SRTCP datagram in: what the client says of what it sends and of what it gets.
-    /// - Returns: whether it was authentic.
+    /// Processes one SRTCP datagram: the client's reports on what it sends and receives.
     func receiveControl(
         _ datagram: inout MutableSpan<UInt8>, from source: TransportAddress, clock: WallClock,
         at now: MonotonicTime,
@@ -22,10 +21,10 @@ extension Session {
         }
     }
 
-    /// Takes in a packet from an address that is not known to be this session's.
+    /// Processes a packet from an address that is not known to be this session's.
     ///
-    /// A report is acted on. Of media one packet is lost: those behind it come from an address that is known.
-    /// - Returns: false for somebody else's, which is left as it came.
+    /// A report is acted on. A media packet is lost: by the time the next ones arrive, the address is known.
+    /// - Returns: false if the packet is not from this session's client; it is unchanged then.
     func receiveMoved(
         _ datagram: inout MutableSpan<UInt8>, _ kind: DatagramKind, clock: WallClock, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
@@ -60,25 +59,26 @@ extension Session {
         case .congestionControlFeedback(let feedback): receive(feedback, at: now)
         case .receiverEstimatedMaximumBitrate(let estimate): receive(estimate, at: now)
         case .sourceDescription, .bye, .unknown:
-            // BYE is ignored: Chromium says it when it renegotiates and goes on with the same SSRC.
+            // BYE is ignored: Chromium sends it when it renegotiates, and goes on with the same SSRC.
             break
         }
     }
 
-    /// The publisher's clock, for lip sync.
+    /// Learns the publisher's clock, for lip sync.
     private func take(_ report: SenderReport, at now: MonotonicTime) {
         for route in routes where route.ssrc == report.ssrc && route.kind == .media {
             let isTrue = route.layer.receiveSenderReport(report, at: now)
             guard isTrue else { continue }
             publisherClock.observe(ntp: report.ntpTime, at: now)
-            // One track on the publisher's clock and another on ours would be out of sync.
+            // With one track on the publisher's clock and another on the server's, audio and video would be out of
+            // sync.
             isPublisherClockKnown = sources.allSatisfy { source in
                 source.track.layers.allSatisfy { $0.ssrc == nil || $0.hasSenderReport }
             }
         }
     }
 
-    /// What the client says of the streams that it gets.
+    /// Processes the client's reports on the streams that it receives.
     private func take(_ blocks: [ReportBlock], clock: WallClock, at now: MonotonicTime) {
         leaveStreamIfOver(at: now)
         var told = LossResponse.Interval()
@@ -90,13 +90,14 @@ extension Session {
             guard let before, let reception = slot.stream.reception else { continue }
             let interval = reception.interval(since: before).without(slot.departed, through: reception)
             told.add(interval)
-            // Who tells of each packet tells more, and sooner.
+            // Feedback on each packet contains more, and arrives sooner.
             if path?.tellsOfLoss != true { slot.noteLoss(interval.lost, of: interval.expected, at: now) }
         }
         noteLoss(told, at: now)
         tellQuality(at: now)
     }
 
+    /// The slot that sends media or retransmissions with this SSRC; nil if there is none.
     func slot(ssrc: UInt32) -> Slot? {
         slots.first { $0.plan.ssrc == ssrc || $0.plan.repairSSRC == ssrc }
     }

@@ -4,7 +4,7 @@ import Peer
 import Wire
 
 extension Session {
-    /// Hot path: takes one SRTP packet in and hands it to whoever watches.
+    /// Hot path: decrypts one SRTP packet and forwards it.
     func receiveMedia(
         _ datagram: inout MutableSpan<UInt8>, from source: TransportAddress, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
@@ -40,7 +40,7 @@ extension Session {
         }
     }
 
-    /// Counts a packet that could not be taken in, by what was wrong with it.
+    /// Counts a packet that was refused, by reason.
     func noteRefusal(_ error: any Error) {
         switch error as? SRTPError {
         case .replayed: counters.drops.replayed &+= 1
@@ -49,7 +49,7 @@ extension Session {
         }
     }
 
-    /// Takes a decrypted packet of a known source in: statistics, history, and on to the slots.
+    /// Accepts a decrypted packet of a known source: statistics, history, forwarding.
     func accept(
         _ bytes: Span<UInt8>, _ header: RTPHeader, on route: Route, origin: ReceiveStream.Origin,
         at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
@@ -61,12 +61,12 @@ extension Session {
                 at: now)
         else { return }
         noteAccepted(route.track.kind, size: bytes.count, origin)
-        // What was within another packet came without its level, and before it nobody took the track for silent.
+        // A packet recovered from a later one has no audio level, and its track did not count as silent before it.
         if monitor != nil, origin != .redundancy { watch(packet, bytes, of: route.track, at: now) }
         pass(packet, bytes, of: layer, route.track, at: now, into: &sink)
     }
 
-    /// Takes in what came in the clear, from a publisher without a peer connection.
+    /// Accepts unencrypted packets from a publisher without a peer connection.
     func receive(
         _ packets: InjectedPackets, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) {
@@ -87,7 +87,7 @@ extension Session {
         }
     }
 
-    /// Hands a packet that was taken in to all who want it.
+    /// Hands an accepted packet to other workers, slots and taps.
     private func pass(
         _ packet: MediaPacket, _ bytes: Span<UInt8>, of layer: TrackLayer, _ track: Track,
         at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
@@ -107,13 +107,14 @@ extension Session {
         }
     }
 
-    /// Notes for control that a source is alive, and how loud it is.
+    /// Notes for control that a source is active, and how loud it is.
     private func watch(
         _ packet: MediaPacket, _ bytes: Span<UInt8>, of track: Track, at now: MonotonicTime
     ) {
         guard let index = sources.firstIndex(where: { $0.track === track }) else { return }
         var level = packet.passedOn.audioLevel.flatMap { try? bytes.uint8(at: $0.lowerBound) }
-        // Encoders that do not tell (OBS, GStreamer) count as a quiet voice: heard unless somebody else is.
+        // Encoders that send no level (OBS, GStreamer) count as a quiet voice: heard unless another participant
+        // speaks.
         if level == nil, track.kind == .audio { level = SourceMonitor.unknownLevel }
         monitor?.note(source: index, level: level, at: now)
     }
@@ -139,7 +140,8 @@ extension Session {
         return prefix
     }
 
-    /// Counts what came on this connection, for congestion feedback: media, retransmissions and probes alike.
+    /// Records everything received on this connection, for congestion feedback: media, retransmissions and probes
+    /// alike.
     private func noteArrival(of header: RTPHeader, in packet: Span<UInt8>, size: Int, at now: MonotonicTime) {
         counters.received.add(size)
         requestWake()

@@ -2,21 +2,24 @@ import Base
 import Peer
 import Wire
 
-/// Sends what the path to the client takes: what it tells of each packet, or says that it can take in, or what waits in
-/// its TCP connection, decides on layers, and on probes for more.
+/// Adapts what is sent to the path's capacity.
+///
+/// Feedback on each packet, the client's estimate (REMB), or the progress of its TCP connection decides on layers,
+/// and on probes for more.
 extension Session {
-    /// Until the client has told of what limits it: 8 Mbit/s, in bytes a second.
+    /// Rate for cached pictures until the path has been measured: 8 Mbit/s, in bytes a second.
     private static let firstReplayRate = 1_000_000
-    /// Percent of the rate at which bursts come that may be filled.
+    /// Percentage of the burst rate that may be used.
     private static let burstShare = 85
 
+    /// Processes transport-wide feedback on packets.
     func receive(_ feedback: TransportFeedback, at now: MonotonicTime) {
         leaveStreamIfOver(at: now)
         guard let path else { return }
         take(path.packets.outcomes(of: feedback, at: now), of: path, at: now)
     }
 
-    /// Takes in what the client tells of packets by their own sequence numbers.
+    /// Processes feedback on packets by their RTP sequence numbers (RFC 8888).
     func receive(_ feedback: CongestionControlFeedback, at now: MonotonicTime) {
         leaveStreamIfOver(at: now)
         guard let path, plan.slots.contains(where: \.reportsBySequenceNumber) else { return }
@@ -35,7 +38,7 @@ extension Session {
         requestWake()
     }
 
-    /// Takes in what a client by UDP that does not tell of each packet says that it can take in.
+    /// Processes the estimate of a client by UDP that sends no feedback on each packet.
     func receive(_ estimate: ReceiverEstimatedMaximumBitrate, at now: MonotonicTime) {
         leaveStreamIfOver(at: now)
         guard connection.state == .connected, connection.remoteAddress?.transport != .tcp,
@@ -56,14 +59,14 @@ extension Session {
         requestWake()
     }
 
-    /// Bytes that were sent in pictures and in probes.
+    /// Bytes sent in video and in probes.
     var picturesSent: UInt64 {
         slots.reduce(counters.probeBytes) {
             $1.plan.kind == .video ? $0 &+ $1.counters.bytesSent : $0
         }
     }
 
-    /// Takes in how far the client's TCP connection has come.
+    /// Processes the progress of the client's TCP connection.
     func receive(_ backlog: StreamBacklog, at now: MonotonicTime) {
         guard connection.state == .connected, !slots.isEmpty else { return }
         let path = path ?? OutgoingPath()
@@ -74,7 +77,8 @@ extension Session {
         requestWake()
     }
 
-    /// What was known of a TCP connection tells nothing of the path that the client changed to.
+    /// Forgets the estimate from a TCP connection once the client has changed to UDP, because it does not apply
+    /// there.
     func leaveStreamIfOver(at now: MonotonicTime) {
         guard let path, path.backlog != nil, connection.remoteAddress?.transport != .tcp else { return }
         path.leaveStream()
@@ -85,6 +89,7 @@ extension Session {
         }
     }
 
+    /// Lets slots adapt the redundancy of audio to the loss of packets.
     private func noteSoundLoss(_ outcomes: [PacketOutcome], at now: MonotonicTime) {
         guard slots.contains(where: { $0.redundancy != nil }) else { return }
         var told = 0
@@ -96,7 +101,7 @@ extension Session {
         for slot in slots { slot.noteLoss(lost, of: told, at: now) }
     }
 
-    /// Does what is due: nothing may have been told for long, or a probe has to leave.
+    /// Performs what is due: time without feedback, or the next step of a probe.
     func advancePath(at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
         guard let path, path.deadline <= now else { return }
         if path.advance(to: now) { allocate(at: now) }
@@ -120,29 +125,29 @@ extension Session {
         path.probe = run.isOver ? nil : run
     }
 
-    /// In bytes a second, what the past may be shown with; nil where that is found out by what is lost.
+    /// Rate for sending cached pictures, in bytes a second; nil where the loss of those pictures decides.
     var replayPace: Int? {
         guard path != nil else { return nil }
         return knownReplayRate ?? Self.firstReplayRate
     }
 
-    /// The same, once the client has told of any packet; nil before.
+    /// The same, from measurements alone; nil before the first one, and 0 while the path's queue grows.
     var knownReplayRate: Int? {
         guard let path, path.isKnown else { return nil }
         guard !path.isOverused else { return 0 }
         let burst = (path.burstRate ?? 0) / 100 * Self.burstShare
-        // A receiver knows no more than what it was sent: where nothing limits that, the path may well take more.
+        // A receiver's estimate is bounded by what it was sent; if nothing else limits it, the path may carry more.
         let least = path.isReported && path.cause == .application ? Self.firstReplayRate : 0
         return max(max(burst, path.bitrate) / 8, least)
     }
 
-    /// Divides what the path takes between the slots.
+    /// Divides the path's capacity between the slots.
     func allocate(at now: MonotonicTime) {
         guard let path, path.isKnown else { return }
         var sound = 0
         var asking: [(slot: Slot, choices: PictureChoices)] = []
         var wishes: [LayerAllocator.Wish] = []
-        // A rendition takes so much less that the path's queue drains all the same.
+        // A rendition takes so much less that the path's queue drains without a further reduction.
         var mayFallFar = false
         for slot in slotsByImportance {
             guard let track = slot.track else { continue }
@@ -157,7 +162,7 @@ extension Session {
             let choices = PictureChoices(of: slot, track, at: now)
             guard !choices.steps.isEmpty else { continue }
             if choices.hasRenditions, !slot.hasRenditions {
-                // What failed before, and what was lost, were larger pictures.
+                // Earlier failures and losses were of larger pictures, and do not apply to renditions.
                 path.allocator.release()
                 if !choices.isOwn(slot.grant) { path.forgetLoss(at: now) }
             }
@@ -192,7 +197,7 @@ extension Session {
         path.want(path.allocator.wanted.map { $0 + sound }, at: now)
     }
 
-    /// Has the pictures of these m-lines come before all others.
+    /// Gives the pictures of these m-lines priority over all others.
     func favour(_ mids: [String], at now: MonotonicTime) {
         let isFavoured: (Slot) -> Bool = { mids.contains($0.plan.mid) }
         slotsByImportance = slots.filter(isFavoured) + slots.filter { !isFavoured($0) }
@@ -200,6 +205,7 @@ extension Session {
         requestWake()
     }
 
+    /// Counts a step up or down.
     private func count(_ step: Int?, after before: Int?) {
         if (step ?? -1) > (before ?? -1) { counters.stepsUp &+= 1 }
         guard (step ?? -1) < (before ?? -1) else { return }

@@ -2,12 +2,12 @@ import Base
 import Peer
 import Wire
 
-/// What the client wants of the pictures, and what it is told that it gets.
+/// The client's preferences, and the report on what it receives.
 extension Session {
-    /// What is served is looked at so often, and the client told of it at most so often.
+    /// Interval at which the quality is evaluated; the client is notified at most this often.
     private static let telling = Duration.seconds(1)
 
-    /// Sends what the client wants from now on, if the path takes it.
+    /// Applies new preferences immediately, as far as the path allows.
     func prefer(_ preferences: DeliveryPreferences, at now: MonotonicTime) {
         guard self.preferences != preferences else { return }
         self.preferences = preferences
@@ -20,7 +20,7 @@ extension Session {
         requestWake()
     }
 
-    /// Leaves word of what is served, if it is time.
+    /// Publishes the present quality if it is time, and notes whether the client has to be notified.
     func tellQuality(at now: MonotonicTime) {
         guard now >= nextTelling else { return }
         nextTelling = now + Self.telling
@@ -32,13 +32,14 @@ extension Session {
         requestWake()
     }
 
-    /// What the client should hear of now, once.
+    /// The quality that the client should be notified of; nil if there is nothing new.
     func takeQuality() -> DeliveryQuality? {
         guard hasNewQuality else { return nil }
         hasNewQuality = false
         return toldQuality
     }
 
+    /// The present quality, and the reason why the focused picture is not better.
     func quality(at now: MonotonicTime) -> DeliveryQuality {
         var pictures: [DeliveryQuality.Picture] = []
         var cause: DeliveryQuality.Cause?
@@ -57,7 +58,8 @@ extension Session {
                     served: served?.description(
                         upTo: served.flatMap { slot.servedSpatialLayer(of: $0) }, at: now),
                     isPaused: isPaused, isPreview: isPreview))
-            // What nobody looks at yet has what the others leave. Of several, one that could be better counts.
+            // A preview only gets what the other pictures leave, so it does not count. Of several pictures, one that
+            // could be better determines the cause.
             if !isPreview, cause == nil || slot.grant != .best { cause = self.cause(of: slot) }
         }
         return DeliveryQuality(
@@ -81,7 +83,8 @@ extension Session {
 }
 
 extension TrackLayer {
-    /// - Parameter spatial: the highest spatial layer of it; nil where there is nothing to choose.
+    /// Describes the layer as the client sees it.
+    /// - Parameter spatial: its highest spatial layer; nil where there is nothing to choose.
     fileprivate func description(upTo spatial: Int?, at now: MonotonicTime) -> DeliveryQuality.Layer {
         let size = resolution(upTo: spatial)
         return DeliveryQuality.Layer(

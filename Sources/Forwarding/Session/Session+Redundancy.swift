@@ -2,17 +2,18 @@ import Base
 import Peer
 import Wire
 
-/// Sound of publishers whose packets carry earlier ones (RED).
+/// Audio of publishers whose packets contain earlier packets (RED).
 ///
-/// Only here is it known of: what was lost and is in a later packet is taken in as a packet of its own, and the later
-/// one goes on as if it had been sent without. So viewers, recordings, compositions and HLS get sound as from anybody
-/// else, and what a viewer who takes RED and loses packets gets is made for that viewer.
+/// RED ends here. A lost packet that is contained in a later one is accepted as a separate packet, and the later one
+/// goes on as if it had been sent without RED. So viewers, recordings, compositions and HLS get ordinary audio. For a
+/// viewer who accepts RED and loses packets, the server makes RED itself.
 /// - Source: RFC 2198.
 extension Session {
-    /// Takes a decrypted packet in that carries earlier sound, and first of all what is missing of that.
+    /// Accepts a decrypted RED packet, and before it the missing packets that it contains.
     ///
-    /// One without a payload is padding by which Chromium probes its path: it has no blocks, and fills its place.
-    /// - Parameter payloadType: of all its blocks.
+    /// A packet without a payload is padding by which Chromium probes its path. It has no blocks, and only fills its
+    /// place.
+    /// - Parameter payloadType: payload type of all its blocks.
     func acceptRedundant(
         _ datagram: inout MutableSpan<UInt8>, _ header: RTPHeader, length: Int, blocks payloadType: UInt8,
         on route: Route, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
@@ -33,7 +34,7 @@ extension Session {
         try accept(bare, RTPHeader(parsing: bare), on: route, origin: .original, at: now, into: &sink)
     }
 
-    /// Takes in what lost packets held that are within another, in their order.
+    /// Accepts the lost packets contained in another one, in their order.
     private func acceptLost(
         _ payload: Span<UInt8>, _ red: RedundantPayload, in header: RTPHeader, on route: Route,
         at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
@@ -47,9 +48,9 @@ extension Session {
         }
     }
 
-    /// Takes in what a lost packet held.
+    /// Accepts one lost packet.
     ///
-    /// It gets no header extensions: nobody knows what they said.
+    /// It gets no header extensions, because their contents are unknown.
     private func accept(
         _ payload: Span<UInt8>, _ sound: SoundRecovery.Sound, as payloadType: UInt8, of ssrc: UInt32,
         on route: Route, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
@@ -69,11 +70,11 @@ extension Session {
 }
 
 extension MutableSpan<UInt8> {
-    /// Moves a packet's header over bytes behind it that are no longer needed.
+    /// Moves a packet's header forward, over bytes that are no longer needed.
     /// - Parameters:
-    ///   - end: of the header, which begins with the first byte.
-    ///   - distance: how many bytes behind it are overwritten.
-    /// - Returns: where the packet begins now.
+    ///   - end: end of the header, which begins at the first byte.
+    ///   - distance: number of bytes behind the header to overwrite.
+    /// - Returns: the new beginning of the packet.
     mutating func moveHeader(endingAt end: Int, forwardBy distance: Int) throws(WireError) -> Int {
         var index = end - 1
         while index >= 0 {

@@ -3,7 +3,7 @@ import Peer
 import Wire
 
 extension Session {
-    /// When `sendControl` has to be called next; not before there is somebody to send to.
+    /// When `sendControl` has to run next; never before the session is connected.
     var controlDeadline: MonotonicTime {
         guard connection.state == .connected else { return .distantFuture }
         var earliest = min(scheduler.deadline, feedback?.deadline ?? .distantFuture)
@@ -18,7 +18,7 @@ extension Session {
         return observesLoss ? min(earliest, nextLossLook) : earliest
     }
 
-    /// Sends what RTCP has to say by now.
+    /// Performs everything that is due: replays, probes, feedback and reports.
     func sendControl(
         clock: WallClock, using random: inout some RandomNumberGenerator, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
@@ -44,7 +44,7 @@ extension Session {
         sources.flatMap { source in source.track.layers.compactMap { $0.reportBlock(at: now) } }
     }
 
-    /// NACK, PLI, FIR, transport-wide feedback and REMB for what the client publishes.
+    /// NACK, PLI, FIR, transport-wide feedback and REMB on what the client publishes.
     private func feedbackDue(at now: MonotonicTime) -> [RTCPPacket] {
         guard !sources.isEmpty else { return [] }
         var packets: [RTCPPacket] = []
@@ -66,10 +66,10 @@ extension Session {
         return packets
     }
 
-    /// Whether somebody has to know how much of what the client publishes gets lost.
+    /// Whether loss of the client's media is evaluated: for congestion control, or for control.
     private var observesLoss: Bool { !sources.isEmpty && (estimator != nil || monitor != nil) }
 
-    /// Tells the estimate of the link, and control, how much was lost.
+    /// Passes the latest loss of the client's media to the bandwidth estimate and to the monitor.
     private func observeLoss(at now: MonotonicTime) {
         guard observesLoss, now >= nextLossLook else { return }
         nextLossLook = now + (estimator == nil ? .seconds(1) : .milliseconds(250))

@@ -3,7 +3,7 @@ import Peer
 import Wire
 
 extension Session {
-    /// Where packets of one received SSRC go.
+    /// The destination of packets with one received SSRC.
     struct Route {
         enum Kind { case media, repair }
         let ssrc: UInt32
@@ -12,13 +12,13 @@ extension Session {
         let layer: TrackLayer
     }
 
-    /// More SSRCs than this are not tracked; the oldest unannounced one goes first.
+    /// Maximum number of SSRCs; the oldest one is dropped for a new one.
     static let routeLimit = 32
 
-    /// Finds the route of a packet, learning it from the packet's own header extensions on first sight.
+    /// Finds the route of a packet; for a new SSRC, learns it from the packet's header extensions.
     ///
-    /// Senders that use simulcast announce no SSRCs and put MID and RID into their first packets only, so what
-    /// was learnt stays (RFC 8852 §3, RFC 9143 §9.2).
+    /// Senders that use simulcast announce no SSRCs and put MID and RID only into their first packets, so what was
+    /// learned is kept (RFC 8852 §3, RFC 9143 §9.2).
     func route(for header: RTPHeader, in packet: Span<UInt8>, at now: MonotonicTime) -> Route? {
         for route in routes where route.ssrc == header.ssrc { return route }
         guard let route = learnRoute(for: header, in: packet, at: now) else { return nil }
@@ -41,7 +41,8 @@ extension Session {
             || source.reader.blockPayloadType(ofRedundancy: header.payloadType) != nil
         guard isRepair || isMedia else { return nil }
         let name = source.plan.rids.isEmpty ? nil : (repairedRID ?? rid)
-        // With simulcast a packet without a RID cannot be placed, and one with a RID nobody offered is not wanted.
+        // With simulcast, a packet without a RID cannot be assigned, and one with a RID that was not offered is
+        // unwanted.
         if !source.plan.rids.isEmpty {
             guard let name, source.plan.rids.contains(name) else { return nil }
         }
@@ -50,9 +51,9 @@ extension Session {
         return Route(ssrc: header.ssrc, kind: isRepair ? .repair : .media, track: source.track, layer: layer)
     }
 
-    /// A layer's first SSRC, or a new one: Firefox changes it when a track is switched off and on.
+    /// Accepts a layer's first SSRC, or a new one: Firefox changes it when a track is switched off and on.
     ///
-    /// - Returns: whether the layer has this SSRC now; not if it changed too often lately.
+    /// - Returns: whether the layer has this SSRC now; false if it changed too often recently.
     private func adopt(_ ssrc: UInt32, for layer: TrackLayer, at now: MonotonicTime) -> Bool {
         guard layer.ssrc != ssrc else { return true }
         guard layer.restart(ssrc: ssrc, at: now) else { return false }

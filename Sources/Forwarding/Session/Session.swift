@@ -2,119 +2,131 @@ import Base
 import Peer
 import Wire
 
-/// One peer connection on its worker: what it publishes, and the slots it receives in.
+/// One peer connection on its worker, with what it publishes and the slots it receives in.
 ///
-/// Lives on one worker for life. Not `Sendable`: everything here runs on that worker's thread.
+/// A session stays on one worker. It is not `Sendable`: everything here runs on that worker's thread.
 package final class Session {
+    /// Chosen by control; unique within the node.
     package let id: SessionID
+    /// What offer and answer agreed on.
     package let plan: SessionPlan
+    /// ICE, DTLS, SRTP and SCTP of this session.
     package let connection: PeerConnection
     /// The stream whose programme the slots follow; nil for a session that only publishes.
     package let follows: StreamID?
-    /// The stream that the sources are the programme of.
+    /// The stream whose programme the sources are; nil for a session that is no stream's source.
     package internal(set) var publishes: StreamID?
-    /// The stage that it takes part in, and as whom.
+    /// The stage that it takes part in; nil for all others.
     package let stage: StreamID?
+    /// The identity of the client; nil for an anonymous viewer.
     package let participant: ParticipantID?
     var channels: SessionChannels
-    /// The stream of whose audience it is one, with data channels; nil for all others.
+    /// The stream whose data tracks it may receive as a viewer with data channels; nil for all others.
     var hearsDataOf: StreamID? { stage == nil && plan.dataChannel != nil ? follows : nil }
-    /// Of what the client publishes; nil where control need not know.
+    /// Watches what the client publishes; nil if control does not need to know.
     var monitor: SourceMonitor?
     /// What the client publishes, one per sending m-line.
     package private(set) var sources: [Source] = []
     /// What the client receives, one per receiving m-line.
     package private(set) var slots: [Slot] = []
-    /// The slots, those whose pictures come first where the path does not take the best of all at the beginning.
+    /// The slots, those first that take priority if the path cannot carry the best quality of all.
     var slotsByImportance: [Slot] = []
-    /// Pairs of slots that get programmes.
+    /// Pairs of slots that carry programmes: one for a player, two for a feed session.
     private(set) var seats: [Seat] = []
     private let recorder: JoinRecorder
     private let renditions: RenditionBoard
 
-    /// Ours in RTCP where no slot lends its own.
+    /// The sender SSRC of our RTCP: the first slot's, or a random one in a session without slots.
     let reportSSRC: UInt32
     let packer: ControlPacker
     var scheduler: ReportScheduler
     var exchange: ReferenceTimeExchange
     var roundTrip = RTTEstimator()
     var publisherClock = SourceClock()
-    /// Whether every track that the client sends has had a sender report.
+    /// Whether a sender report has arrived for every track that the client sends.
     var isPublisherClockKnown = false
+    /// Destinations of received SSRCs, the oldest first; at most `routeLimit`.
     var routes: [Route] = []
+    /// Congestion feedback on the client's media; at most one of these two exists, as negotiated.
     var feedback: TransportFeedbackRecorder?
     var estimator: REMBEstimator?
     var nextLossLook = MonotonicTime.zero
-    /// What becomes of a client that tells of loss only.
+    /// Decides by reported loss whether pictures are sent, while the path is not measured.
     package internal(set) var delivery: LossResponse
-    /// Nil where the client does not tell of each packet when it came, unless it says how much it can take in, is
-    /// connected by TCP, or has lost too much where less could be sent.
+    /// The path to the client; nil until something measures it.
+    ///
+    /// It exists from the beginning for a client that sends feedback on each packet. For others it is created with
+    /// the first estimate (REMB), with a TCP connection, or when too much is lost and something lower can be sent.
     var path: OutgoingPath?
-    /// What the client said that it wants of the pictures.
+    /// The client's preferences for pictures.
     var preferences = DeliveryPreferences()
-    /// Where others find what is served.
+    /// Where the session publishes its quality for other threads.
     package let gauge: QualityGauge
-    /// When that is looked at again, and what the client knows of it.
+    /// When the quality is evaluated next.
     var nextTelling = MonotonicTime.zero
+    /// The quality that the client was last notified of, or will be next.
     var toldQuality: DeliveryQuality?
     var hasNewQuality = false
-    /// When the client last told of loss.
+    /// When the client last reported on loss.
     var lastReception = MonotonicTime.zero
-    /// What is lost before is put down to the burst that something began with.
+    /// Loss before this time is attributed to the burst with which a slot began.
     var excused = MonotonicTime.zero
     var counters = MediaCounters()
-    /// Later sessions have higher numbers; of two publishers of a stream the later one counts.
+    /// Later sessions have higher numbers; of two publishers of a stream the later one is its source.
     var order: UInt64
     let links: WorkerLinks?
     private let wakeList: WakeList
     private var isOnWakeList = false
-    /// How long the client takes to join.
+    /// The phases of the client's joining.
     var progress: JoinProgress
-    /// M-lines of which layers rest, or have to come again, since the last batch; a few at most.
+    /// MIDs of m-lines whose wanted layers have changed since the last batch; only a few.
     private var changedRests: [String] = []
-    /// Whether media came from the client.
+    /// Whether media has arrived from the client.
     var hasMedia = false
 
     /// One sending m-line of the client and the track it became.
     package struct Source {
+        /// The negotiated m-line.
         package let plan: SourcePlan
+        /// Parses the m-line's packets.
         package let reader: PacketReader
+        /// The track that carries the m-line's media to viewers.
         package let track: Track
     }
 
-    /// Of an ingested session: whoever makes the pictures is asked at most this often.
+    /// In an ingested session, minimum time between two requests for a key frame from the encoder.
     private static let keyFrameWishInterval = Duration.milliseconds(250)
     private var lastKeyFrameWish: MonotonicTime?
     private var hasKeyFrameWish = false
 
-    /// Whether viewers of an ingested session need a key frame.
+    /// Whether viewers of an ingested session need a key frame; true once per request.
     func takeKeyFrameWish() -> Bool {
         defer { hasKeyFrameWish = false }
         return hasKeyFrameWish
     }
 
-    /// Not told yet; at most one of each layer, which leave together.
+    /// Requests not reported to control yet; at most one per layer, which are sent together.
     private var keyFrameRequests: [SentKeyFrameRequest] = []
 
     func noteKeyFrameRequest(_ occasion: KeyFrameRequester.Occasion, of layer: TrackLayer, mid: String) {
         keyFrameRequests.append(SentKeyFrameRequest(mid: mid, rid: layer.rid, occasion: occasion))
     }
 
-    /// What the publisher has just been asked for.
+    /// The key-frame requests sent to the publisher since the last call.
     func takeKeyFrameRequests() -> [SentKeyFrameRequest] {
         guard !keyFrameRequests.isEmpty else { return [] }
         defer { keyFrameRequests.removeAll() }
         return keyFrameRequests
     }
 
-    /// Where a stream's picture begins in a seat.
+    /// The RTP timestamp with which a stream's video begins in a seat.
     struct Beginning {
         let pair: Int
         let stream: StreamID
         let timestamp: UInt32
     }
 
-    /// Not told yet; at most as many as streams were put on seats within a batch.
+    /// Beginnings not reported to control yet; at most one per stream put on a seat within a batch.
     private var beginnings: [Beginning] = []
 
     func takeBeginnings() -> [Beginning] {
@@ -172,12 +184,12 @@ package final class Session {
         seats.first?.reserve(follows, isPreview: false, requested: nil)
     }
 
-    /// Leaves every track; called when the session or its programme ends.
+    /// Detaches all slots; called when the session or its programme ends.
     package func detachAll() {
         for slot in slots { slot.detach() }
     }
 
-    /// What other workers have to know of what it publishes.
+    /// What it publishes, as other workers need to know it.
     var relayed: RelayedProgramme {
         RelayedProgramme(
             order: order,
@@ -187,14 +199,14 @@ package final class Session {
             })
     }
 
-    /// What slots of any worker need to carry what it publishes.
+    /// The published tracks, as slots of any worker need them.
     var published: [PublishedTrack] {
         sources.map {
             PublishedTrack(key: $0.track.key, plan: $0.plan, extensions: plan.publishedExtensions)
         }
     }
 
-    /// Has this session looked at when the batch is done.
+    /// Makes the worker look at this session at the end of the batch.
     func requestWake() {
         guard !isOnWakeList else { return }
         isOnWakeList = true
@@ -205,8 +217,8 @@ package final class Session {
         isOnWakeList = false
     }
 
-    /// A slot began with another source: its new time line is told at once, for lip sync.
-    /// - Parameter timestamp: the first one, as the receiver gets it.
+    /// Notes that a slot began with another source; a sender report is sent immediately, for lip sync.
+    /// - Parameter timestamp: the first RTP timestamp in the receiver's time line.
     func noteSwitch(of slot: Slot, from timestamp: UInt32?, at now: MonotonicTime) {
         if !seats.isEmpty { progress.noteMedia(at: now) }
         if follows == nil, let timestamp, let pair = seats.firstIndex(where: { $0.video === slot }),
@@ -219,14 +231,14 @@ package final class Session {
         requestWake()
     }
 
-    /// Counts the switches that are done.
+    /// Records the durations of switches that have completed.
     func noteSwitchTimes(at now: MonotonicTime) {
         for seat in seats {
             if let change = seat.takeSwitch() { recorder.switches.note(change, at: now) }
         }
     }
 
-    /// What was counted here, in its slots and in its tracks.
+    /// All counters of the session, its slots and its tracks.
     package var totals: MediaCounters {
         var totals = counters
         for slot in slots {
@@ -253,7 +265,7 @@ extension Session: TrackOwner {
     ) {
         requestWake()
         guard plan.isIngested else { return }
-        // Nobody is there who could be asked by RTCP: control asks whoever makes the pictures.
+        // An ingested session has no RTCP, so control asks the encoder.
         if let lastKeyFrameWish, now < lastKeyFrameWish + Self.keyFrameWishInterval { return }
         lastKeyFrameWish = now
         hasKeyFrameWish = true
@@ -276,7 +288,7 @@ extension Session: TrackOwner {
         requestWake()
     }
 
-    /// Has a client that may have missed it told which layers rest.
+    /// Reports the resting layers again, because the client may have missed the last report.
     func retellRests() {
         for source in sources where source.track.rests.contains(where: { $0 != nil }) {
             changedRests.append(source.plan.mid)
@@ -284,7 +296,7 @@ extension Session: TrackOwner {
         requestWake()
     }
 
-    /// The m-lines of which other layers are wanted than was told, each once.
+    /// The m-lines whose wanted layers have changed since the last call, each once.
     func takeChangedRests() -> [(mid: String, rids: [String])] {
         guard !changedRests.isEmpty else { return [] }
         defer { changedRests.removeAll() }

@@ -2,50 +2,54 @@ import Base
 import Peer
 import Wire
 
-/// What the data channels of one session are for.
+/// The purposes of one session's data channels.
 struct SessionChannels {
-    /// A data track of somebody else, as this session gets it.
+    /// Another session's data track, as this session receives it.
     struct Incoming: Hashable {
-        /// Nil for all of the audience, who share one.
+        /// Nil for messages of the audience, who share one channel.
         let session: SessionID?
         let label: String
     }
 
+    /// Prefix of a data track's channel label.
     static let dataPrefix = "data:"
-    /// Data tracks that one session may send.
+    /// Maximum number of data tracks that one session may send.
     static let maximumSent = 4
-    /// Longest message of a client on its control channel, in bytes.
+    /// Maximum length of a client's message on its control channel, in bytes.
     static let maximumControlMessage = 16_384
-    /// Stands for a data track that this client closed, or was too slow for.
+    /// Marks a data track that this client closed, or was too slow for.
     private static let refused = UInt16.max
 
-    /// The stream of the control channel, once it can be used.
+    /// The SCTP stream of the control channel; nil until the client has opened it.
     var control: UInt16?
-    /// Whether a message to the client did not fit, because it reads too slowly.
+    /// Whether a control message was dropped because the client reads too slowly.
     var hasMissed = false
+    /// Limits for the client's messages on the control channel, and on its data tracks.
     var controlGate: MessageGate
     var dataGate: MessageGate
-    /// Data tracks that the client sends: their labels by stream.
+    /// Labels of the data tracks that the client sends, by SCTP stream.
     private var sent: [UInt16: String] = [:]
-    /// Data tracks of others, by whose they are.
+    /// SCTP streams of the data tracks that the client receives, or `refused`.
     var incoming: [Incoming: UInt16] = [:]
 
-    /// - Parameter isOnStage: whether it may send as much as speakers do.
+    /// - Parameter isOnStage: whether the limits of the stage apply, rather than those of a viewer.
     init(isOnStage: Bool, at now: MonotonicTime) {
         controlGate = MessageGate(.control, at: now)
         dataGate = MessageGate(isOnStage ? .data : .viewerData, at: now)
     }
 
-    /// The client opened a data track.
-    /// - Returns: whether it may.
+    /// Registers a data track that the client opened.
+    /// - Returns: whether it is allowed: not beyond `maximumSent`, and not twice under one label.
     mutating func sends(_ label: String, on stream: UInt16, at now: MonotonicTime) -> Bool {
         guard sent.count < Self.maximumSent, !sent.values.contains(label) else { return false }
         sent[stream] = label
         return true
     }
 
+    /// The label of a data track that the client sends.
     func label(of stream: UInt16) -> String? { sent[stream] }
 
+    /// How messages of a data track are delivered, as its sender chose.
     func delivery(of label: String, in connection: PeerConnection) -> DataChannelDelivery {
         let stream = sent.first { $0.value == label }?.key
         return stream.flatMap { connection.dataChannel($0)?.delivery } ?? DataChannelDelivery()
@@ -53,25 +57,26 @@ struct SessionChannels {
 
     func isRefused(_ stream: UInt16) -> Bool { stream == Self.refused }
 
-    /// Notes that the peer closed a channel.
-    /// - Returns: the label of the data track that ended with it.
+    /// Notes that the client closed a channel.
+    /// - Returns: the label of the client's data track that ended with it; nil for other channels.
     mutating func closed(_ stream: UInt16) -> String? {
         forgetIncoming(stream)
         return sent.removeValue(forKey: stream)
     }
 
-    /// Somebody's data track is not wanted: it is not opened again.
+    /// Marks a received data track as refused, so that it is not opened again.
     mutating func forgetIncoming(_ stream: UInt16) {
         for (key, known) in incoming where known == stream { incoming[key] = Self.refused }
     }
 
+    /// The labels of the client's data tracks, sorted; it has none afterwards.
     mutating func takeLabels() -> [String] {
         defer { sent.removeAll() }
         return sent.values.sorted()
     }
 }
 
-/// What somebody on a stage, or of its audience, did with a data track, on its way to everybody else.
+/// An event of a data track, on its way to all others who receive it.
 struct DataTrackItem: Sendable {
     let stage: StreamID
     let sender: ParticipantID
@@ -84,7 +89,7 @@ struct DataTrackItem: Sendable {
 enum DataTrackEvent: Sendable {
     case opened(DataChannelOpen)
     case message(DataChannelMessage)
-    /// By one of the audience, whose name is in it.
+    /// A message from a viewer; it contains the viewer's identity.
     case said(DataChannelMessage)
     case closed
 }

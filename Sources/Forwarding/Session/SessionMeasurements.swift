@@ -2,102 +2,120 @@ import Base
 import Peer
 import Wire
 
-/// How a session is, as its worker knows it: for whoever looks why it is not better.
+/// The state of a session as its worker knows it, for operators who look for the cause of a problem.
 ///
-/// Made when somebody asks, of numbers that are counted anyway.
+/// Made on request, from numbers that are counted anyway.
 package struct SessionMeasurements: Sendable {
-    /// An address from which the client's checks came, and where it may be.
+    /// An address from which the client's checks came.
     package struct Pair: Equatable, Sendable {
+        /// The client's address.
         package var remote: TransportAddress
-        /// When something authentic last came from there; nil where nobody has proved to be.
+        /// When something authentic last arrived from it; nil while the address is not proven.
         package var lastHeard: MonotonicTime?
-        /// Whether media goes there.
+        /// Whether media is sent to it.
         package var isSelected: Bool
     }
 
-    /// How far the client has come; nil for what has not come yet.
+    /// When the client reached each phase of joining; nil for those to come.
     package struct Phases: Equatable, Sendable {
+        /// The first valid connectivity check.
         package var checked: MonotonicTime?
-        /// The end of the DTLS handshake, with an address that is proven.
+        /// The end of the DTLS handshake, with a proven address.
         package var connected: MonotonicTime?
-        /// From a publisher, or to a viewer.
+        /// The first media packet from a publisher, or to a viewer.
         package var firstMedia: MonotonicTime?
     }
 
-    /// One m-line to the client, and what the client says of it.
+    /// One m-line to the client, and the client's reports on it.
     package struct Sending: Sendable {
         package var mid: String
         package var kind: MediaKind
-        /// What it carries; nil for nothing.
+        /// The track that it carries; nil for none.
         package var track: TrackKey?
-        /// Without retransmissions.
+        /// Packets sent, without retransmissions.
         package var sent: MediaCounters.Volume
-        /// Packets that the client asked for again, and those that were sent again.
+        /// Packets that the client requested again.
         package var resendsRequested: UInt64
+        /// Packets that were sent again.
         package var resent: UInt64
         /// The client's latest report; nil before the first.
         package var reception: SendStream.Reception?
     }
 
-    /// Of the client's data channels.
+    /// The state of the client's data channels.
     package struct Channels: Equatable, Sendable {
-        /// Whether the association is up.
+        /// Whether the SCTP association is established.
         package var isOpen: Bool
         /// Whether the client opened the control channel.
         package var hasControl: Bool
-        /// Bytes on the control channel that wait for the client.
+        /// Bytes queued on the control channel.
         package var buffered: Int
     }
 
+    /// When the measurements were made.
     package var time: MonotonicTime
     package var state: PeerConnection.State
+    /// The progress of the client's joining.
     package var phases: Phases
+    /// The addresses of the client, proven or not.
     package var pairs: [Pair]
+    /// What the client publishes.
     package var sources: [TrackMeasurements]
+    /// What the client receives.
     package var sendings: [Sending]
+    /// What the client receives of the pictures it wants.
     package var quality: DeliveryQuality
-    /// Share of the latest packets to the client that are lost, 0 to 1; nil where it does not tell of each.
+    /// Share of recent packets to the client that were lost, 0 to 1; nil where it is unknown.
     package var lossShare: Double?
+    /// All counters of the session.
     package var totals: MediaCounters
-    /// Nil where they were not offered.
+    /// Nil if data channels were not negotiated.
     package var channels: Channels?
 }
 
-/// How one m-line of a publisher comes in.
+/// The reception of one m-line of a publisher.
 package struct TrackMeasurements: Sendable {
-    /// One encoding of it.
+    /// One encoding of the track.
     package struct Layer: Equatable, Sendable {
+        /// Nil without simulcast.
         package var rid: String?
+        /// Whether packets arrived recently.
         package var isActive: Bool
-        /// In bits a second.
+        /// Bit rate over about the last second, in bits a second.
         package var bitrate: Int
-        /// In pixels; nil until a key frame has told.
+        /// In pixels; nil until a key frame has contained it.
         package var width: Int?
+        /// In pixels; nil until a key frame has contained it.
         package var height: Int?
-        /// By sequence numbers.
+        /// Number of packets that the sender has sent, by their sequence numbers.
         package var expected: Int64
-        /// Repaired ones included.
+        /// Number of packets received, including retransmitted ones.
         package var received: UInt64
+        /// Number of packets received by retransmission.
         package var repaired: UInt64
-        /// Packets that the publisher was asked for again.
+        /// Number of packets that the publisher was asked to send again.
         package var requested: UInt64
+        /// Interarrival jitter (RFC 3550 §6.4.1).
         package var jitter: Duration
+        /// Key frames received.
         package var keyFrames: UInt64
+        /// PLIs and FIRs sent to the publisher.
         package var keyFrameRequests: UInt64
 
-        /// Packets that did not come when it was their turn, whether they were repaired or not.
+        /// Packets that did not arrive in time, whether they were retransmitted or not.
         package var lost: Int64 {
             max(expected &- Int64(clamping: received &- min(repaired, received)), 0)
         }
-        /// Packets that never came.
+        /// Packets that never arrived.
         package var missing: Int64 { max(expected &- Int64(clamping: received), 0) }
     }
 
-    /// Whose it is.
+    /// The publisher's session.
     package var session: SessionID
     package var mid: String
     package var kind: MediaKind
     package var track: TrackKey
+    /// The layers that have received a packet, in order of their first one.
     package var layers: [Layer]
 }
 
@@ -122,7 +140,7 @@ extension Session {
             })
     }
 
-    /// Of one of the tracks that the client sends; nil for others.
+    /// The measurements of one of the client's tracks; nil for other tracks.
     func measurements(of track: TrackID, at now: MonotonicTime) -> TrackMeasurements? {
         sources.first { $0.track.key.track == track }.map { measurements(of: $0, at: now) }
     }
@@ -145,7 +163,7 @@ extension Slot {
 }
 
 extension TrackLayer {
-    /// Nil for one of which nothing ever came.
+    /// Nil for a layer that has never received a packet.
     fileprivate func measurements(at now: MonotonicTime) -> TrackMeasurements.Layer? {
         guard let stream else { return nil }
         return TrackMeasurements.Layer(

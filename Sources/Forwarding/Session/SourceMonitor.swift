@@ -1,34 +1,33 @@
 import Base
 import Peer
 
-/// What control has to know of what a session sends: which of its sources are alive, how loud it is, and whether much
-/// of it gets lost on the way.
+/// Watches what a session sends, for control: which sources are active, how loud it is, and whether much is lost.
 ///
-/// Sums up on the worker, so that control hears ten times a second of a voice and not at all of silence.
+/// It aggregates on the worker, so that control gets ten notices a second of a voice and none of silence.
 struct SourceMonitor {
     enum Notice: Equatable {
         case changed(source: Int, isActive: Bool)
-        /// 0 is silence, 127 the loudest; holds until the next.
+        /// The loudness from now on, from 0 for silence to 127.
         case voice(UInt8)
-        /// Much of what was sent in the last `lossWindow` did not come; repeated as long as that goes on.
+        /// Much of what was sent in the last `lossWindow` was lost; repeated while that goes on.
         case weakUplink
     }
 
-    /// Between two notices of a voice.
+    /// Minimum time between two notices of a voice.
     static let interval = Duration.milliseconds(100)
-    /// A source without packets for as long is not alive; a still picture sends more often.
+    /// Time without packets after which a source is inactive; even a still picture sends more often.
     static let silence = Duration.seconds(2)
-    /// A microphone that sends nothing for as long is silent.
+    /// Time without packets after which a microphone is silent.
     static let pause = Duration.milliseconds(300)
 
-    /// Losses are summed up so long, or twice as long where few packets come.
+    /// Time over which losses are summed; twice as long if few packets arrive.
     static let lossWindow = Duration.seconds(5)
-    /// Of all packets, before any repair, one of so many: speech begins to suffer.
+    /// One lost packet in this many, before retransmission, counts as weak: speech begins to suffer.
     static let lossShare = 20
-    /// So many show a share of losses; less than half of them show nothing.
+    /// Number of packets that gives a reliable share of losses; with less than half of them nothing is reported.
     static let tellingPackets = 200
 
-    /// -dBov of a quiet voice.
+    /// Level of a source that sends no level: a quiet voice, in -dBov.
     static let unknownLevel: UInt8 = 42
 
     private var lastArrival: [MonotonicTime?]
@@ -46,9 +45,7 @@ struct SourceMonitor {
         lastArrival = Array(repeating: nil, count: sources)
     }
 
-    /// Hot path: notes a packet of a source.
-    ///
-    /// - Parameter level: -dBov of RFC 6464, 0 to 127; nil for what is not audio or does not say.
+    /// - Parameter level: -dBov of RFC 6464, 0 to 127; nil for video, and for audio without a level.
     mutating func note(source: Int, level: UInt8?, at now: MonotonicTime) {
         guard lastArrival.indices.contains(source) else { return }
         if lastArrival[source] == nil { notices.append(.changed(source: source, isActive: true)) }
@@ -70,11 +67,11 @@ struct SourceMonitor {
         notices.append(.voice(level))
     }
 
-    /// Notes what was lost since the last call; of all sources, in any order.
+    /// Adds the loss since the last call, of any source.
     mutating func note(_ loss: ReceiveStream.LossInterval, at now: MonotonicTime) {
         let since = lossesSince ?? now
         lossesSince = since
-        // By the client's own sequence numbers: who makes wild ones up is shown as weak, or not.
+        // Sequence numbers are the client's own, so a client that invents them only affects the notice about itself.
         expected &+= loss.expected
         lost &+= loss.lost
         guard now >= since + (expected < Self.tellingPackets ? Self.lossWindow * 2 : Self.lossWindow) else {
@@ -86,7 +83,7 @@ struct SourceMonitor {
         (expected, lost, lossesSince) = (0, 0, now)
     }
 
-    /// When `advance` has something to do.
+    /// When `advance` has to run next.
     var deadline: MonotonicTime {
         var earliest = toldLevel > 0 ? lastLevel + Self.pause : .distantFuture
         for case let last? in lastArrival { earliest = min(earliest, last + Self.silence) }

@@ -1,11 +1,13 @@
 import Base
 
-/// When a packet left, for receivers that measure by it what their path takes.
+/// The header extension with a packet's send time, by which some receivers measure the path.
 ///
-/// - Source: webrtc.org/experiments/rtp-hdrext/abs-send-time: seconds in 6 bits, and 18 bits of their fraction.
+/// - Source: webrtc.org/experiments/rtp-hdrext/abs-send-time: 6 bits of seconds and 18 bits of their fraction.
 enum AbsoluteSendTime {
+    /// In bytes.
     static let length = 3
 
+    /// The low 24 bits of the result are the extension's value.
     static func value(at now: MonotonicTime) -> UInt32 {
         let nanoseconds = UInt64(max(now.nanoseconds, 0))
         let (seconds, fraction) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)

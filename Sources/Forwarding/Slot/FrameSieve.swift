@@ -1,60 +1,60 @@
 import Peer
 import Wire
 
-/// Leaves a source's higher temporal and spatial layers out of what one receiver gets, in such a way that it notices
-/// nothing.
+/// Drops a source's higher temporal and spatial layers for one receiver, in such a way that the receiver sees no gap.
 ///
-/// The sequence numbers of what is left out are closed, and for VP8 its picture ids. While a packet is missing nobody
-/// knows which layer it belongs to: it keeps its number, and if it turns out that it was to be left out, a packet
-/// without payload fills the place. A layer is left out from the beginning of a picture on, and taken in again where
-/// the source says that this is possible: spatial layers at a key frame alone, because those of another picture need
-/// what was left out before. The last packet that is sent of a picture has the marker bit, or the receiver would wait
-/// for the rest. All of it follows from the packets' numbers, so that a packet that is asked for again is the same as
-/// it was.
+/// The sequence numbers of dropped packets are closed, and so are VP8's picture IDs. The layer of a missing packet is
+/// unknown, so its number stays reserved. If the packet turns out to belong to a dropped layer, a packet without
+/// payload fills the place. A layer is dropped from the beginning of a picture. It is resumed where the source allows
+/// it: spatial layers only at a key frame, because other pictures depend on what was dropped before. The last packet
+/// that is sent of a picture gets the marker bit, or the receiver would wait for the rest. All decisions follow from
+/// the packets' numbers, so that a retransmitted packet is identical to the first one.
 ///
-/// AV1 counts frames instead of pictures, of which each spatial layer is one: between two pictures as many are missing
-/// as the source has higher layers. Its numbers are left as they are: descriptors name what they need by distance.
+/// AV1 counts frames instead of pictures, and each spatial layer of a picture is a frame. So where higher layers are
+/// dropped, their frame numbers are missing between two pictures. Frame numbers are left as they are, because
+/// descriptors refer to frames by distance.
 ///
-/// A class, because segments that are read for each packet share it.
+/// It is a class, because segments, which are read for each packet, share it.
 /// - Source: RFC 7741 §4.2 (TID, Y, TL0PICIDX), RFC 9628 §4.1 (marker), §4.2 (TID, U, SID, E); RFC 3550 §5.1; RTP
 ///   Payload Format for AV1 §4.2 (marker), appendix A.8.2 (`frame_number`).
 package final class FrameSieve {
+    /// What to do with a packet.
     enum Verdict: Equatable {
         case send
-        /// Sent with the marker bit: the rest of the picture is left out.
+        /// Send it with the marker bit, because the rest of the picture is dropped.
         case sendLast
-        /// Its place was kept: an empty packet fills it.
+        /// Send an empty packet, which fills its reserved place.
         case fill
         case leaveOut
     }
 
-    /// What was left out until somewhere.
+    /// The totals of what was dropped before some packet.
     struct Omissions: Equatable {
         var packets: Int64 = 0
         var pictures: UInt16 = 0
     }
 
-    /// Packets that follow each other and were left out.
+    /// Successive packets that were dropped.
     private struct Run {
         let start: Int64
         var end: Int64
-        /// Until its end, those before it included.
+        /// Totals at its end, including all earlier runs.
         var omissions: Omissions
     }
 
-    /// What is known of the newest packet.
+    /// The newest packet, as far as later decisions depend on it.
     private struct Newest {
         var sequence: Int64
         var timestamp: UInt32 = 0
         var endsPicture = false
-        /// Whether all that comes of the same picture is left out, too.
+        /// Whether all further packets of the same picture are dropped.
         var isFollowedByNothing = false
         var isLeftOut = false
         var pictures = PictureNumbers()
         var spatial: UInt8 = 0
     }
 
-    /// The highest layers that are sent.
+    /// The highest layers that are sent; `.max` for all.
     struct Limit: Equatable {
         var temporal = UInt8.max
         var spatial = UInt8.max
@@ -63,36 +63,38 @@ package final class FrameSieve {
             layers.temporal > temporal || layers.spatial > spatial
         }
 
-        /// What a packet is sent as that belongs to these layers.
+        /// How a packet within these layers is sent.
         fileprivate func form(of packet: ForwardedPacket) -> Verdict {
             let layers = packet.layers
             return layers.endsSpatialLayer && layers.spatial == spatial && !packet.marker ? .sendLast : .send
         }
     }
 
-    /// What the receiver is to get, as soon as that is possible.
+    /// The limit to change to as soon as the source allows it.
     var target = Limit()
-    /// What is sent now.
+    /// The limit that applies now.
     private(set) var limit = Limit()
-    /// The latest changes of `limit`, oldest first.
+    /// The latest changes of `limit`, the oldest first; at most `changeLimit`.
     private var changes: [(from: Int64, limit: Limit)] = []
-    /// Oldest first; what came before the first one's end is no longer known.
+    /// The latest runs of dropped packets, the oldest first; nothing is known about packets before the end of the
+    /// first.
     private var runs: [Run] = []
     private var newest: Newest
-    /// Whether the source tells where layers may be taken in again; else all of it is sent.
+    /// Whether the source marks where temporal layers may be resumed; otherwise none is dropped.
     private var isSure: Bool
-    /// Whether all layers may be taken in with the next picture.
+    /// Whether all temporal layers may be resumed with the next picture.
     private var isOpen = false
-    /// The highest spatial layer of the latest picture whose end was followed by the next one; nil before.
+    /// The highest spatial layer of the latest picture that was directly followed by the next one; nil before.
     private var top: UInt8?
 
-    /// Of 30 pictures a second in two layers, more than eight seconds.
+    /// Maximum number of runs: more than eight seconds at 30 pictures a second in two temporal layers.
     private static let runLimit = 128
     private static let changeLimit = 8
 
+    /// Starts a sieve that drops nothing until its `target` is changed.
     /// - Parameters:
     ///   - first: the first packet that belongs to the segment.
-    ///   - last: the newest one that was sent before the sieve was there.
+    ///   - last: the newest packet that was sent before the sieve existed.
     init(from first: Int64, after last: Int64, isSure: Bool) {
         newest = Newest(sequence: last)
         self.isSure = isSure
@@ -101,7 +103,7 @@ package final class FrameSieve {
         runs.append(Run(start: first, end: first, omissions: Omissions()))
     }
 
-    /// Goes on as another one does, behind a gap.
+    /// Continues another sieve's limits behind a gap.
     ///
     /// - Parameter first: the first packet that belongs to the new segment.
     init(continuing other: FrameSieve, from first: Int64) {
@@ -114,10 +116,10 @@ package final class FrameSieve {
         changes.append((first, limit))
     }
 
-    /// Whether larger pictures are to be sent as soon as a key frame comes.
+    /// Whether larger pictures will be sent from the next key frame on.
     var isWaitingForKeyFrame: Bool { target.spatial > limit.spatial }
 
-    /// Decides on a packet that comes for the first time.
+    /// Decides on a packet that arrives for the first time.
     func judge(_ packet: ForwardedPacket) -> Verdict {
         let sequence = packet.sequenceNumber
         guard sequence > newest.sequence else { return judgeLate(packet) }
@@ -141,21 +143,22 @@ package final class FrameSieve {
         return verdict
     }
 
-    /// As what a packet, which has a number, was sent or would have been; nil if that was too long ago.
+    /// How a packet with a number was sent, or would have been; nil if that was too long ago.
     ///
-    /// A guess would be dangerous: two different packets under one number are sealed with one nonce (RFC 7714 §8.1).
+    /// Guessing would be dangerous: two different packets under one number would be encrypted with one nonce (RFC
+    /// 7714 §8.1).
     func form(of packet: ForwardedPacket) -> Verdict? {
         guard let limit = limit(at: packet.sequenceNumber) else { return nil }
         return limit.leavesOut(packet.layers) ? .fill : limit.form(of: packet)
     }
 
-    /// The highest spatial layer that is sent of the picture of a packet; nil if that was too long ago.
+    /// The highest spatial layer sent of a packet's picture; nil if that was too long ago.
     func spatialLimit(at sequence: Int64) -> UInt8? { limit(at: sequence)?.spatial }
 
-    /// Whether a packet that comes next will be sent, as far as that can be told before.
+    /// Whether a packet will probably be sent, going by `target`.
     func takes(_ packet: ForwardedPacket) -> Bool { !target.leavesOut(packet.layers) }
 
-    /// What was left out before a packet; nil for one that is left out itself, or is too old to tell.
+    /// What was dropped before a packet; nil for one that is dropped itself, or is too old to tell.
     func omissions(before sequence: Int64) -> Omissions? {
         var index = runs.count - 1
         while index >= 0 {
@@ -167,7 +170,9 @@ package final class FrameSieve {
         return nil
     }
 
-    /// The packet that was sent with a number, both as the source would count if nothing was left out.
+    /// The source's packet that was sent with a number; nil if it is too old to tell.
+    /// - Parameter number: the number that the packet would have in the source's numbering if nothing was dropped
+    ///   before it.
     func origin(of number: Int64) -> Int64? {
         var index = runs.count - 1
         while index >= 0 {
@@ -181,11 +186,13 @@ package final class FrameSieve {
 
     // MARK: Deciding
 
+    /// Decides on a packet that arrives after a newer one: its place was reserved, or closed with a dropped run.
     private func judgeLate(_ packet: ForwardedPacket) -> Verdict {
         guard omissions(before: packet.sequenceNumber) != nil else { return .leaveOut }
         return form(of: packet) ?? .leaveOut
     }
 
+    /// The limit that applied to a packet; nil if that is no longer known.
     private func limit(at sequence: Int64) -> Limit? {
         var index = changes.count - 1
         while index >= 0 {
@@ -195,7 +202,7 @@ package final class FrameSieve {
         return changes.count < Self.changeLimit ? Limit() : nil
     }
 
-    /// Changes what is sent from a picture on that begins with this packet.
+    /// Changes the limit from the picture on that begins with this packet.
     private func adjustLimit(to packet: ForwardedPacket) {
         var new = limit
         new.temporal = temporalLimit(from: packet)
@@ -212,30 +219,30 @@ package final class FrameSieve {
             return isSure || layers.tellsWhereToSwitch ? target.temporal : limit.temporal
         }
         if packet.startsKeyFrame || isOpen { return target.temporal }
-        // One after the other: pictures of a layer need those of all below it.
+        // Layers are resumed one after another, because a layer's pictures depend on all layers below it.
         let isNext = layers.isSwitchingPoint && layers.temporal == limit.temporal &+ 1
         return isNext && target.temporal > limit.temporal ? layers.temporal : limit.temporal
     }
 
     // MARK: Leaving out
 
-    /// Whether a packet that is left out is the first known one of its picture.
+    /// Whether a dropped packet is the first known one of its picture.
     private func startsOmission(_ packet: ForwardedPacket) -> Bool {
         guard packet.descriptor.isVP8, packet.pictures.pictureID != nil else { return false }
         return !newest.isLeftOut || newest.timestamp != packet.timestamp
     }
 
-    /// Leaves out what is missing before a packet, where it can only belong to layers that are left out.
+    /// Drops the packets missing before a packet, if they can only belong to dropped layers.
     private func closeGap(before packet: ForwardedPacket) {
         let missing = (newest.sequence &+ 1)..<packet.sequenceNumber
         guard !missing.isEmpty else { return }
-        // Later pictures may need one of a higher layer among them, which is left out if it comes.
+        // Later pictures may depend on a missing packet of a higher layer, which is dropped if it arrives.
         isOpen = false
-        // Spatial layers of a picture come one after the other, the largest last.
+        // The spatial layers of a picture follow one another, the largest last.
         if newest.isFollowedByNothing, newest.timestamp == packet.timestamp || follows(packet) {
             return leaveOut(missing, pictures: 0)
         }
-        // VP8 counts pictures, and those of the lowest layer apart.
+        // VP8 counts all pictures, and separately those of the lowest layer.
         let layers = packet.layers
         guard limit.temporal == 0, packet.descriptor.isVP8, newest.endsPicture,
             layers.startsPicture || layers.temporal > 0,
@@ -249,7 +256,7 @@ package final class FrameSieve {
         leaveOut(missing, pictures: pictures)
     }
 
-    /// Whether a packet begins the very next picture, by VP9's count of them, or AV1's of their layers.
+    /// Whether a packet begins the next picture, by VP9's picture ID or AV1's frame number.
     private func follows(_ packet: ForwardedPacket) -> Bool {
         guard packet.layers.startsPicture, !packet.descriptor.isVP8 else { return false }
         if packet.codec == .av1 {
@@ -264,6 +271,7 @@ package final class FrameSieve {
         return (after &- before) & 0x7FFF == 1
     }
 
+    /// Records a range of dropped packets, and how many pictures begin in it.
     private func leaveOut(_ range: Range<Int64>, pictures: UInt16) {
         let last = runs.count - 1
         var omissions = runs[last].omissions

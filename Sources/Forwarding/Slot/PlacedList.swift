@@ -1,14 +1,14 @@
-/// A list whose elements know their places, so that one is taken out without a walk over the others.
+/// A list whose elements store their own places, so that one is removed without a search.
 ///
-/// Publishers and hosts can have all viewers of a track go from one list to another at once: were each looked for, that
-/// would cost the square of their number. The last element moves to the place of one that goes, so the order follows
-/// from who came and went alone, and is the same in each run.
+/// A publisher or host can make all viewers of a track change lists at once; a search for each would cost the square
+/// of their number. On removal the last element moves to the free place. So the order depends only on insertions and
+/// removals, and is the same in each run.
 struct PlacedList<Element: AnyObject> {
-    /// In the order of their places.
+    /// The elements in the order of their places.
     private(set) var elements: [Element] = []
-    /// Where an element keeps its place; nil while it is in no list of this kind.
+    /// The property in which an element stores its place; nil while it is in no list of this kind.
     ///
-    /// It may be in one of them at a time.
+    /// An element may be in one list of a kind at a time.
     private let place: ReferenceWritableKeyPath<Element, Int?>
 
     init(_ place: ReferenceWritableKeyPath<Element, Int?>) {
@@ -24,7 +24,7 @@ struct PlacedList<Element: AnyObject> {
 
     func contains(_ element: Element) -> Bool { index(of: element) != nil }
 
-    /// Adds an element that is in no list of this kind, as the last one.
+    /// Appends an element that is in no list of this kind.
     mutating func append(_ element: Element) {
         assert(element[keyPath: place] == nil, "an element is in one list of a kind")
         guard !contains(element) else { return }
@@ -32,7 +32,7 @@ struct PlacedList<Element: AnyObject> {
         elements.append(element)
     }
 
-    /// Takes an element out, if it is in this list.
+    /// Removes an element, if it is in this list.
     mutating func remove(_ element: Element) {
         guard let index = index(of: element), let last = elements.popLast() else { return }
         element[keyPath: place] = nil
@@ -41,7 +41,7 @@ struct PlacedList<Element: AnyObject> {
         last[keyPath: place] = index
     }
 
-    /// Takes all elements out, and gives their memory back.
+    /// Removes and returns all elements, and releases the list's memory.
     mutating func takeAll() -> [Element] {
         defer { elements = [] }
         for element in elements { element[keyPath: place] = nil }

@@ -1,29 +1,30 @@
-/// What a packet tells its receiver about the time between capture and display.
+/// The hint in a packet on the time between capture and display.
 ///
 /// - Source: webrtc.org/experiments/rtp-hdrext/playout-delay.
 package enum PlayoutHint: Equatable, Sendable {
-    /// What the publisher says, if it says anything.
+    /// The publisher's extension, if there is one.
     case asPublished
     /// Catching up: show each frame as soon as it is decoded.
     case atOnce
-    /// The receiver may smooth jitter again: Chromium goes by the last hint it got, for ever.
+    /// The receiver may smooth jitter again. It must be sent, because Chromium applies the last hint forever.
     case asUsual
 
-    /// As many packets take back the wish for haste.
+    /// Number of packets that revoke the hint to catch up.
     ///
-    /// Browsers go by the first packet of each picture, and the first of these may lie within one of hundreds: others
-    /// have to begin among them, and some of those to arrive.
+    /// Browsers read only the first packet of each picture. The first picture may span hundreds of packets, so other
+    /// pictures must begin within this number, and some of their first packets must arrive.
     static let repetitions: Int64 = 512
 
-    /// The bounds 10 and 10 ms, each in units of 10 ms.
+    /// A minimum and maximum of 10 ms, each in units of 10 ms.
     ///
-    /// With a least delay of none libwebrtc gives pictures no time to be shown at, and Firefox then shows no more of
-    /// them than the first: what has the same time as the one before is out of order there.
+    /// With a minimum of 0 libwebrtc assigns pictures no render time, and Firefox then shows only the first: it
+    /// treats a picture with the same time as the one before as out of order.
     private static let shortestDelay: UInt64 = 1 << 12 | 1
-    /// The bounds 0 and 10 s, which are Chromium's own, in units of 10 ms.
+    /// A minimum of 0 and a maximum of 10 s, Chromium's defaults, in units of 10 ms.
     private static let usualDelay: UInt64 = 1_000
 
-    /// The extension's value; nil if it is the publisher's.
+    /// The extension's value; nil to keep the publisher's.
+    /// - Parameter published: the publisher's extension; nil if the packet has none.
     func delay(replacing published: Range<Int>?) -> UInt64? {
         switch self {
         case .asPublished: nil

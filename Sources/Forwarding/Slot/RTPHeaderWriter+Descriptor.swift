@@ -1,12 +1,12 @@
 import Wire
 
 extension RTPHeaderWriter {
-    /// Writes a packet's dependency descriptor for a receiver that has an id for it.
+    /// Writes a packet's dependency descriptor for a receiver that negotiated an ID for it.
     ///
-    /// It has to be the first element: one that needs the two-byte form moves all that stand before it.
+    /// It must be the first element, because an element that needs the two-byte form moves all elements before it.
     /// - Parameters:
-    ///   - number: counts frames as the receiver does.
-    ///   - spatialLimit: the highest spatial layer that is sent; of key frames.
+    ///   - number: the frame number in the receiver's numbering.
+    ///   - spatialLimit: the highest spatial layer that is sent; only key frames contain it.
     mutating func pass(
         descriptor range: Range<Int>?, as id: UInt8?, number: UInt16?, spatialLimit: UInt8,
         from source: Span<UInt8>, into buffer: inout MutableSpan<UInt8>

@@ -1,49 +1,50 @@
 import Base
 import Wire
 
-/// Turns one source after another into one continuous RTP stream.
+/// Turns successive sources into one continuous RTP stream.
 ///
-/// The receiver sees one SSRC whose sequence numbers have no gap but those of the source, and whose time stamps
-/// go forward by the real time that passed, however often the source changes. A few earlier segments are kept, so
-/// that a retransmission asked for after a switch is still found.
-/// - Source: RFC 3550 §5.1; RFC 3711 §3.3.1 (a jump of 2^15 or more would desynchronise the roll-over counter).
+/// The receiver sees one SSRC. Its sequence numbers have no gaps other than the source's, and its timestamps advance
+/// by the real time that passed, however often the source changes. A few earlier segments are kept, so that a
+/// retransmission requested after a switch can still be found.
+/// - Source: RFC 3550 §5.1; RFC 3711 §3.3.1 (a jump of 2^15 or more would desynchronize the roll-over counter).
 package struct RTPTimeline<Source: AnyObject> {
-    /// How the numbers of one source become those of the receiver.
+    /// The mapping from one source's numbers to the receiver's.
     ///
-    /// Holds no reference, so that reading it for a packet counts none.
+    /// It holds no reference, so that reading it for a packet does no reference counting.
     package struct Mapping {
-        /// Of the source: in another one its numbers mean other packets.
+        /// The source's epoch: in another one its numbers mean other packets.
         package let epoch: Int
         /// The first packet of the source that belongs here; earlier ones are not sent.
         package let firstSourceSequence: Int64
         /// Added to the source's extended sequence number.
         package let sequenceOffset: Int64
-        /// Added to the source's time stamp, wrapping.
+        /// Added to the source's timestamp, wrapping.
         package let timestampOffset: UInt32
         /// Added to the picture numbers of the payload.
         package let pictures: PictureOffsets
-        /// Where the live edge was when the segment began, if it began before that.
+        /// The source's newest packet when the segment began with an earlier one; nil if it began at the live edge.
         package var edge: Edge?
-        /// The receiver's number of the first packet that it got when it came; everything before is to be shown at
-        /// once.
+        /// The receiver's number of the first packet after the replay; everything before is to be shown immediately.
+        ///
+        /// `.min` if the segment began at the live edge, `.max` while the replay goes on.
         fileprivate(set) var caughtUp = Int64.min
 
-        /// Nil for what came before the segment.
+        /// The receiver's number of a source packet; nil for packets before the segment.
         package func outgoing(_ sequence: Int64) -> Int64? {
             sequence >= firstSourceSequence ? sequence &+ sequenceOffset : nil
         }
 
-        /// The receiver's time stamp for a packet of the source.
+        /// The receiver's timestamp for a source packet.
         ///
-        /// What came before the live edge is moved close to it, so that a decoder which shows frames at their time
-        /// arrives there with what comes next. It depends on the packet alone: a packet that is sent again under
-        /// the same index is the same.
+        /// Timestamps before the live edge are moved close to it, so that a decoder that shows frames at their time
+        /// reaches the edge when the live packets do. The result depends on the packet alone, so that a packet that
+        /// is sent again under the same index is identical.
         package func outgoing(timestamp: UInt32, of sequence: Int64) -> UInt32 {
             guard let edge, sequence <= edge.sequence else { return timestamp &+ timestampOffset }
             return edge.timestamp &+ timestampOffset &- edge.distance(to: timestamp)
         }
 
-        /// What the packet with the receiver's number `index` says of when it is to be shown.
+        /// The playout hint of the packet with the receiver's number `index`.
         package func playout(of index: Int64) -> PlayoutHint {
             guard caughtUp != .min else { return .asPublished }
             if index < caughtUp { return .atOnce }
@@ -53,42 +54,50 @@ package struct RTPTimeline<Source: AnyObject> {
 
     /// A run of packets from one source.
     package struct Segment {
-        /// Where the packets come from.
+        /// The source of the packets.
         package let source: Source
+        /// How its numbers become the receiver's.
         package fileprivate(set) var mapping: Mapping
-        /// Leaves out packets of the source, if the receiver was ever to get fewer.
+        /// Drops packets of the source; nil unless the receiver was ever to get fewer.
         fileprivate(set) var sieve: FrameSieve?
 
+        /// Added to the source's extended sequence number, before the sieve closes gaps.
         package var sequenceOffset: Int64 { mapping.sequenceOffset }
+        /// Added to the source's timestamp at and after the live edge, wrapping.
         package var timestampOffset: UInt32 { mapping.timestampOffset }
+        /// Added to the picture numbers of the payload, before the sieve closes gaps.
         package var pictures: PictureOffsets { mapping.pictures }
 
-        /// The number under which a packet of the source leaves; nil for one that was left out.
+        /// The number of a source packet if nothing is dropped; nil for packets before the segment.
         package func outgoing(_ sequence: Int64) -> Int64? { mapping.outgoing(sequence) }
 
-        /// What is added to the picture numbers of a packet of the source.
+        /// The offsets of a source packet's picture numbers, including what the sieve dropped before it.
         func pictureOffsets(of sequence: Int64) -> PictureOffsets {
             guard let sieve else { return pictures }
             return pictures.leavingOut(sieve.omissions(before: sequence)?.pictures ?? 0)
         }
 
+        /// The receiver's timestamp for a packet of the source.
         package func outgoing(timestamp: UInt32, of sequence: Int64) -> UInt32 {
             mapping.outgoing(timestamp: timestamp, of: sequence)
         }
 
+        /// The playout hint of the packet with the receiver's number `index`.
         package func playout(of index: Int64) -> PlayoutHint { mapping.playout(of: index) }
     }
 
-    /// The newest packet of a source at the moment a segment began.
+    /// The newest packet of a source at the moment when a segment began.
     package struct Edge {
+        /// The source's extended sequence number.
         package let sequence: Int64
+        /// The source's timestamp.
         package let timestamp: UInt32
-        /// By how many binary places time before the edge is compressed.
+        /// Time before the edge is divided by two to this power.
         package fileprivate(set) var compression = Self.usualCompression
 
-        /// A 32nd: a frame of 30 a second takes one millisecond.
+        /// A 32nd of the time: at 30 frames a second, one frame takes a millisecond.
         fileprivate static var usualCompression: Int { 5 }
-        /// A 1,024th: frames of up to 87 a second still have time stamps of their own.
+        /// A 1,024th of the time: at up to 87 frames a second, each frame still has a distinct timestamp.
         fileprivate static var strongestCompression: Int { 10 }
 
         package init(sequence: Int64, timestamp: UInt32) {
@@ -96,12 +105,12 @@ package struct RTPTimeline<Source: AnyObject> {
             self.timestamp = timestamp
         }
 
-        /// Ticks of the receiver between an earlier time stamp and the edge.
+        /// Ticks between an earlier timestamp and the edge, as the receiver gets them.
         func distance(to timestamp: UInt32) -> UInt32 {
             UInt32(max(Int32(bitPattern: self.timestamp &- timestamp), 0)) >> UInt32(compression)
         }
 
-        /// The same edge, with what lies before it compressed as little as fits into `room` ticks.
+        /// The same edge with the least compression that fits the time before it into `room` ticks.
         fileprivate func compressed(from timestamp: UInt32, into room: Int64) -> Edge {
             var edge = self
             while edge.compression < Self.strongestCompression, Int64(edge.distance(to: timestamp)) >= room {
@@ -111,27 +120,32 @@ package struct RTPTimeline<Source: AnyObject> {
         }
     }
 
+    /// Maximum number of segments kept for retransmissions.
     private static var segmentLimit: Int { 6 }
 
-    /// Ticks a second.
+    /// Clock rate, in ticks a second.
     package let clockRate: Int64
-    /// Oldest first; the last one is what is being sent.
+    /// The latest segments, the oldest first; the last one is being sent.
     package private(set) var segments: [Segment] = [] { didSet { current = segments.last } }
-    /// What is being sent.
+    /// The segment that is being sent; nil if none is.
     ///
-    /// Stored here, because it is needed for every packet and the array lies elsewhere in memory.
+    /// Stored separately, because it is needed for every packet and the array lies elsewhere in memory.
     package private(set) var current: Segment?
-    /// What the next packet of the current source gets.
+    /// The number of the next new packet.
     package private(set) var nextSequence: Int64
     private var lastTimestamp: UInt32
     private var lastSent: MonotonicTime?
-    /// Ticks by which time stamps run ahead of the time that passed: earlier replays needed room.
+    /// Ticks by which timestamps are ahead of real time, because earlier replays needed room.
     private var lead: Int64 = 0
-    /// What the edge of the newest segment got, and when: the newest time stamp if the segment does not get there.
+    /// The timestamp assigned to the newest segment's edge, and when.
+    ///
+    /// It stands for the newest timestamp if the segment ends before its edge is sent.
     private var promised: (timestamp: UInt32, at: MonotonicTime)?
 
-    /// - Parameter random: the first sequence number is below 2^15, so that loss of the first packets cannot make
-    ///   the receiver guess a wrong roll-over counter (RFC 3711 §3.3.1); the first time stamp is arbitrary.
+    /// Starts a stream with a random sequence number and timestamp.
+    ///
+    /// The first sequence number is below 2^15, so that the loss of the first packets cannot make the receiver guess
+    /// a wrong roll-over counter (RFC 3711 §3.3.1).
     package init(clockRate: Int64, using random: inout some RandomNumberGenerator) {
         self.clockRate = clockRate
         nextSequence = Int64.random(in: 1...0x7FFF, using: &random)
@@ -140,9 +154,9 @@ package struct RTPTimeline<Source: AnyObject> {
 
     /// Starts a new segment with the source's packet `sequence`, which is the next to be sent.
     ///
-    /// - Parameter edge: the source's newest packet if that is a later one; it is the one whose time stamp follows
-    ///   the time that passed, and those before it are moved together as far as that needs. A receiver that changes
-    ///   from one to another many times a second would otherwise get ever later times to show things at.
+    /// - Parameter edge: the source's newest packet, if that is a later one. Its timestamp then follows the time that
+    ///   passed, and those before it are compressed as far as necessary. Otherwise a receiver that switches many
+    ///   times a second would get ever later times for display.
     package mutating func begin(
         _ source: Source, epoch: Int = 0, at sequence: Int64, timestamp: UInt32, pictures: PictureOffsets,
         edge: Edge? = nil, now: MonotonicTime
@@ -168,9 +182,9 @@ package struct RTPTimeline<Source: AnyObject> {
         segments.append(segment)
     }
 
-    /// Goes on with the packet of the current source behind `sequence`, as if none was missing before it.
+    /// Continues the current source behind its packet `sequence`, as if no packet was missing before.
     ///
-    /// - Parameter pictures: what is added to its picture numbers.
+    /// - Parameter pictures: added to the picture numbers from there on.
     mutating func closeGap(through sequence: Int64, pictures: PictureOffsets) {
         guard let segment = current else { return }
         let mapping = segment.mapping
@@ -185,15 +199,16 @@ package struct RTPTimeline<Source: AnyObject> {
                 sieve: sieve))
     }
 
-    /// The current segment has arrived at the live edge: what is sent next comes from the publisher right now.
+    /// Ends the replay of the current segment: from now on, live packets are sent.
     package mutating func catchUp() {
         guard !segments.isEmpty else { return }
         segments[segments.count - 1].mapping.caughtUp = nextSequence
     }
 
-    /// Lets a sieve decide from now on which packets of the current source are sent.
+    /// Adds a sieve to the current segment, unless it has one.
     ///
-    /// - Parameter isSure: whether the source is known to tell where layers may be taken in again.
+    /// - Parameter isSure: whether the source is known to mark where layers may be resumed.
+    /// - Returns: the segment's sieve; nil if nothing is being sent.
     mutating func sift(isSure: Bool) -> FrameSieve? {
         guard let segment = current, !segments.isEmpty else { return nil }
         if let sieve = segment.sieve { return sieve }
@@ -204,8 +219,8 @@ package struct RTPTimeline<Source: AnyObject> {
         return sieve
     }
 
-    /// Notes that a packet left, in the numbers of the receiver.
-    /// - Returns: whether it is the newest one, not one that came late.
+    /// Records a packet that was sent, in the receiver's numbers.
+    /// - Returns: whether it is the newest packet, as opposed to a late one.
     @discardableResult
     package mutating func sent(_ sequence: Int64, timestamp: UInt32, at now: MonotonicTime) -> Bool {
         let isNewest = sequence >= nextSequence
@@ -217,7 +232,9 @@ package struct RTPTimeline<Source: AnyObject> {
         return isNewest
     }
 
-    /// The segment that the receiver's 16-bit `sequenceNumber` was sent in, and its number at the source.
+    /// Finds the packet that was sent under the receiver's 16-bit `sequenceNumber`.
+    /// - Returns: its segment, its number at the source, and its extended number; nil if it is too old, or was never
+    ///   sent.
     package func origin(of sequenceNumber: UInt16) -> (segment: Segment, sequence: Int64, outgoing: Int64)? {
         let behind = UInt16(truncatingIfNeeded: nextSequence &- 1) &- sequenceNumber
         guard behind < 0x8000 else { return nil }
@@ -231,12 +248,12 @@ package struct RTPTimeline<Source: AnyObject> {
         return nil
     }
 
-    /// Stops sending; the numbers stay, for the source that comes next.
+    /// Stops sending; the next source continues the numbers.
     package mutating func end() {
         segments.removeAll()
     }
 
-    /// Ticks from the newest time stamp to the one that belongs to `now`; not positive while there is a lead.
+    /// Ticks from the newest timestamp to the one for `now`; not positive while timestamps are ahead.
     private func dueTicks(at now: MonotonicTime) -> Int64 {
         if let promised {
             let missing = Int64(Int32(bitPattern: promised.timestamp &- lastTimestamp))

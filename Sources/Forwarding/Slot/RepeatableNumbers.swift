@@ -1,22 +1,24 @@
-/// How many packets had left before those that may be sent again under their own index, or that the client tells of
-/// by it: the transport-wide number is this in 16 bits.
+/// Remembers a number for each recently sent packet: the count of packets sent on the whole path before it.
 ///
-/// A packet that is sent again must be the same byte for byte: two different ones under one index are sealed with one
-/// nonce. What left too long ago to be known here is not sent again, and what is told of it tells nothing.
+/// It serves packets that may be sent again under their own index, and clients that send feedback by sequence number.
+/// The transport-wide sequence number is the low 16 bits of this count. A packet that is sent again must be
+/// identical: two different ones under one index would be encrypted with one nonce. A packet that is no longer
+/// remembered is not sent again, and feedback on it is ignored.
 /// - Source: RFC 7714 §8.1; RFC 8888 §3.1.
 struct RepeatableNumbers {
-    /// About a second of pictures, or five of sound.
+    /// About a second of video, or five seconds of audio.
     static let usualCapacity = 256
-    /// A second of 10 Mbit/s, which is as long as what is told may take.
+    /// A second at 10 Mbit/s, which is how old feedback may be.
     static let largeCapacity = 1_024
 
     private struct Entry {
         /// 48-bit packet index.
         var index: Int64
+        /// Packets sent on the whole path before it.
         var number: Int64
     }
 
-    /// At each index's remainder by their count, which is a power of two.
+    /// A ring by index; its size is a power of two.
     private var entries: [Entry]
 
     init(capacity: Int = Self.usualCapacity) {
@@ -27,7 +29,7 @@ struct RepeatableNumbers {
         entries[place(of: index)] = Entry(index: index, number: number)
     }
 
-    /// - Returns: nil for a packet that is not known any more.
+    /// - Returns: nil for a packet that is no longer remembered.
     func number(of index: Int64) -> Int64? {
         let entry = entries[place(of: index)]
         return entry.index == index ? entry.number : nil

@@ -2,17 +2,18 @@ import Base
 import Peer
 import Wire
 
-/// Spatial layers of the only picture there is: how many of them are sent, as with the sizes of simulcast.
+/// Spatial layers of a track with a single encoding, which are chosen like simulcast layers.
 extension Slot {
-    /// The highest that it may have, whatever the path takes; nil where there is nothing to choose.
+    /// The highest spatial layer allowed, regardless of the path; nil where there is nothing to choose.
     func bestSpatialLayer(of layer: TrackLayer) -> Int? {
         guard layer.isOnly, !layer.spatial.isEmpty else { return nil }
-        // Chromium decodes nothing of AV1 with more than one where no descriptors tell it which frames belong together.
+        // Chromium does not decode AV1 with more than one spatial layer without descriptors, which tell it which
+        // frames belong together.
         guard !layer.spatial.areDescribed || plan.extensions.dependencyDescriptor != nil else { return 0 }
         return layer.spatial.best(choice, isThinned: isThinned)
     }
 
-    /// The highest that is to be sent as soon as that is possible; `.max` for all that there are or will be.
+    /// The highest spatial layer to send as soon as possible; `.max` for all present and future ones.
     func spatialTarget(of layer: TrackLayer) -> UInt8 {
         guard let best = bestSpatialLayer(of: layer) else { return .max }
         let target =
@@ -24,27 +25,27 @@ extension Slot {
         return target < layer.spatial.sizes.count - 1 ? UInt8(clamping: target) : .max
     }
 
-    /// The highest that is sent now; nil where there is nothing to choose.
+    /// The highest spatial layer that is sent now; nil where there is nothing to choose.
     func servedSpatialLayer(of layer: TrackLayer) -> Int? {
         guard bestSpatialLayer(of: layer) != nil else { return nil }
         let limit = layer === current ? timeline.current?.sieve?.limit.spatial : nil
         return min(Int(limit ?? .max), layer.spatial.top)
     }
 
-    /// Of the picture that is sent; nil while none is, or its size is not known.
+    /// The size of the picture that is sent; nil while none is, or if its size is unknown.
     var servedResolution: VideoResolution? {
         guard !isStopped, let current else { return nil }
         return current.resolution(upTo: servedSpatialLayer(of: current))
     }
 
-    /// Whether larger pictures are to be sent as soon as the publisher's key frame comes.
+    /// Whether larger pictures will be sent from the publisher's next key frame on.
     var isWaitingForKeyFrame: Bool { timeline.current?.sieve?.isWaitingForKeyFrame ?? false }
 
-    /// Asks for the key frame that larger pictures begin with, if they are to be sent.
+    /// Requests the key frame that larger pictures begin with, if they are to be sent.
     func demandLargerPicture(of layer: TrackLayer, at now: MonotonicTime) {
-        // What another track sends to a slot that changes to its own is not worth a key frame.
+        // A slot that is about to change to another track is not worth a key frame of the old one.
         guard isWaitingForKeyFrame, !isStopped, layer.track === track else { return }
-        // Who has had too much of them before can wait for longer.
+        // A viewer whose path failed with them before can wait longer.
         layer.demandKeyFrame(session.hasFailed(at: now) ? .repetition : .beginning, at: now)
     }
 }

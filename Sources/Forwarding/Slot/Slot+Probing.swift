@@ -3,14 +3,14 @@ import Crypto
 import Peer
 import Wire
 
-/// Sends more than the receiver needs, to find out whether its path takes more.
+/// Probing: sends more than the receiver needs, to find out whether its path can carry more.
 extension Slot {
-    /// So many of the latest packets are sent again in one probe; what was lost of them is repaired by it.
+    /// Number of recent packets that one probe repeats; this also repairs those that were lost.
     private static let latest = 64
-    /// Of padding, in bytes: the last one counts them.
+    /// Length of a padding packet's payload, in bytes; its last byte contains this count (RFC 3550 §5.1).
     private static let padding = 255
 
-    /// Whether it may send packets that the receiver does not take for media.
+    /// Whether it can send packets that the receiver does not mistake for media, which takes RTX.
     var canProbe: Bool {
         session.path != nil && plan.kind == .video && plan.repairSSRC != nil && repairFormat != nil
             && connection.remoteAddress != nil
@@ -20,9 +20,9 @@ extension Slot {
         (format ?? plan.formats.first)?.repairPayloadType
     }
 
-    /// Sends one packet of a probe: the latest again, the newest first, and padding when there are no more.
-    /// - Parameter index: how many packets of the probe have left.
-    /// - Returns: bytes that left; 0 if none can.
+    /// Sends one packet of a probe: recent packets again, from the newest back, then padding.
+    /// - Parameter index: number of the probe's packets sent so far.
+    /// - Returns: number of bytes sent; 0 if none could be.
     func sendProbePacket(
         _ index: Int, of probe: UInt8, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) -> Int {
@@ -38,7 +38,7 @@ extension Slot {
         return sendPadding(of: probe, at: now, into: &sink)
     }
 
-    /// RTX that repeats nothing.
+    /// Sends an RTX packet of padding alone, which repeats nothing.
     private func sendPadding(
         of probe: UInt8, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) -> Int {

@@ -2,21 +2,21 @@ import Base
 import Peer
 import Wire
 
-/// Sound that survives loss: each packet to a viewer who loses some carries those before it.
+/// Audio redundancy (RED): each packet to a viewer who loses some contains those before it.
 /// - Source: RFC 2198.
 extension Slot {
-    /// What became of some of the packets to this viewer.
+    /// Adapts the redundancy to the loss of packets to this viewer.
     func noteLoss(_ lost: Int, of told: Int, at now: MonotonicTime) {
         redundancy?.note(lost: lost, of: told, at: now)
     }
 
-    /// Earlier packets that one carries, where the viewer takes that.
+    /// Number of earlier packets to include; 0 for a viewer that does not accept RED.
     func redundancyDepth(of format: MediaFormat) -> Int {
         guard let redundancy, format.redundancyPayloadType != nil else { return 0 }
         return redundancy.depth
     }
 
-    /// The packets before one that is being sent, so many at most.
+    /// Up to `depth` packets before one that is being sent.
     func earlierSound(before packet: ForwardedPacket, depth: Int, in storage: Span<UInt8>) -> EarlierSound {
         guard let segment = timeline.current else { return EarlierSound() }
         return earlierSound(
@@ -24,7 +24,9 @@ extension Slot {
             Distances(upTo: depth), in: storage)
     }
 
-    /// The packets before one in its layer that it is to carry, as far as they are there and the viewer may have them.
+    /// The packets at the given distances before one in its layer, as far as the history has them and the viewer may
+    /// get them.
+    /// - Parameter first: the first packet that the viewer may get, in the source's numbers.
     func earlierSound(
         before packet: ForwardedPacket, of layer: TrackLayer, from first: Int64, _ distances: Distances,
         in storage: Span<UInt8>

@@ -2,26 +2,28 @@ import Base
 import Peer
 import Wire
 
-/// Shows the receiver the past: the cached group of pictures, from its key frame to the live edge.
+/// Replays: sends the receiver the cached group of pictures, from its key frame to the live edge.
 ///
-/// What is sent this way comes out of the track's history and leaves like any other packet, so that a NACK finds it
-/// there. Packets that arrive meanwhile are in the history, too, and follow in their turn.
+/// The packets come from the track's history and are sent like any other packet, so that a NACK finds them there.
+/// Packets that arrive meanwhile are in the history too, and follow in their turn.
 extension Slot {
+    /// Whether cached pictures, or a key frame that is being spread, are being sent.
     var isReplaying: Bool { replay != nil }
 
-    /// The receiver cannot go on, or cannot begin.
+    /// Answers a receiver that needs a key frame, because it cannot go on or begin.
     ///
-    /// The cache answers if it can; the publisher is asked if it cannot.
+    /// The cache answers if it can; otherwise the publisher is asked.
     func demandKeyFrame(at now: MonotonicTime) {
         guard let layer = awaited ?? (isStopped ? nil : current) else { return }
-        // What is on its way may be what is asked for, unless so much of it was lost that nothing can begin with it.
+        // A replay on its way may be the answer, unless so much of it was lost that no decoder can begin with it.
         if awaited == nil {
             guard replay?.hasCrawled ?? true,
                 !replayGate.isUnderWay(rtt: session.roundTrip.smoothed, at: now)
             else { return }
         }
         guard !layer.replay(to: self, at: now) || replayGate.isInVain else { return }
-        // The cached group does not help whom it would take too long to reach the present, or whose path is full.
+        // The cached group does not help a viewer who would take too long to reach the live edge, or whose path is
+        // full.
         if !isReplaying, session.isPathFull || layer.isTooFarBack(for: self, at: now),
             replayGate.mayBeginAnew(at: now)
         {
@@ -30,11 +32,11 @@ extension Slot {
         layer.demandKeyFrame(at: now)
     }
 
-    /// Changes to `layer`, beginning with `packet` out of its past.
+    /// Changes to `layer`, beginning with `packet` from its history.
     ///
-    /// - Returns: whether the change was made; not if the receiver cannot take the codec, or had this just now, or if
-    ///   much of what it is sent is lost and it would be shown the same again. A replay that is under way may always
-    ///   change to a later key frame.
+    /// - Returns: whether the change was made. It is refused if the receiver did not negotiate the codec, if it got
+    ///   the same replay just now, or if it loses too much. A replay that is under way may always move to a later key
+    ///   frame.
     func beginReplay(
         of layer: TrackLayer, with packet: ForwardedPacket, to edge: GOPCache.Edge, at now: MonotonicTime
     ) -> Bool {
@@ -55,7 +57,7 @@ extension Slot {
         if let overtaken { replay?.inherit(overtaken) }
         counters.replays &+= 1
         if isBeginning { session.noteBeginning(at: now) }
-        // Reports speak of the live edge from the beginning on: what is replayed has no time of its own.
+        // Sender reports refer to the live edge from the beginning, because replayed media has no real capture time.
         if let segment = timeline.current {
             stream.begin(
                 timestamp: segment.outgoing(timestamp: edge.timestamp, of: edge.sequenceNumber),
@@ -64,12 +66,12 @@ extension Slot {
         return true
     }
 
-    /// Sends as much of the past as may leave now.
+    /// Sends as much of the replay as is allowed now.
     func advanceReplay(at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
         guard let due = replay?.deadline, due <= now, let layer = current else { return }
-        // What waits to be sent to others must not be sent to this one twice.
+        // Packets that wait to be sent to all viewers must not be sent to this one twice.
         layer.sendWaiting(at: now, into: &sink)
-        // A key frame came meanwhile: the rest of what was before it need not be seen.
+        // A new key frame has arrived meanwhile, so the rest before it need not be shown.
         if let start = layer.cachedStart, start != replay?.start, replay?.isBetweenFrames == true {
             _ = layer.replay(to: self, at: now)
         }
@@ -83,12 +85,13 @@ extension Slot {
         switch outcome {
         case .goesOn: break
         case .caughtUp: catchUp()
-        // The rest is gone; a later key frame will do.
+        // The rest is no longer in the history; a later key frame has to do.
         case .gone: if !layer.replay(to: self, at: now) { layer.abandonReplay(to: self, at: now) }
         }
     }
 
-    /// Goes on at what the path takes; where that is too little to reach the present soon, a key frame shall end it.
+    /// Follows the path's capacity; if that is too low to reach the live edge soon, requests a key frame to end the
+    /// replay.
     private func pace(of layer: TrackLayer, at now: MonotonicTime) {
         guard let pace = session.replayPace, let next = replay?.next else { return }
         replay?.go(at: pace)
@@ -100,7 +103,7 @@ extension Slot {
 
     private enum ReplayOutcome { case goesOn, caughtUp, gone }
 
-    /// Appends the packets that may leave now.
+    /// Appends the packets that may be sent now.
     private func collectReplay(
         from layer: TrackLayer, into packets: inout [ForwardedPacket], at now: MonotonicTime
     ) -> ReplayOutcome {
@@ -112,7 +115,7 @@ extension Slot {
             guard let range = layer.history.range(of: next),
                 var packet = layer.packet(at: range, sequenceNumber: next)
             else {
-                // Not there yet: it is sent when it comes, like any packet that comes late.
+                // It has not arrived yet; it is sent when it does, like any late packet.
                 if layer.cachedStart == replay?.start { continue }
                 return .gone
             }
@@ -120,7 +123,7 @@ extension Slot {
             packet.arrival = now
             packets.append(packet)
             replay?.isBetweenFrames = packet.marker
-            // What is left out takes nothing of the path.
+            // A dropped packet uses nothing of the path.
             guard timeline.current?.sieve?.takes(packet) ?? true else { continue }
             replay?.spend(range.count)
             replayGate.spend(range.count)
@@ -128,13 +131,14 @@ extension Slot {
         return .goesOn
     }
 
+    /// Ends the replay at the live edge; a spread key frame was live all the time.
     private func catchUp() {
         let wasLive = replay?.isLive ?? true
         replay = nil
         if !wasLive { timeline.catchUp() }
     }
 
-    /// Whether neither a packet nor any behind it was sent yet: none may be sent twice.
+    /// Whether neither this packet nor any behind it has been sent, because none may be sent twice.
     private func isAhead(_ sequence: Int64) -> Bool {
         guard let segment = timeline.current, let place = segment.outgoing(sequence) else { return false }
         guard let sieve = segment.sieve else { return place >= timeline.nextSequence }
@@ -142,9 +146,9 @@ extension Slot {
         return place &- omissions.packets >= timeline.nextSequence
     }
 
-    /// Has a key frame leave at what the path takes, where that is known to be little.
+    /// Spreads a key frame over time at the path's capacity, if that is known to be low.
     ///
-    /// What comes behind it waits for its turn, so that nothing of it finds a full queue.
+    /// Later packets wait for their turn, so that none of them meets a full queue.
     func spread(from packet: ForwardedPacket, of layer: TrackLayer, at now: MonotonicTime) {
         guard replay == nil, let pace = session.knownReplayRate, pace < Replay.usualRate,
             isAhead(packet.sequenceNumber)

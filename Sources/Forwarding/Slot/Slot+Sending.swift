@@ -4,19 +4,21 @@ import Peer
 import Wire
 
 extension Slot {
-    /// Longest datagram a slot makes: what an Ethernet path takes over IPv6 (1,500 − 48 bytes of IP and UDP).
+    /// Longest datagram that a slot sends: what an Ethernet path carries over IPv6 (1,500 − 48 bytes of IP and UDP).
     static let maximumDatagram = 1_452
-    /// Packets that the receiver may miss in a row: its guess of the roll-over counter is good for twice as many.
+    /// Maximum number of successive packets that the receiver may miss: its guess of the roll-over counter survives
+    /// twice as many.
     /// - Source: RFC 3711 §3.3.1 and appendix A.
     private static let widestGap: Int64 = 1 << 14
 
-    /// Hot path: sends packets of the current layer, which leave together.
+    /// Hot path: sends packets of the current layer that leave together.
     ///
-    /// No `await`, no lock, no allocation, no log line. A slot that is shown the past gets them when their turn comes.
+    /// No `await`, no lock, no allocation, no log line. During a replay the packets are sent when their turn comes.
     /// - Parameters:
-    ///   - layer: whose they are. Numbers of an epoch that the slot has not begun with would be given out twice.
-    ///   - keyFrame: the first of them that begins a key frame, if any does.
-    ///   - storage: the layer's history, in which the packets lie.
+    ///   - layer: the packets' layer. Packets of an epoch that the slot has not begun with are refused, because their
+    ///     numbers would be assigned twice.
+    ///   - keyFrame: index of the first packet that begins a key frame; nil if none does.
+    ///   - storage: the layer's history, which contains the packets.
     func send(
         _ packets: Span<ForwardedPacket>, of layer: TrackLayer, keyFrame: Int?, from storage: Span<UInt8>,
         at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
@@ -26,11 +28,13 @@ extension Slot {
         }
         if let keyFrame, session.path != nil { spread(from: packets[keyFrame], of: layer, at: now) }
         transmit(packets, from: storage, before: replay?.next ?? .max, at: now, into: &sink)
-        // One that began with a packet which came late changed nothing.
+        // A key frame whose first packet came late does not raise the sieve's limit, so larger pictures may still be
+        // awaited.
         if keyFrame != nil, replay == nil { demandLargerPicture(of: layer, at: now) }
     }
 
-    /// - Parameter end: the first sequence number of the source that is not to be sent yet.
+    /// Writes and sends packets, without those that the sieve drops.
+    /// - Parameter end: the first source number that may not be sent yet.
     func transmit(
         _ packets: Span<ForwardedPacket>, from storage: Span<UInt8>, before end: Int64, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
@@ -85,7 +89,7 @@ extension Slot {
                 marker: packet.marker || verdict == .sendLast,
                 spatialLimit: packet.startsKeyFrame
                     ? sieve?.spatialLimit(at: packet.sequenceNumber) ?? .max : .max,
-                // One that only fills a place is repeated under its own index, and is never numbered.
+                // An empty packet is repeated under its own index, so it must not contain a number that changes.
                 transportNumber: verdict == .fill ? nil : numbers?.nextNumber,
                 sendTime: verdict == .fill ? nil : sendTime)
             let earlier = depth > 0 ? earlierSound(before: packet, depth: depth, in: storage) : EarlierSound()
@@ -113,7 +117,7 @@ extension Slot {
         note(run, at: now)
     }
 
-    /// Leaves out what is missing before a packet, and the packet with it.
+    /// Skips a gap too wide for the receiver, together with the packet after it.
     private func closeGap(
         through packet: ForwardedPacket, _ omissions: FrameSieve.Omissions, at now: MonotonicTime
     ) {
@@ -122,7 +126,7 @@ extension Slot {
         adjustSieve(at: now)
     }
 
-    /// Notes where the stream stands after packets that left together.
+    /// Records the state of the stream after packets that were sent together.
     private func note(_ run: SentRun, at now: MonotonicTime) {
         guard run.packets > 0 else { return }
         if timeline.sent(run.highest, timestamp: run.timestamp, at: run.arrival) {
@@ -137,7 +141,7 @@ extension Slot {
         counters.bytesSent &+= UInt64(run.bytes)
     }
 
-    /// Answers a NACK: sends the packets again that are still in the history, as RTX where it was negotiated.
+    /// Answers a NACK: sends packets that are still in the history again, as RTX where it was negotiated.
     /// - Source: RFC 4585 §6.2.1, RFC 4588 §4.
     func resend(
         _ lost: [UInt16], rtt: Duration?, at now: MonotonicTime,
@@ -145,14 +149,14 @@ extension Slot {
     ) {
         counters.resendsRequested &+= UInt64(lost.count)
         if session.replayPace == nil { replay?.noteLoss(of: lost.count, at: now) }
-        // Sound is little, and goes before pictures.
+        // Audio is small, and has priority over pictures.
         let share = plan.kind == .audio ? 100 : isStopped ? 0 : session.repairShare
         for sequenceNumber in lost {
             guard let (segment, sequence, outgoing) = timeline.origin(of: sequenceNumber) else {
                 counters.refusals.unknown &+= 1
                 continue
             }
-            // The source may have begun anew, and counted other packets by the same numbers.
+            // The source may have restarted and used the same numbers for other packets.
             guard segment.mapping.epoch == segment.source.epoch,
                 let range = segment.source.history.range(of: sequence)
             else {
@@ -172,8 +176,12 @@ extension Slot {
     }
 
     /// Sends a packet of the history again.
-    /// - Parameter probe: the probe that it is a part of; 0 for none.
-    /// - Returns: bytes that left.
+    /// - Parameters:
+    ///   - sequence: its number at the source.
+    ///   - outgoing: its extended number in this slot's stream.
+    ///   - range: its place in the history.
+    ///   - probe: the probe that it is a part of; 0 for none.
+    /// - Returns: number of bytes sent; 0 if it could not be sent.
     func resend(
         _ segment: RTPTimeline<TrackLayer>.Segment, _ sequence: Int64, _ outgoing: Int64, _ range: Range<Int>,
         probe: UInt8 = 0, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
@@ -207,7 +215,7 @@ extension Slot {
             form.sendTime = sendTime(of: format, at: now)
             repairIndex &+= 1
         } else if !form.isEmpty, plan.extensions.transportSequenceNumber != nil {
-            // From now on numbers are remembered.
+            // Numbers are remembered only from the first request on.
             if repeatable == nil { repeatable = RepeatableNumbers() }
             guard let number = repeatable?.number(of: outgoing) else {
                 counters.refusals.unknown &+= 1
@@ -245,9 +253,9 @@ extension Slot {
         return length
     }
 
-    /// What is written into packets that leave now, where the receiver wants it.
+    /// The absolute send time for packets sent now; nil for receivers that do not use it.
     ///
-    /// Nothing where a packet would be sent again under its own index: it has to be the same then.
+    /// Also nil if a packet would be retransmitted under its own index, because it must be identical then.
     func sendTime(of format: MediaFormat, at now: MonotonicTime) -> UInt32? {
         guard plan.extensions.absoluteSendTime != nil, plan.repairSSRC != nil,
             format.repairPayloadType != nil
@@ -255,14 +263,14 @@ extension Slot {
         return AbsoluteSendTime.value(at: now)
     }
 
-    /// Counts a packet of the RTX stream for feedback on the path.
+    /// Records a packet of the RTX stream for feedback on the path.
     func noteRepair(_ index: Int64, of length: Int, probe: UInt8, at now: MonotonicTime) {
         repairNumbers?.note(path?.packets.count ?? 0, of: index)
         path?.packets.add(size: length, probe: probe, at: now)
         path?.estimator.sent(length, at: now)
     }
 
-    /// Writes header, rewritten payload start and the shared rest, encrypted, into `buffer`.
+    /// Writes a packet into `buffer`: header, rewritten payload descriptor, and the rest of the payload, encrypted.
     private func write(
         _ packet: ForwardedPacket, _ bytes: Span<UInt8>, as form: OutgoingForm,
         into buffer: inout MutableSpan<UInt8>
@@ -279,7 +287,7 @@ extension Slot {
                 prefixEnd = try Retransmission.writePrefix(original: original, into: &buffer, at: prefixEnd)
             }
             let payload = packet.payload
-            // A repair packet has an index of its own, and need not be as long as its neighbours.
+            // An RTX packet has a separate index, and need not be as long as its neighbours.
             let padding = form.originalSequence == nil ? packet.padding : 0
             try bytes.require(payload.lowerBound..<(payload.upperBound + padding))
             let replaced =
@@ -297,8 +305,8 @@ extension Slot {
         }
     }
 
-    /// Writes a packet of sound that carries earlier ones (RED).
-    /// - Parameter storage: the history, in which all of them lie.
+    /// Writes an audio packet that contains earlier ones (RED).
+    /// - Parameter storage: the history, which contains all of them.
     private func write(
         _ packet: ForwardedPacket, with earlier: EarlierSound, from storage: Span<UInt8>,
         as plain: OutgoingForm, _ format: MediaFormat, into buffer: inout MutableSpan<UInt8>
@@ -332,6 +340,8 @@ extension Slot {
         }
     }
 
+    /// Writes the RTP header with the extensions that the viewer negotiated.
+    /// - Returns: its length in bytes.
     private func writeHeader(
         _ packet: ForwardedPacket, _ bytes: Span<UInt8>, as form: OutgoingForm,
         into buffer: inout MutableSpan<UInt8>
@@ -363,8 +373,8 @@ extension Slot {
         if let time = form.sendTime, let id = ids.absoluteSendTime {
             try writer.append(id: id, UInt64(time), length: AbsoluteSendTime.length, into: &buffer)
         }
-        // RTX packets always say it: what the receiver reports tells nothing of their SSRC, and Firefox drops each that
-        // came without one before it got to know the SSRC by one that had it.
+        // RTX packets always contain the MID. The receiver's reports say nothing about their SSRC, and Firefox drops
+        // packets without a MID until it has learned the SSRC from a packet with one.
         if form.originalSequence != nil || form.index < firstIndexWithoutMID, let id = ids.mid {
             let mid = mid
             try writer.append(id: id, copying: mid.span, 0..<mid.count, into: &buffer)
@@ -373,19 +383,19 @@ extension Slot {
     }
 }
 
-/// A packet could not be written: it does not fit, or the connection cannot encrypt (yet).
+/// A packet could not be written: it does not fit, or the connection cannot encrypt it.
 struct SlotError: Error {}
 
-/// What left for one viewer together.
+/// The packets that were sent to one viewer together.
 private struct SentRun {
     var packets = 0
     var bytes = 0
     var payloadBytes = 0
-    /// In the viewer's numbers.
+    /// In the viewer's numbering.
     var lowest = Int64.max
     var highest = Int64.min
     var keyFrame: RetransmissionGate.KeyFrameStart?
-    /// Of the packet that is furthest on the time line.
+    /// Of the packet with the latest timestamp.
     var timestamp: UInt32 = 0
     var arrival = MonotonicTime.zero
     var captured: MonotonicTime?
@@ -412,7 +422,7 @@ private struct SentRun {
     }
 }
 
-/// In whose name a packet is sent on.
+/// The viewer's values for a forwarded packet.
 private struct OutgoingForm {
     var ssrc: UInt32
     var payloadType: UInt8
@@ -424,20 +434,24 @@ private struct OutgoingForm {
     var playout: PlayoutHint
     /// For RTX: the sequence number of the packet that is repeated.
     var originalSequence: UInt16?
-    /// Whether it only fills a place; repeated under its own number, because RTX that repeats nothing is padding.
+    /// Whether it is an empty packet that fills a place.
+    ///
+    /// It is repeated under its own number, because RTX that repeats nothing is padding.
     var isEmpty: Bool
-    /// Whether it is the last of its picture that is sent.
+    /// Whether it is the last packet sent of its picture.
     var marker: Bool
-    /// The highest spatial layer that is sent, which key frames tell.
+    /// The highest spatial layer that is sent, which key frames contain.
     var spatialLimit: UInt8
-    /// Nil where the receiver does not tell of each packet when it came; written where it tells by this number.
+    /// The number on the whole path; nil for a receiver without feedback on each packet.
+    ///
+    /// Written only for receivers whose feedback uses this number.
     var transportNumber: UInt16?
-    /// Nil where the receiver does not measure by it.
+    /// Nil for a receiver that does not use it.
     var sendTime: UInt32?
 }
 
 extension RTPHeaderWriter {
-    /// Copies an element that the source had, if the receiver has an id for it.
+    /// Copies one of the source's header extensions, if the receiver negotiated an ID for it.
     fileprivate mutating func pass(
         _ range: Range<Int>?, as id: UInt8?, from source: Span<UInt8>, into buffer: inout MutableSpan<UInt8>
     ) throws(WireError) {

@@ -1,14 +1,15 @@
 import Peer
 import Wire
 
-/// What a client tells of packets by their own sequence numbers (RFC 8888).
+/// Feedback on packets by their RTP sequence numbers (RFC 8888).
 extension Slot {
-    /// Looks up what is told of one of the two streams of the m-line.
+    /// Looks up the packets in a report on one of the m-line's two streams.
     ///
-    /// Numbers that were never sent, or too long ago, tell nothing, nor does a packet that came nobody knows when.
+    /// Numbers that were never sent, or too long ago, are ignored, and so are packets that arrived at an unknown
+    /// time.
     /// - Parameters:
-    ///   - time: the report's, in units of 1/65,536 s of the client's clock.
-    ///   - told: gets no longer than what is remembered of packets that were sent.
+    ///   - time: the report's time, in units of 1/65,536 s of the client's clock.
+    ///   - told: the results are appended to it, up to `SentPackets.maximumCapacity` of them.
     func lookUp(
         _ stream: CongestionControlFeedback.Stream, toldAt time: Int64, into told: inout [SentPackets.Told]
     ) {
@@ -20,7 +21,7 @@ extension Slot {
         var number = stream.firstSequenceNumber
         for metric in stream.metrics {
             defer { number &+= 1 }
-            // The latest that has left under it: the next one has not.
+            // The latest packet sent under this 16-bit number; the next index itself has not been sent yet.
             let back = Int64(UInt16(truncatingIfNeeded: next) &- number)
             guard told.count < SentPackets.maximumCapacity,
                 let place = numbers.number(of: next &- (back == 0 ? 1 << 16 : back))

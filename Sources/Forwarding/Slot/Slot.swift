@@ -5,87 +5,93 @@ import Wire
 
 /// A receiving m-line of a session, to which any track can be attached at any time.
 ///
-/// Its SSRC, MID and RTX SSRC never change: a change of what it carries is a rewriting of RTP headers that the
-/// receiver does not notice. Owned by its session; tracks only point at it.
+/// Its SSRC, MID and RTX SSRC never change. A change of track only rewrites RTP headers, which the receiver does not
+/// notice. It is owned by its session; tracks only refer to it.
 package final class Slot {
-    // What is read for every packet stands first, up to `hotBytes`: it is loaded ahead of time; see `SlotHints`.
+    // What is read for every packet comes first, within `hotBytes`, because it is loaded ahead of time; see
+    // `SlotHints`.
     /// The last turn of `FanOut` in which packets were sent here.
     var round: UInt64 = 0
-    /// Whether nothing is sent of `current` any more, because the viewer's link does not take it.
+    /// Whether `current` is not being sent, because the viewer's path cannot carry it.
     package private(set) var isStopped = false
+    /// Owns this slot.
     package unowned let session: Session
-    /// The session's.
+    /// The session's connection.
     let connection: PeerConnection
-    /// The session's; nil where the client does not tell of packets of this m-line, though the session may have one.
+    /// The session's path; nil if the client sends no feedback on the packets of this m-line.
     let path: OutgoingPath?
-    /// What the current segment's codec is called in this session.
+    /// The format under which this session negotiated the current segment's codec.
     var format: MediaFormat?
+    /// The negotiated m-line.
     package let plan: SlotPlan
-    /// Until the receiver reports, packets carry the MID, so that it can tell which m-line the SSRC belongs to
-    /// (RFC 9143 §9.2); RTX packets always do.
+    /// The first packet index without a MID; `Int64.max` until the receiver's first report.
     ///
-    /// A bound in the media's numbers, not a flag: where there is no RTX a packet is repeated under its own index,
-    /// and must then be the same byte for byte.
+    /// Until then packets contain the MID, so that the receiver can assign the SSRC to the m-line (RFC 9143 §9.2);
+    /// RTX packets always do. It is an index and not a flag, because without RTX a packet is retransmitted under its
+    /// own index and must be identical then.
     private(set) var firstIndexWithoutMID = Int64.max
     /// The latest picture numbers sent, which the next source continues.
     var lastPictures = PictureNumbers()
-    /// What is still to be sent of a cached group of pictures; nil once the slot is at the live edge.
+    /// The progress of a replay; nil once the slot is at the live edge.
     var replay: Replay?
     var timeline: RTPTimeline<TrackLayer>
     var stream: SendStream
     var retransmissions = RetransmissionGate()
     var counters = MediaCounters()
 
+    /// The attached track; nil for an empty slot.
     package private(set) var track: Track?
-    /// The layer that the slot changes to at that layer's next entry point.
+    /// The layer to which the slot changes at its next entry point.
     package internal(set) var awaited: TrackLayer?
-    /// The track that control gave it; nil for a slot that follows a programme.
+    /// The track that control attached; nil for a slot that follows a programme's source.
     var assigned: TrackKey?
-    /// Of the picture, in pixels; nil for the best there is.
+    /// Maximum height of the video set by control, in pixels; nil for the best layer.
     private(set) var maximumHeight: Int?
-    /// Whether the lowest frame rate and size will do, where there is only one picture to choose.
+    /// Whether the lowest frame rate and size suffice, for a track with a single encoding.
     private(set) var isThinned = false
-    /// What the path to the viewer has room for.
+    /// What the viewer's path has room for.
     var grant = Grant.best
-    /// Whether the room of a path that is known was not divided yet since the slot got its track.
+    /// Whether the path's capacity has not been divided since the slot got its track.
     var isNewcomer = false
-    /// Whether there were renditions to choose when that was done last.
+    /// Whether there were renditions to choose from at the last allocation.
     var hasRenditions = false
     /// The RTX stream's packet index: 16-bit sequence number and roll-over counter.
     var repairIndex: Int64
     let mid: [UInt8]
     var replayGate = ReplayGate()
-    /// Where pictures are sent again under their own index, of sound once the receiver first asks for a packet, and
-    /// where the client tells of packets by it.
+    /// Numbers of recent packets, for retransmissions under their own index and for feedback by sequence number.
+    ///
+    /// Exists from the beginning for video without RTX, and for feedback by sequence number; otherwise from the first
+    /// retransmission request on that needs it.
     var repeatable: RepeatableNumbers?
-    /// Of the RTX stream, where the client tells of packets by their own index.
+    /// The same for the RTX stream, for feedback by sequence number.
     var repairNumbers: RepeatableNumbers?
-    /// Where the viewer does not tell of each packet; nil elsewhere.
+    /// Numbers that were really sent, for reading receiver reports; nil with feedback on each packet.
     var departed: DepartedNumbers?
-    /// Of sound, where the viewer takes RED; nil elsewhere.
+    /// For audio to a viewer that accepts RED; nil for all others.
     var redundancy: AudioRedundancy?
-    /// Among the slots of `current`, of `awaited` and of `track`; nil where it is not among them.
+    /// Places in the lists of `current`, `awaited` and `track`; nil while in none.
     var place: Int?
     var awaitedPlace: Int?
     var subscribedPlace: Int?
 
-    /// What of a track's pictures is sent.
+    /// How much of a track's video is sent.
     enum Grant: Equatable {
-        /// The best that the slot may have.
+        /// The best layer that the slot may get.
         case best
-        /// A simulcast layer or a rendition, by its place among the track's.
+        /// A simulcast layer or a rendition, by its index.
         case layer(Int)
-        /// The lowest frame rate of the only picture there is, at its smallest, or of a rendition.
+        /// The lowest frame rate of a single encoding, at its smallest size, or of a rendition.
         case thinned(Int)
-        /// The only picture there is, up to one of its spatial layers.
+        /// A single encoding up to one of its spatial layers.
         case spatial(Int)
         case nothing
     }
 
-    /// What takes more than the path does where this many percent of it would.
+    /// Percentage of a layer's bit rate that the path must carry; below it, the layer is too much.
     private static let tooMuch = 85
 
-    /// Bytes of a slot that sending reads and writes.
+    /// Size of the part of a slot that sending reads and writes, in bytes.
     static let hotBytes = 1_024
 
     init(plan: SlotPlan, session: Session, using random: inout some RandomNumberGenerator) {
@@ -111,13 +117,13 @@ package final class Slot {
         repairIndex = Int64.random(in: 1...0x7FFF, using: &random)
     }
 
-    /// The layer that is being sent.
+    /// The layer that is being sent, or was before the slot was stopped.
     package var current: TrackLayer? { timeline.current?.source }
 
-    /// The sequence number that the next new packet gets, extended.
+    /// The extended sequence number of the next new packet.
     package var nextSequence: Int64 { timeline.nextSequence }
 
-    /// Changes to `track` at its next entry point; what is being sent goes on until then.
+    /// Changes to `track` at its next entry point; the present track is sent until then.
     package func attach(_ track: Track, at now: MonotonicTime) {
         guard self.track !== track else { return }
         leaveTrack()
@@ -128,7 +134,7 @@ package final class Slot {
         track.attach(self, at: now)
     }
 
-    /// Which layers it may get, by control's wish and the viewer's.
+    /// The layers that it may get, by control's limit and the viewer's preferences.
     var choice: LayerChoice {
         let preferences = session.preferences
         let heights = [maximumHeight, preferences.maximumHeight].compactMap(\.self)
@@ -137,28 +143,28 @@ package final class Slot {
             isOnlyBest: preferences.pin != nil)
     }
 
-    /// What it was granted before says nothing of what it is to get now.
+    /// Resets the grant, because earlier ones do not apply to what is sent next.
     func startAfresh() {
         grant = .best
         isNewcomer = session.path?.isKnown ?? false
     }
 
-    /// Takes the best layer up to a height from now on.
+    /// Sets control's limit on the height of the video.
     func limit(to height: Int?, at now: MonotonicTime) {
         guard maximumHeight != height else { return }
         maximumHeight = height
-        // It is control's wish, not a viewer who cannot go on.
+        // The change comes from control, not from a viewer who cannot go on, so earlier replays do not count.
         replayGate = ReplayGate()
         track?.retarget(self, at: now)
     }
 
-    /// Leaves out higher temporal and spatial layers, where that can be done and taken back, or takes them in again.
+    /// Drops higher temporal and spatial layers where they can be resumed later, or resumes them.
     func thin(_ isThinned: Bool, at now: MonotonicTime) {
         self.isThinned = isThinned
         adjustSieve(at: now)
     }
 
-    /// Sends no pictures until it is given a layer again; they go on at its next entry point.
+    /// Sends no pictures until the slot is given a layer again, which begins at its next entry point.
     func stop() {
         guard !isStopped else { return }
         awaited?.stopAwaiting(self)
@@ -166,21 +172,23 @@ package final class Slot {
         hold()
     }
 
-    /// Sends no pictures until the layer that it waits for begins.
+    /// Sends no pictures until the awaited layer begins.
     func hold() {
         isStopped = true
         endReplay()
         current?.remove(self)
     }
 
-    /// Whether it is sent a picture of this track as it comes.
+    /// Whether it is sent live pictures of this track.
     func showsPresent(of track: Track, at now: MonotonicTime) -> Bool {
         guard !isStopped, !isReplaying, let current else { return false }
         return current.track === track && current.isActive(at: now)
     }
 
-    /// Whether what is sent overfills a path that takes far less, while a smaller picture comes at once: that would
-    /// have to wait in the path's queue, too, and be lost in part.
+    /// Whether the present layer must stop before a smaller one begins, because it fills the path's queue.
+    ///
+    /// Otherwise the smaller one's key frame, which can be requested immediately, would wait in that queue, and be
+    /// lost in part.
     func hasTooMuch(instead awaited: TrackLayer, at now: MonotonicTime) -> Bool {
         guard !isStopped, let path, session.isPathFull, let current, current.track === awaited.track,
             awaited.answersAtOnce(at: now)
@@ -189,7 +197,8 @@ package final class Slot {
         return awaited.bitrate(at: now) < bitrate && bitrate / 100 * Self.tooMuch > path.bitrate
     }
 
-    /// Applies `isThinned`, `choice` and `grant` to what is being sent, where that is the only picture there is.
+    /// Applies `isThinned`, `choice` and `grant` to the layer being sent, if it is the track's only one or a
+    /// rendition.
     func adjustSieve(at now: MonotonicTime) {
         guard let segment = timeline.current else { return }
         let layer = segment.source
@@ -218,7 +227,7 @@ package final class Slot {
         replayGate = ReplayGate()
     }
 
-    /// The receiver has reported: it knows whose packets these are.
+    /// Notes that the receiver has reported, so it has assigned the SSRC to the m-line.
     func noteReport() {
         guard firstIndexWithoutMID == .max else { return }
         firstIndexWithoutMID = timeline.nextSequence
@@ -231,10 +240,10 @@ package final class Slot {
         track = nil
     }
 
-    /// Changes to `layer`, whose next packet is `packet`.
+    /// Changes to `layer`, of which `packet` is sent next.
     ///
-    /// - Parameter edge: the layer's newest packet, if those up to it have come before.
-    /// - Returns: whether the change was made; not if the receiver cannot take the codec.
+    /// - Parameter edge: the layer's newest packet, if there are packets up to it already.
+    /// - Returns: whether the change was made; false if the receiver did not negotiate the codec.
     func begin(
         _ layer: TrackLayer, with packet: ForwardedPacket, upTo edge: GOPCache.Edge? = nil,
         at now: MonotonicTime
@@ -252,7 +261,7 @@ package final class Slot {
             edge: edge.map { .init(sequence: $0.sequenceNumber, timestamp: $0.timestamp) }, now: now)
         self.format = format
         isStopped = false
-        // Who waits for another layer still stands in that one's list, and must be found there when it leaves.
+        // A slot that awaits another layer is still in that layer's list, and must be found there when it leaves.
         if awaited === layer { awaited = nil }
         adjustSieve(at: now)
         session.noteSwitch(

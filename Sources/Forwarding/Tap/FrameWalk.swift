@@ -1,28 +1,29 @@
-/// Finds the last packet of the frame that begins with a given one, and looks at none twice.
+/// Finds the last packet of the frame that begins with a given one, without looking at any packet twice.
 ///
-/// Where the frame ends is asked again with each packet behind it that may have made it whole. What was found to be
-/// there is kept for as long as the frame is the latest key frame, so the walk goes on where it stopped: a frame that
-/// never ends costs as many steps as it has packets, however many come behind it.
+/// The question is repeated with each packet that may complete the frame. The walk continues where it stopped while
+/// the frame is the latest key frame. So a frame that never ends costs as many steps as it has packets, however many
+/// arrive behind it.
 struct FrameWalk {
-    /// What tells the frames of packets apart.
+    /// What assigns a packet to a frame.
     struct Step: Equatable {
         let timestamp: UInt32
         let marker: Bool
     }
 
-    /// Packets that a frame may have, at most; one that has more does not end.
+    /// Maximum number of packets in a frame; a longer frame has no end.
     static let limit = 2_048
 
     private var frame: TapMark?
-    /// Of the frame; nil before its first packet was looked at.
+    /// The frame's timestamp; nil before its first packet was looked at.
     private var timestamp: UInt32?
-    /// The first number that is still to be looked at: all before it are there, of one time, and not the last.
+    /// The first number to look at next: all before it exist, belong to the frame, and do not end it.
     private var reach: Int64 = 0
 
+    /// Continues the walk.
     /// - Parameters:
-    ///   - frame: another one than the last time begins another walk.
-    ///   - step: looks at the packet of a number; nil if it is not there.
-    /// - Returns: the last packet's number; nil while packets are missing, or if there are too many.
+    ///   - frame: the frame's first packet; a different one from the last call begins another walk.
+    ///   - step: returns the packet with a number; nil if it is missing.
+    /// - Returns: the number of the last packet; nil while packets are missing, or if there are too many.
     mutating func end(of frame: TapMark, _ step: (Int64) -> Step?) -> Int64? {
         if self.frame != frame { (self.frame, timestamp, reach) = (frame, nil, frame.sequenceNumber) }
         while reach &- frame.sequenceNumber < Int64(Self.limit), let packet = step(reach) {

@@ -1,14 +1,14 @@
 import Base
 
-/// Where what viewers get of a stream comes from, for whoever taps it: previews and recordings.
+/// The origin of what viewers get of a stream, for those that tap it: previews and recordings.
 package struct ProgrammeSource: Equatable, Sendable {
-    /// Nil where the server makes it.
+    /// The publishing session; nil for media that the server makes.
     package let session: SessionID?
-    /// Nil for what the session publishes as `mid`.
+    /// The track; nil for whatever the session publishes as `mid`.
     package let track: PublishedTrack?
-    /// Of the m-line.
+    /// The MID of the m-line.
     package let mid: String
-    /// Its number: who has the track, and is to be asked.
+    /// The number of the worker that has the track, and opens the tap.
     package let worker: Int
 
     package init(session: SessionID?, track: PublishedTrack? = nil, mid: String, worker: Int) {
@@ -18,7 +18,7 @@ package struct ProgrammeSource: Equatable, Sendable {
         self.worker = worker
     }
 
-    /// Nil for nothing that a worker could find.
+    /// The target of a tap; nil if there is neither a track nor a session.
     package var target: TapOpening.Target? {
         track.map { .track($0) } ?? session.map { .source($0, mid: mid) }
     }

@@ -2,19 +2,21 @@ import Base
 import Peer
 import Wire
 
-/// Where the packets of a tap go: to somebody inside the server who is not a peer, such as the transcoder.
+/// Receives the packets of a tap, for a part of the server such as the transcoder.
 ///
-/// Called on the worker's thread, which must not be held up: a copy into a bounded buffer, and no more.
+/// Called on the worker's thread, which must not be delayed: an implementation may copy into a bounded buffer, and no
+/// more.
 package protocol TapSink: AnyObject, Sendable {
-    /// - Parameter bytes: the packet, in the clear; good for the duration of the call.
+    /// Receives one packet.
+    /// - Parameter bytes: the unencrypted packet; valid during the call.
     func take(_ packet: TappedPacket, _ bytes: Span<UInt8>)
-    /// Nothing more comes: the key frame is whole, the tap was closed, or the track has ended.
+    /// The last call: the key frame is complete, the tap was closed, or the track has ended.
     func finish()
 }
 
-/// Names a tap; unique within a node.
+/// Identifies a tap; unique within a node.
 package struct TapID: Hashable, Sendable {
-    /// Never used twice.
+    /// Never reused.
     package let number: UInt64
 
     package init(number: UInt64) {
@@ -22,36 +24,39 @@ package struct TapID: Hashable, Sendable {
     }
 }
 
-/// A tap to be put on a track.
+/// A request to put a tap on a track.
 package struct TapOpening: Sendable {
-    /// Which track; its worker has to be asked.
+    /// The track to tap; the request must go to its worker.
     package enum Target: Sendable {
         /// What a session publishes on an m-line.
         case source(SessionID, mid: String)
         case track(PublishedTrack)
     }
 
-    /// How much the tap takes.
+    /// Which packets the tap receives.
     package enum Mode: Equatable, Sendable {
-        /// The packets of one key frame, in order and whole, and then no more: the latest one that came, or the next.
+        /// The packets of one key frame, complete and in order, and then no more: the latest one, or else the next.
         ///
-        /// - `after`: one that was taken before, which is of no use again.
-        /// - `mayAsk`: whether the publisher may be asked for one.
+        /// - `after`: a key frame that was received before and is not wanted again.
+        /// - `mayAsk`: whether a key frame may be requested from the publisher.
         case keyFrame(after: TapMark?, mayAsk: Bool)
-        /// Every packet as it comes, those that were sent again behind later ones; video from a key frame on, and
-        /// from the cache where that has one.
+        /// Every packet as it arrives, retransmitted ones after later ones.
+        ///
+        /// Video begins with a key frame, from the cache if there is one.
         case whole
     }
 
-    /// Chosen by control, which closes it by this.
+    /// Chosen by control, which uses it to close the tap.
     package let id: TapID
     /// Looked up once, when the tap is opened.
     package let target: Target
-    /// For the tap's life.
+    /// Fixed for the tap's lifetime.
     package let mode: Mode
-    /// Of simulcast layers, the best picture that is not higher is taken, or the least; nil for the best.
+    /// Maximum height of the simulcast layer, in pixels; nil for the best.
+    ///
+    /// If all layers are higher, the tap receives the lowest one.
     package let maximumHeight: Int?
-    /// Whether it takes only what comes for others: no layer is sent for its sake.
+    /// Whether it receives only what is sent for others: no layer is requested for its sake.
     package let isAlongside: Bool
     /// Called on the worker's thread.
     package let sink: any TapSink
@@ -69,11 +74,12 @@ package struct TapOpening: Sendable {
     }
 }
 
-/// Tells one key frame of a track from others.
+/// Identifies a key frame of a track.
 package struct TapMark: Equatable, Sendable {
     let epoch: UInt32
     let sequenceNumber: Int64
 
+    /// The mark of a key frame's first packet.
     package init(_ packet: TappedPacket) {
         epoch = packet.epoch
         sequenceNumber = packet.sequenceNumber
@@ -85,29 +91,30 @@ package struct TapMark: Equatable, Sendable {
     }
 }
 
-/// What a tap tells of one packet.
+/// The properties of a tapped packet.
 package struct TappedPacket: Equatable, Sendable {
-    /// Of this packet: a publisher may change it.
+    /// The codec of this packet; a publisher may change codecs.
     package let codec: MediaCodec
-    /// Extended, as the source counts.
+    /// The source's sequence number, extended beyond 16 bits.
     package let sequenceNumber: Int64
     /// In ticks of the codec's clock, as the publisher sent it.
     package let timestamp: UInt32
-    /// The last packet of a frame.
+    /// Whether it is the last packet of a frame.
     package let marker: Bool
-    /// Whether a decoder that saw nothing before can begin here.
+    /// Whether a decoder can begin here.
     package let isEntryPoint: Bool
-    /// Changes with the layer, and when the source starts anew: other sequence numbers, another time line.
+    /// Changes with the layer and when the source restarts; sequence numbers and timestamps are not comparable across
+    /// it.
     package let epoch: UInt32
-    /// When the worker received it, or took it out of the cache.
+    /// When the worker received it, or read it from the cache.
     package let arrival: MonotonicTime
-    /// When the media was captured, on our clock; nil while that is not known, and for packets out of the cache.
+    /// When the media was captured, on the server's clock; nil while unknown, and for packets from the cache.
     package let captured: MonotonicTime?
-    /// 0 (loudest) to 127; nil where the publisher does not tell.
+    /// In -dBov, 0 (loudest) to 127; nil if the publisher sends no level.
     package let audioLevel: UInt8?
-    /// As the video orientation extension says it.
+    /// The value of the video orientation extension; nil if there is none.
     package let orientation: UInt8?
-    /// Within the bytes.
+    /// The payload's place in the bytes.
     package let payload: Range<Int>
 
     init(_ packet: ForwardedPacket, _ bytes: Span<UInt8>, epoch: UInt32) {

@@ -2,19 +2,19 @@ import Base
 import Peer
 import Wire
 
-/// One tap on a track: what it waits for, and which layer it takes.
+/// One tap on a track, with the layer it receives and the one it awaits.
 final class TrackTap {
     let id: TapID
     let mode: TapOpening.Mode
     var maximumHeight: Int?
     private let isAlongside: Bool
     private let sink: any TapSink
-    /// The layer that packets come from.
+    /// The layer whose packets the tap receives.
     private(set) weak var current: TrackLayer?
     /// The layer that takes over at its next entry point.
     private(set) weak var awaited: TrackLayer?
     private(set) var isFinished = false
-    /// How much of the latest key frame is there.
+    /// Checks whether the latest key frame is complete.
     private var walk = FrameWalk()
 
     init(_ opening: TapOpening) {
@@ -25,13 +25,13 @@ final class TrackTap {
         sink = opening.sink
     }
 
-    /// Whether a layer is sent for its sake: it takes all packets, and not one picture.
+    /// Whether a layer is requested for its sake: it receives all packets, and not only those sent for others.
     var isDemanding: Bool { if case .whole = mode { !isAlongside } else { false } }
 
-    /// Whether this layer is sent for its sake: it takes all packets, or will from the next entry point on.
+    /// Whether this layer is requested for its sake: it is the current or the awaited one.
     func takes(_ layer: TrackLayer) -> Bool { isDemanding && (current === layer || awaited === layer) }
 
-    /// Nothing more comes.
+    /// Ends the tap; further calls do nothing.
     func finish() {
         guard !isFinished else { return }
         isFinished = true
@@ -40,7 +40,7 @@ final class TrackTap {
 
     // MARK: Layers
 
-    /// Takes this layer from now on, or as soon as there is something to begin with.
+    /// Changes to a layer now, or at its next entry point.
     func aim(at layer: TrackLayer, at now: MonotonicTime) {
         switch mode {
         case .keyFrame(_, let mayAsk):
@@ -57,23 +57,23 @@ final class TrackTap {
         }
     }
 
-    /// The tap cannot go on without a key frame.
+    /// Requests a key frame, without which the tap cannot go on.
     func demandKeyFrame(at now: MonotonicTime) {
         (awaited ?? current)?.demandKeyFrame(reason, at: now)
     }
 
-    /// Who already has one picture can wait for the next.
+    /// A tap that has received a key frame before can wait longer for the next.
     private var reason: KeyFrameRequester.Reason {
         if case .keyFrame(.some, _) = mode { .renewal } else { .beginning }
     }
 
     // MARK: Packets
 
-    /// Takes notice of a packet of `layer` that has just been stored.
+    /// Handles a packet of `layer` that has just been stored.
     func note(_ packet: MediaPacket, _ bytes: Span<UInt8>, of layer: TrackLayer, at now: MonotonicTime) {
         switch mode {
         case .keyFrame:
-            // A key frame may become whole with the last packet of a frame: its own, or a later one's.
+            // A key frame may be completed by the last packet of a frame: its own, or a later one's.
             guard layer === current, packet.header.marker else { return }
             _ = takeKeyFrame(of: layer, at: now)
         case .whole:
@@ -87,7 +87,8 @@ final class TrackTap {
         }
     }
 
-    /// Hands out the latest key frame, if all of it is there.
+    /// Passes the latest key frame to the sink, if it is complete and not the one received before.
+    /// - Returns: whether it did, which ends the tap.
     private func takeKeyFrame(of layer: TrackLayer, at now: MonotonicTime) -> Bool {
         guard !isFinished, case .keyFrame(let last, _) = mode, let start = layer.cachedStart else {
             return false
@@ -101,7 +102,7 @@ final class TrackTap {
         return true
     }
 
-    /// Begins with what the cache holds.
+    /// Begins with the cached group of pictures, if there is one.
     private func takeCache(of layer: TrackLayer, at now: MonotonicTime) -> Bool {
         guard let range = layer.cachedGroup(at: now) else { return false }
         awaited = nil
@@ -124,12 +125,12 @@ final class TrackTap {
 }
 
 extension TrackLayer {
-    /// Tells this layer from others of its track, and its source from the one before.
+    /// Identifies the layer within its track, and its source among earlier ones.
     var tapEpoch: UInt32 {
         UInt32(truncatingIfNeeded: epoch) &* UInt32(Track.layerLimit) &+ UInt32(truncatingIfNeeded: index)
     }
 
-    /// What a walk over a frame has to know of a packet; nil if that is not there.
+    /// The properties of a packet for `FrameWalk`; nil if it is missing.
     fileprivate func step(at number: Int64) -> FrameWalk.Step? {
         guard let range = history.range(of: number) else { return nil }
         let storage = history.storage
@@ -156,7 +157,7 @@ extension Worker {
         taps[id]?.taps.first { $0.id == id }?.demandKeyFrame(at: now)
     }
 
-    /// Ends the taps of a track that is gone.
+    /// Ends the taps of a track that has ended.
     func closeTaps(of track: Track) {
         for tap in track.taps { taps[tap.id] = nil }
         track.closeTaps()

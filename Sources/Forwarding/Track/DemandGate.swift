@@ -1,22 +1,23 @@
 import Base
 import Peer
 
-/// Lets demands of key frames on to who can ask for one, and the same not too often.
+/// Limits how often demands for key frames are passed on to the track's owner.
 struct DemandGate {
-    /// Between two demands for the same reason, in nanoseconds.
+    /// Minimum time between two demands for the same reason, in nanoseconds.
     private static let interval: Int64 = 50_000_000
 
-    /// What last went on; nil before the first.
+    /// The latest demand that was passed on; nil before the first, and after a key frame.
     private var last: (reason: KeyFrameRequester.Reason, at: MonotonicTime)?
 
-    /// - Returns: whether the demand is to go on; a weightier reason than the last one always is.
+    /// Decides on a demand.
+    /// - Returns: whether to pass it on; a more urgent reason than the last one always is.
     mutating func admit(_ reason: KeyFrameRequester.Reason, at now: MonotonicTime) -> Bool {
         if let last, reason <= last.reason, now.nanoseconds(since: last.at) < Self.interval { return false }
         last = (reason, now)
         return true
     }
 
-    /// Who asks from now on came too late for the key frame that has just come, however soon it is.
+    /// Notes that a key frame arrived; later demands need another one, however soon they come.
     mutating func noteKeyFrame() {
         last = nil
     }

@@ -2,36 +2,37 @@ import Base
 import Peer
 import Wire
 
-/// What slots need of a packet that is sent on: a `MediaPacket` without what only its layer needs.
+/// What slots need to know of a forwarded packet: a `MediaPacket` without what only its layer needs.
 ///
-/// Holds no reference, so that reading it for a viewer counts none.
+/// It holds no reference, so that reading it for a viewer does no reference counting.
 struct ForwardedPacket {
-    /// Extended, as the source counts.
+    /// The source's sequence number, extended beyond 16 bits.
     let sequenceNumber: Int64
     let timestamp: UInt32
     let marker: Bool
     let codec: MediaCodec
     let startsKeyFrame: Bool
     let layers: LayerPlace
-    /// Within the packet.
+    /// The payload's place in the packet.
     let payload: Range<Int>
     let passedOn: PassedExtensions
     let descriptor: PayloadDescriptor
     let pictures: PictureNumbers
-    /// Whether the payload can be sent as it is where picture numbers stay as they are.
+    /// Whether the payload can be copied unchanged if its picture numbers stay the same.
     let isVerbatim: Bool
-    /// When the media was captured, on our clock, if that is known.
+    /// When the media was captured, on the server's clock; nil while unknown.
     var captured: MonotonicTime?
-    /// When the packet came.
+    /// When the packet arrived.
     var arrival: MonotonicTime
-    /// Where it lies in the layer's history, which may move it; empty if it is no longer there.
+    /// Its place in the layer's history, which may move it; empty if it is no longer there.
     var place = 0..<0
-    /// Bytes behind the payload that the history holds for it, so that packets are equally long (RFC 3550 §5.1).
+    /// Number of padding bytes behind the payload in the history, which make packets equally long (RFC 3550 §5.1).
     var padding = 0
-    /// Whether it may get any: the publisher's own is taken off, and what lies there is no longer needed.
+    /// Whether it may be padded: only packets with a payload, and without padding by the publisher, which was
+    /// removed.
     let isPaddable: Bool
 
-    /// - Parameter layers: as they were known when the packet came; nil for what it tells now.
+    /// - Parameter layers: the layers determined when the packet arrived; nil to derive them from the packet now.
     init(_ packet: MediaPacket, layers: LayerPlace? = nil, at now: MonotonicTime) {
         sequenceNumber = packet.sequenceNumber
         timestamp = packet.header.timestamp
@@ -50,19 +51,19 @@ struct ForwardedPacket {
     }
 }
 
-/// Where a packet stands among the temporal and spatial layers of its source; in the lowest, if it has none.
+/// A packet's temporal and spatial layer; the lowest if its source has none.
 struct LayerPlace: Equatable {
     /// 0 is the lowest frame rate.
     var temporal: UInt8 = 0
-    /// 0 is the smallest picture; 0 for all packets of a codec whose spatial layers cannot be left out.
+    /// 0 is the smallest picture; 0 for all packets of a codec whose spatial layers cannot be dropped.
     var spatial: UInt8 = 0
-    /// Whether what there is of the picture in this spatial layer ends with this packet.
+    /// Whether the picture's part in this spatial layer ends with this packet.
     var endsSpatialLayer = false
-    /// Whether a picture begins with this packet, with all its spatial layers.
+    /// Whether a picture, with all its spatial layers, begins with this packet.
     var startsPicture = false
-    /// Whether who got only lower layers may get this one from here on.
+    /// Whether a receiver of only lower temporal layers may get this one from here on.
     var isSwitchingPoint = false
-    /// Whether who got no higher layers than this one may get all that follow.
+    /// Whether a receiver of this temporal layer may get all higher ones from here on.
     var opensHigherLayers = false
 
     init() {}
@@ -74,7 +75,7 @@ struct LayerPlace: Equatable {
             spatial = descriptor.spatialLayer
             endsSpatialLayer = descriptor.endsFrame
         } else if packet.codec == .av1, packet.dependency?.hasLayers == true {
-            // Without the dependency descriptor a packet tells its layer only where a unit begins in it.
+            // Without the dependency descriptor a packet contains its layer only if a unit begins in it.
             spatial = video.spatialLayer
             endsSpatialLayer = video.endsFrame
         }
@@ -83,7 +84,7 @@ struct LayerPlace: Equatable {
         opensHigherLayers = video.opensHigherTemporalLayers
     }
 
-    /// As it was kept with a packet.
+    /// Decodes the value stored with a packet.
     init(code: UInt16) {
         spatial = UInt8(code & 0x07)
         temporal = UInt8(code >> 3 & 0x07)
@@ -93,18 +94,19 @@ struct LayerPlace: Equatable {
         opensHigherLayers = code & 0x200 != 0
     }
 
-    /// All of it in little, to be kept with the packet: what tells it may be another by the time it is sent again.
+    /// A compact form that is stored with the packet, because the structure it was derived from may have changed by
+    /// the time the packet is sent again.
     var code: UInt16 {
         UInt16(spatial & 0x07) | UInt16(temporal & 0x07) << 3 | (endsSpatialLayer ? 0x40 : 0)
             | (startsPicture ? 0x80 : 0) | (isSwitchingPoint ? 0x100 : 0) | (opensHigherLayers ? 0x200 : 0)
     }
 
-    /// Whether higher temporal layers can be left out and later be taken in again.
+    /// Whether it marks where higher temporal layers can be resumed.
     var tellsWhereToSwitch: Bool { isSwitchingPoint || opensHigherLayers }
 }
 
 extension ForwardedPacket {
-    /// Bytes of payload and of the header extensions that are passed on, as most viewers get them.
+    /// Size of payload and forwarded header extensions in bytes, as most viewers get them.
     fileprivate var size: Int {
         let elements =
             Self.length(passedOn.dependencyDescriptor) + Self.length(passedOn.absoluteCaptureTime)
@@ -113,17 +115,17 @@ extension ForwardedPacket {
         return payload.count + (elements > 0 ? 4 + (elements + 3) & ~3 : 0)
     }
 
-    /// Of an element with its header.
+    /// Length of an extension element with its header.
     private static func length(_ value: Range<Int>?) -> Int { value.map { $0.count + 1 } ?? 0 }
 }
 
-/// Makes packets that leave together equally long, where little is missing.
+/// Pads packets that are sent together to one length, if they differ by little.
 ///
-/// The kernel cuts a message into pieces of one size, of which only the last may be smaller. An encoder splits a frame
-/// into packets that differ by a byte, or by the header extensions of the first and the last.
+/// The kernel splits a message into datagrams of one size, of which only the last may be shorter. But an encoder
+/// splits a frame into packets that differ by a byte, or by the header extensions of the first and the last.
 /// - Source: RFC 3550 §5.1 (padding); udp(7), UDP_SEGMENT.
 enum Equalizer {
-    /// Calls `pad` with the number of each packet that needs padding, and notes what it decides.
+    /// Calls `pad` with each packet's sequence number and wanted padding, and stores the padding that `pad` returns.
     static func equalize(_ packets: inout [ForwardedPacket], _ pad: (Int64, Int) -> Int) {
         var start = 0
         while start < packets.count {

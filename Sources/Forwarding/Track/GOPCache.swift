@@ -2,63 +2,65 @@ import Base
 import Peer
 import Wire
 
-/// The group of pictures that is coming in: from the latest key frame to the live edge.
+/// The present group of pictures: from the latest key frame to the live edge.
 ///
-/// Holds no packets. It says from where on the layer's `PacketHistory` keeps them, and whether a decoder could begin
-/// there now: who joins is sent the group at once, and nobody has to ask the publisher for a key frame. A group that
-/// gets too long or too large is let go, because what it takes to catch up with it is worse than one more key frame,
-/// as soon as the publisher may be asked for one.
+/// It contains no packets. It determines from which packet on the layer's `PacketHistory` keeps them, and whether a
+/// decoder could begin there now. A viewer who joins is sent the group immediately, so that the publisher need not be
+/// asked for a key frame. A group that becomes too long or too large is dropped, because catching up with it costs
+/// more than another key frame, as soon as one may be requested.
 struct GOPCache {
-    /// The newest packet: what a replay has to arrive at.
+    /// The newest packet, which a replay has to reach.
     struct Edge: Equatable {
         var sequenceNumber: Int64
         var timestamp: UInt32
-        /// When it was captured, on our clock; nil while that is not known.
+        /// When it was captured, on the server's clock; nil while unknown.
         var captured: MonotonicTime?
         var arrival: MonotonicTime
     }
 
-    /// A group that lasts longer is not replayed, unless the publisher may not be asked yet.
+    /// A longer group is not replayed, unless the publisher may not be asked for a key frame yet.
     static let usualAge = Duration.seconds(4)
-    /// However long that is: what takes a viewer a second or more to catch up with.
+    /// Maximum age in any case; a viewer takes a second or more to catch up with such a group.
     static let maximumAge = KeyFrameRequester.Limits().maximumCostInterval
-    /// Bytes that all layers of a track may keep, beyond what retransmission needs.
+    /// Maximum size of the groups of all layers of a track, in bytes, beyond what retransmission needs.
     static let maximumBytes = 4 << 20
-    /// So long a viewer who was shown the past may ask for what it misses of it: as often as Chromium and Firefox do.
+    /// How long after a replay a viewer may still request packets missing from it; this covers Chromium's and
+    /// Firefox's requests.
     private static let farewell = Duration.seconds(1)
-    /// What is missing for longer is not expected any more.
+    /// A packet that has been missing for longer is not expected any more.
     private static let repairTime = Duration.milliseconds(300)
-    /// Numbers that groups may begin behind the newest packet, all together; see `lateness`.
+    /// Budget of sequence numbers by which groups may begin behind the newest packet; see `lateness`.
     static let latenessLimit: Int64 = 8_192
-    /// So many of them each packet gives back.
+    /// Numbers that each packet returns to the budget.
     static let latenessGain: Int64 = 4
 
-    /// How long a group may last.
+    /// How long a group may last now.
     ///
-    /// One that is cached longer than usual spares the publisher a key frame that would cost more of its bitrate than
-    /// viewers may take (see `KeyFrameRequester`), or stands in for one that no request would bring.
+    /// A group that is cached longer than usual spares the publisher a key frame that would exceed viewers' share of
+    /// its bit rate (see `KeyFrameRequester`), or replaces one that no request would bring.
     private var longest = Self.usualAge
-    /// The first packet of the key frame; nil while there is nothing to begin with.
+    /// The first packet of the key frame; nil while there is no group.
     private(set) var start: Int64?
     private(set) var edge: Edge?
     private var codec: MediaCodec?
     private var keyTimestamp: UInt32?
     private var began = MonotonicTime.zero
-    /// Until then a viewer may need it who began with it.
+    /// Until when a viewer who began with the group may need it.
     private var neededUntil = MonotonicTime.zero
-    /// Packets that came from `start` on, each once.
+    /// Number of packets that arrived from `start` on, each counted once.
     private var stored = 0
+    /// Size of the key frame so far, in bytes; 0 once its end is known.
     private var keyFrameBytes = 0
-    /// How far behind the newest packet groups may still begin.
+    /// Remaining budget of numbers by which groups may begin behind the newest packet.
     ///
-    /// To begin one is a walk over all that came behind it. Of packets that were lost and sent again few begin one;
-    /// a source where all do must not have each of them cost thousands of steps.
+    /// Beginning a group takes a walk over all later packets. Few of the packets that are lost and retransmitted
+    /// begin a group; a source in which all do must not make each of them cost thousands of steps.
     private var lateness = Self.latenessLimit
 
-    /// Takes notice of a packet that has just been stored, for the first time.
+    /// Processes a packet that has just been stored for the first time.
     ///
-    /// - Parameter capacity: bytes that the history may grow to for this group.
-    /// - Returns: the size of the latest key frame, with the first packet of the frame behind it.
+    /// - Parameter capacity: size to which the history may grow for this group, in bytes.
+    /// - Returns: the size of the latest key frame in bytes, with the first packet of the next frame; nil otherwise.
     mutating func note(
         _ packet: MediaPacket, size: Int, in history: inout PacketHistory, upTo capacity: Int,
         at now: MonotonicTime
@@ -84,7 +86,7 @@ struct GOPCache {
         return keyFrameSize(adding: size, timestamp)
     }
 
-    /// - Returns: the size of the key frame, once it is known to be over.
+    /// - Returns: the size of the key frame in bytes, once its end is known; nil otherwise.
     private mutating func keyFrameSize(adding size: Int, _ timestamp: UInt32) -> Int? {
         guard keyFrameBytes > 0, let keyTimestamp else { return nil }
         let step = Int32(bitPattern: timestamp &- keyTimestamp)
@@ -94,11 +96,11 @@ struct GOPCache {
         return keyFrameBytes
     }
 
-    /// Where a decoder can begin now, and reach the live edge from.
+    /// The packet at which a decoder can begin now and reach the live edge; nil if there is none.
     ///
     /// - Parameters:
-    ///   - isRepaired: whether what is missing may still come.
-    ///   - age: the group is of no use when it began longer ago; nil if any that may be replayed is.
+    ///   - isRepaired: whether missing packets may still arrive by retransmission.
+    ///   - age: a group that began longer ago is not used; nil for the usual limit.
     func entry(
         in history: borrowing PacketHistory, isRepaired: Bool, upTo age: Duration? = nil,
         at now: MonotonicTime
@@ -110,42 +112,44 @@ struct GOPCache {
         return now <= found + Self.repairTime ? start : nil
     }
 
-    /// For how long the group has been coming; nil while there is none.
+    /// Time since the group began; nil while there is none.
     func age(at now: MonotonicTime) -> Duration? {
         start.map { _ in .nanoseconds(now.nanoseconds(since: began)) }
     }
 
-    /// A viewer has just been sent some of the group, or is about to be.
+    /// Notes that a viewer has just been sent a part of the group, or is about to be.
     mutating func noteReplay(at now: MonotonicTime) {
-        // However slow viewers are: the group does not stay for twice as long.
+        // The group never stays for more than twice its usual time, however slow viewers are.
         neededUntil = min(now + Self.farewell, began + longest + longest)
     }
 
-    /// Says for how long the group will have to do: until then no other key frame comes for viewers' sake.
+    /// Sets how long the group has to last: until then, viewers cause no other key frame.
     mutating func last(for costInterval: Duration) {
         longest = min(max(costInterval, Self.usualAge), Self.maximumAge)
     }
 
-    /// Lets the group go; who wants to begin waits for the next key frame.
+    /// Drops the group; new viewers wait for the next key frame.
     mutating func flush(_ history: inout PacketHistory, at now: MonotonicTime) {
         start = nil
         history.stopKeeping(at: now)
     }
 
-    /// Forgets the source, whose numbers mean nothing any longer.
+    /// Forgets everything about a source that has restarted.
     mutating func reset() {
         self = GOPCache()
     }
 
-    /// Several packets of one key frame may be entry points (H.264: parameter sets); the first one counts, whenever
-    /// it comes.
+    /// Whether an entry point begins a new group.
+    ///
+    /// Several packets of one key frame may be entry points (H.264 parameter sets); the first one counts, whenever it
+    /// arrives.
     private func beginsGroup(_ sequence: Int64, _ timestamp: UInt32) -> Bool {
         guard let keyTimestamp else { return true }
         guard timestamp == keyTimestamp else { return start.map { sequence > $0 } ?? true }
         return start.map { sequence < $0 } ?? false
     }
 
-    /// - Returns: whether a group may still begin so far behind the newest packet; if so, it counts.
+    /// - Returns: whether a group may begin this far behind the newest packet; if so, it is counted.
     private mutating func spendLateness(of sequence: Int64) -> Bool {
         let behind = (edge?.sequenceNumber ?? sequence) &- sequence
         guard behind <= lateness else { return false }

@@ -1,15 +1,16 @@
 import Base
 import Peer
 
-/// Tells when it is to be measured what the latest key frame costs.
+/// Decides when the cost of the latest key frame is measured.
 ///
-/// At once, and again when it does not count as bit rate itself any more.
+/// It is measured immediately, and again when the key frame is no longer part of the bit rate it is compared with.
 struct KeyFrameCost {
-    /// Its size, and when its last packet came; nil once it has been measured by itself.
+    /// Size in bytes, and the arrival of its last packet; nil once the final measurement was made.
     private var latest: (bytes: Int, end: MonotonicTime)?
 
-    /// - Parameter ended: bytes of a key frame whose last packet has just come; nil for any other packet.
-    /// - Returns: the size that is to be measured by the bit rate of now; nil if there is none.
+    /// Processes any packet.
+    /// - Parameter ended: size in bytes of a key frame that has just ended; nil for any other packet.
+    /// - Returns: the size to compare with the present bit rate; nil if nothing is to be measured.
     mutating func note(_ ended: Int?, at now: MonotonicTime) -> Int? {
         if let ended { latest = (ended, now) }
         guard let cost = latest else { return nil }

@@ -1,7 +1,7 @@
 import Base
 import Wire
 
-/// Some of the simulcast layers of a track, by their places.
+/// A set of a track's simulcast layers, by index.
 struct LayerSet: OptionSet, Sendable {
     let rawValue: UInt8
 
@@ -9,36 +9,36 @@ struct LayerSet: OptionSet, Sendable {
         self.rawValue = rawValue
     }
 
-    /// One layer; none where the place is not that of a simulcast layer.
+    /// A set with one layer; empty if the index is not that of a simulcast layer.
     init(_ index: Int) {
         rawValue = (0..<min(Track.layerLimit, UInt8.bitWidth)).contains(index) ? 1 << UInt8(index) : 0
     }
 }
 
-/// Which simulcast layers of a track somebody takes, so that its publisher can let the others rest.
+/// Tracks which simulcast layers of a track are used, so that the publisher can stop sending the others.
 ///
-/// On the worker of the publisher. Every worker says again and again what it takes for as long as it does: who has gone
-/// need not say anything.
+/// It lives on the publisher's worker. Every worker repeats what it uses while it does, so that a viewer who leaves
+/// needs no message.
 struct LayerNeeds {
-    /// A layer that nobody has taken for so long is to rest.
+    /// Time without use after which a layer rests.
     static let timeout = Duration.seconds(5)
-    /// Between two times that a worker says what it takes.
+    /// Interval at which a worker repeats the layers it uses.
     static let interval = Duration.seconds(1)
 
-    /// By the places of layers; nil before the first look.
+    /// The latest use of each layer, by index; nil before the first evaluation.
     private var lastTaken = [MonotonicTime?](repeating: nil, count: Track.layerLimit)
-    /// What the publisher need not send.
+    /// The layers that the publisher need not send.
     private(set) var resting = LayerSet()
 
-    /// Somebody takes these layers.
+    /// Notes that these layers are used.
     mutating func note(_ layers: LayerSet, at now: MonotonicTime) {
         for index in lastTaken.indices where layers.contains(LayerSet(index)) { lastTaken[index] = now }
     }
 
-    /// Lets rest what nobody has taken for long, and calls back what somebody takes.
+    /// Lets unused layers rest, and calls back those that are used again.
     /// - Parameters:
-    ///   - sent: layers that come from the publisher now; of others it is not known whether they would.
-    ///   - least: the layer that goes on always, so that there is something when somebody looks.
+    ///   - sent: layers that arrive from the publisher now; of others it is unknown whether they could.
+    ///   - least: index of the lowest layer, which never rests, so that something is there for a new viewer.
     /// - Returns: whether `resting` has changed.
     mutating func advance(sent: LayerSet, least: Int, at now: MonotonicTime) -> Bool {
         let before = resting

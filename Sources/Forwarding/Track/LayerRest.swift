@@ -1,33 +1,34 @@
 import Base
 import Wire
 
-/// Whether the publisher lets a simulcast layer rest, and what is remembered of it meanwhile.
+/// Whether a simulcast layer rests at the publisher, and what is remembered of it meanwhile.
 struct LayerRest {
-    /// What one has to know of a layer to choose it while nothing of it comes.
+    /// What is needed to choose a layer while it rests.
     struct Memory: Equatable, Sendable {
-        /// In bits a second, when it was last sent.
+        /// Bit rate when it was last sent, in bits a second.
         let bitrate: Int
         let resolution: VideoResolution?
     }
 
-    /// Longer than a publisher takes to cease or to begin: what is measured until then is not what the layer takes.
+    /// Time in which a publisher surely stops or starts a layer; bit rates measured before are not the layer's usual
+    /// one.
     static let settlingTime = Duration.seconds(2)
 
     private enum State {
         case sent
         case resting(since: MonotonicTime)
-        /// The publisher was asked for it again.
+        /// The publisher was asked to send it again.
         case calledBack(at: MonotonicTime)
     }
 
     private var state = State.sent
     private var known: Memory?
 
-    /// Nil unless it rests.
+    /// The layer's properties before it rested; nil unless it rests.
     var memory: Memory? { if case .resting = state { known } else { nil } }
 
-    /// What it took before, in bits a second, for as long as that is worth more than what is measured.
-    /// - Parameter isSent: whether it comes all the same, because its publisher need not let it rest.
+    /// The layer's earlier bit rate, in bits a second, while it is more reliable than a measurement; nil otherwise.
+    /// - Parameter isSent: whether packets arrive nevertheless, because the publisher need not stop sending.
     func bitrate(isSent: Bool, at now: MonotonicTime) -> Int? {
         switch state {
         case .sent: nil
@@ -41,7 +42,8 @@ struct LayerRest {
         state = .resting(since: now)
     }
 
-    /// - Parameter isSent: whether it never ceased to come: then nothing has to be remembered.
+    /// Ends the rest, if there is one.
+    /// - Parameter isSent: whether the publisher never stopped sending, so that the present measurement is valid.
     mutating func callBack(isSent: Bool, at now: MonotonicTime) {
         guard case .resting = state else { return }
         state = isSent ? .sent : .calledBack(at: now)

@@ -2,28 +2,28 @@ import Base
 import Peer
 import Wire
 
-/// What fan-out needs to know of one received packet: parsed once, used for every slot.
+/// A received packet as fan-out needs it: parsed once, used for every slot.
 ///
-/// Holds byte ranges, not bytes; they are good for the buffer that the packet was parsed from, and for its copy in
-/// the history.
+/// It contains byte ranges and no bytes. They are valid for the buffer that the packet was parsed from, and for its
+/// copy in the history.
 package struct MediaPacket {
-    /// As the publisher sent it.
+    /// The header as the publisher sent it.
     package let header: RTPHeader
-    /// By the payload type.
+    /// Determined by the payload type.
     package let codec: MediaCodec
-    /// Extension elements that viewers get as they came.
+    /// Header extensions that are forwarded to viewers.
     package let passedOn: PassedExtensions
-    /// Extended beyond 16 bits, as the source counts.
+    /// The source's sequence number, extended beyond 16 bits.
     package internal(set) var sequenceNumber: Int64 = 0
-    /// When the media was captured, on our clock; nil while the publisher has not told its own.
+    /// When the media was captured, on the server's clock; nil until the publisher's clock is known.
     package internal(set) var captured: MonotonicTime?
-    /// Nil for audio, and for video whose payload makes no sense.
+    /// Nil for audio, and for video whose payload cannot be parsed.
     package internal(set) var video: VideoPacketInfo?
-    /// VP8's or VP9's, whose counters a slot rewrites.
+    /// The VP8 or VP9 payload descriptor, whose counters slots rewrite.
     package internal(set) var descriptor = PayloadDescriptor.none
-    /// Nil where the packet has no dependency descriptor.
+    /// Nil if the packet has no dependency descriptor, or one that cannot be parsed.
     package internal(set) var dependency: DependencyDescriptor?
-    /// As the sender counts, with short picture ids extended.
+    /// The sender's picture numbers, with short picture IDs extended.
     package internal(set) var pictures = PictureNumbers()
 
     package init(header: RTPHeader, codec: MediaCodec, passedOn: PassedExtensions) {
@@ -32,35 +32,37 @@ package struct MediaPacket {
         self.passedOn = passedOn
     }
 
-    /// Whether a decoder that saw nothing before can start here.
+    /// Whether a decoder can start here.
     package var isEntryPoint: Bool {
         codec.isVideo ? video?.startsKeyFrame ?? false : !header.payloadRange.isEmpty
     }
 
-    /// How many packets before this entry point a decoder may need too: of H.264 a delimiter, two parameter sets and
-    /// enhancement information, each in a packet of its own.
+    /// Number of packets before this entry point that a decoder may also need.
+    ///
+    /// In H.264 a delimiter, two parameter sets and enhancement information may come before, each in a packet of its
+    /// own.
     var keyFrameHead: Int64 { video?.mayFollowHead == true ? 4 : 0 }
 }
 
-/// Where a packet holds the header extensions that are passed on; nil where it does not.
+/// The places of a packet's forwarded header extensions; nil for those it does not contain.
 ///
-/// Read at the publisher's ids and written under the viewer's.
+/// They are read under the publisher's IDs and written under the viewer's.
 package struct PassedExtensions: Equatable, Sendable {
     /// RFC 6464.
     package var audioLevel: Range<Int>?
     /// 3GPP TS 26.114 §7.4.5.
     package var videoOrientation: Range<Int>?
-    /// The publisher's wish, which a replay replaces.
+    /// Set by the publisher; a replay replaces it.
     package var playoutDelay: Range<Int>?
-    /// On the publisher's clock.
+    /// In the publisher's clock.
     package var absoluteCaptureTime: Range<Int>?
-    /// Its frame number is rewritten.
+    /// Forwarded with a rewritten frame number.
     package var dependencyDescriptor: Range<Int>?
 
     /// None.
     init() {}
 
-    /// Finds the elements in `packet`, by the ids that its sender uses.
+    /// Finds the elements in `packet` by its sender's extension IDs.
     package init(of header: RTPHeader, in packet: Span<UInt8>, ids: ExtensionIDs) {
         var cursor = RTPExtensionCursor(header)
         while let element = cursor.next(in: packet) {

@@ -1,23 +1,24 @@
 import Base
 
-/// The packets of one layer on their way out: those that wait for company, and those that are leaving now.
+/// The outgoing packets of one layer: those that wait for more to join them, and those that are being sent.
 ///
-/// Holds no bytes: they lie in the layer's history until the last viewer has got them. `FanOut` asks what is due.
+/// It contains no bytes: they stay in the layer's history until the last viewer has been sent them. `FanOut` asks it
+/// what is due.
 struct OutgoingQueue {
     private let isVideo: Bool
     private var waiting: [ForwardedPacket] = []
-    /// Sent to one viewer after the other right now.
+    /// The packets that are being sent to one viewer after another.
     private(set) var leaving: [ForwardedPacket] = []
-    /// The first of those that begins a key frame.
+    /// Index of the first of those that begins a key frame; nil if none does.
     private(set) var leavingKeyFrame: Int?
     private var waitingBytes = 0
-    /// When the first packet that waits came.
+    /// When the first waiting packet arrived.
     private(set) var waitingSince = MonotonicTime.zero
     private var span = FrameSpan()
-    /// Whether what waits must leave with this batch: a slot begins with it.
+    /// Whether waiting packets must be sent with this batch, because a slot begins with them.
     private var isUrgent = false
 
-    /// What may wait, in bytes: small enough for any history to hold it.
+    /// Maximum size of the waiting packets, in bytes: small enough for any history to hold them.
     private static let limit = 32 * 1_024
 
     init(isVideo: Bool) {
@@ -27,15 +28,15 @@ struct OutgoingQueue {
     /// Whether nothing waits.
     var isEmpty: Bool { waiting.isEmpty }
 
-    /// Whether so much waits that it has to leave now.
+    /// Whether the waiting packets must be sent now because of their size.
     var isFull: Bool { waitingBytes >= Self.limit }
 
-    /// Notes a packet that came, whether anybody gets it or not.
+    /// Notes the time of any packet that arrived, whether it is sent to a viewer or not.
     mutating func note(marker: Bool, at now: MonotonicTime) {
         span.note(marker: marker, at: now)
     }
 
-    /// Lets a packet wait.
+    /// Adds a packet to those that wait.
     /// - Parameter size: in bytes.
     mutating func append(_ packet: ForwardedPacket, size: Int, at now: MonotonicTime) {
         if waiting.isEmpty {
@@ -46,49 +47,50 @@ struct OutgoingQueue {
         waitingBytes += size
     }
 
-    /// What waits, or comes next, leaves with this batch.
+    /// Makes waiting packets, or the next ones, leave with this batch.
     mutating func hurry() {
         isUrgent = true
     }
 
-    /// The source is another one: nobody gets what waits.
+    /// Drops waiting packets, because their source has been replaced.
     mutating func removeWaiting() {
         waiting.removeAll(keepingCapacity: true)
     }
 
-    /// Whether what waits should leave now, where packets may wait so many nanoseconds.
+    /// Whether waiting packets should be sent now.
+    /// - Parameter longestWait: how long a packet may wait, in nanoseconds.
     func isDue(after longestWait: Int64, at now: MonotonicTime) -> Bool {
         guard let last = waiting.last else { return false }
         return isUrgent || isVideo && last.marker || now >= dueTime(after: longestWait)
     }
 
-    /// When packets that wait should leave, unless more come.
+    /// When waiting packets should be sent, unless more arrive.
     func dueTime(after longestWait: Int64) -> MonotonicTime {
         isVideo
             ? span.dueTime(since: waitingSince, longestWait: longestWait)
             : waitingSince.advanced(byNanoseconds: longestWait)
     }
 
-    /// Lets what waits leave; `end` has to follow.
-    /// - Parameter history: where the packets lie; those of pictures are made equally long there.
-    /// - Returns: whether there is anything.
+    /// Moves the waiting packets to `leaving`; the caller sends them and then calls `end`.
+    /// - Parameter history: contains the packets; video packets are padded to equal lengths in it.
+    /// - Returns: whether there are any packets.
     mutating func begin(in history: inout PacketHistory) -> Bool {
         guard !waiting.isEmpty else { return false }
         isUrgent = false
-        // Swapped, not copied, so that both arrays keep their room.
+        // Swapped, not copied, so that both arrays keep their capacity.
         swap(&leaving, &waiting)
         leavingKeyFrame = isVideo ? leaving.firstIndex(where: \.startsKeyFrame) : nil
         if isVideo { Equalizer.equalize(&leaving) { history.pad($0, by: $1) } }
         for index in leaving.indices {
             let range = history.range(of: leaving[index].sequenceNumber)
-            // Empty for what is no longer there.
+            // Empty for a packet that is no longer in the history.
             leaving[index].place =
                 range.map { $0.lowerBound..<($0.upperBound + leaving[index].padding) } ?? 0..<0
         }
         return true
     }
 
-    /// Everybody has got what left.
+    /// Forgets the packets that were sent to every viewer.
     mutating func end() {
         leaving.removeAll(keepingCapacity: true)
     }

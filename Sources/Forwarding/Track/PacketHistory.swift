@@ -1,49 +1,50 @@
 import Base
 import Wire
 
-/// The last packets of one RTP stream, decrypted, in one block of memory.
+/// The recent packets of one RTP stream, decrypted, in one block of memory.
 ///
-/// Every slot's retransmissions come out of this one copy, and so do the pictures that a new viewer begins with
-/// (`GOPCache`). Packets lie one behind the other in a ring of bytes, so that storing one is a copy and an index
-/// entry. Behind each there is room for padding, which makes packets that leave together equally long. The ring starts
-/// small and doubles while it would overwrite packets younger than `retention`, or packets that are to be kept, up to a
-/// limit: a quiet track costs little, a busy one is never without an answer to a NACK.
+/// All slots' retransmissions come from this one copy, and so do the pictures that a new viewer begins with
+/// (`GOPCache`). Packets are stored one after another in a ring of bytes, so that storing one is a copy and an index
+/// entry. Behind each there is room for padding, which makes packets that are sent together equally long. The ring
+/// starts small. It doubles, up to a limit, while it would overwrite packets younger than `retention`, or packets
+/// that are to be kept. So a quiet track costs little, and a busy one can always answer a NACK.
 package struct PacketHistory: ~Copyable {
     private struct Entry {
         var sequenceNumber: Int64 = .min
-        /// Counts every byte ever claimed; the place in `storage` is this modulo the capacity.
+        /// Number of bytes ever claimed before it; the place in `storage` is this modulo the capacity.
         var position: Int64 = 0
         var arrival = MonotonicTime.zero
         /// At most `initialCapacity / 2`.
         var length: UInt16 = 0
         var pictureID: UInt16 = 0
         var layers: UInt16 = 0
-        /// Bytes of padding behind it; `undecided` until it is first sent.
+        /// Number of padding bytes behind it; `undecided` until it is first sent.
         var padding = undecided
     }
 
-    /// Room behind each packet for padding.
+    /// Number of bytes reserved behind each packet for padding.
     package static let spare = 24
     private static let undecided = UInt8.max
 
-    /// How long a packet should be kept where the memory limit allows it.
+    /// How long a packet is kept if the memory limit allows it.
     package let retention: Duration
-    /// The ring grows no further than this for the sake of `retention`.
+    /// Capacity up to which the ring grows for `retention`, in bytes.
     package let maximumCapacity: Int
-    /// The ring grows no further than this for packets that are to be kept; at least `maximumCapacity`.
+    /// Capacity up to which the ring grows for packets that are to be kept, in bytes; at least `maximumCapacity`.
     package private(set) var keptCapacity: Int
-    /// The index never grows beyond this; a power of two.
+    /// Maximum size of the index; a power of two.
     private let maximumPackets: Int
-    /// Where the packets lie; read it through the ranges that `range(of:)` gives.
+    /// The ring with the packets; to be read only through ranges from `range(of:)`.
     package private(set) var storage: [UInt8] = []
-    /// By sequence number modulo its count, which is a power of two.
+    /// The index by sequence number modulo its size, which is a power of two.
     private var entries: [Entry]
+    /// Number of bytes claimed so far.
     private var head: Int64 = 0
-    /// No packet below this number is intact.
+    /// No packet below this sequence number is intact.
     private var oldest: Int64 = .max
     /// The highest sequence number stored; nil while empty.
     package private(set) var newest: Int64?
-    /// From where on nothing is overwritten: the lowest number, and the first byte of those from it on.
+    /// What must not be overwritten: the lowest sequence number, and the first byte of the packets from it on.
     private var kept: (sequenceNumber: Int64, position: Int64)?
 
     private static let initialCapacity = 16 * 1024
@@ -62,13 +63,13 @@ package struct PacketHistory: ~Copyable {
 
     // MARK: Storing
 
-    /// Copies `packet[range]` in.
+    /// Stores a copy of `packet[range]`.
     ///
     /// - Parameters:
-    ///   - sequenceNumber: extended, as the source counts. A packet far older than the newest is ignored.
-    ///   - pictureID: kept with it; see `pictureID(of:)`.
-    ///   - layers: kept with it; see `layers(of:)`.
-    /// - Returns: whether it is there now.
+    ///   - sequenceNumber: the source's, extended. A packet far older than the newest is ignored.
+    ///   - pictureID: stored with the packet; see `pictureID(of:)`.
+    ///   - layers: stored with the packet; see `layers(of:)`.
+    /// - Returns: whether it is in the history now.
     @discardableResult
     package mutating func store(
         _ packet: Span<UInt8>, _ range: Range<Int>, sequenceNumber: Int64, pictureID: UInt16 = 0,
@@ -92,7 +93,7 @@ package struct PacketHistory: ~Copyable {
         return true
     }
 
-    /// Forgets everything, as when the source starts its sequence numbers anew.
+    /// Removes all packets, for instance when the source restarts its sequence numbers.
     package mutating func removeAll() {
         for index in entries.indices { entries[index] = Entry() }
         newest = nil
@@ -102,7 +103,7 @@ package struct PacketHistory: ~Copyable {
 
     // MARK: Reading
 
-    /// Where the packet lies in `storage`; nil if it never came or is no longer there.
+    /// The packet's place in `storage`; nil if it never arrived or is no longer there.
     package func range(of sequenceNumber: Int64) -> Range<Int>? {
         let entry = entries[slot(of: sequenceNumber)]
         guard entry.sequenceNumber == sequenceNumber, isIntact(entry) else { return nil }
@@ -110,31 +111,31 @@ package struct PacketHistory: ~Copyable {
         return offset..<(offset + Int(entry.length))
     }
 
-    /// What was stored with the packet; 0 for one that is not there.
+    /// The picture ID stored with the packet; 0 for one that is not there.
     package func pictureID(of sequenceNumber: Int64) -> UInt16 {
         let entry = entries[slot(of: sequenceNumber)]
         return entry.sequenceNumber == sequenceNumber ? entry.pictureID : 0
     }
 
-    /// The same of its layers.
+    /// The layers stored with the packet; 0 for one that is not there.
     package func layers(of sequenceNumber: Int64) -> UInt16 {
         let entry = entries[slot(of: sequenceNumber)]
         return entry.sequenceNumber == sequenceNumber ? entry.layers : 0
     }
 
-    /// When the packet came; nil for one that is not there.
+    /// When the packet arrived; nil for one that is not there.
     package func arrival(of sequenceNumber: Int64) -> MonotonicTime? {
         let entry = entries[slot(of: sequenceNumber)]
         return entry.sequenceNumber == sequenceNumber && isIntact(entry) ? entry.arrival : nil
     }
 
-    /// How many packets are there from `sequenceNumber` on.
+    /// Number of packets in the history from `sequenceNumber` on.
     package func count(from sequenceNumber: Int64) -> Int {
         guard let newest, newest >= sequenceNumber else { return 0 }
         return numbers(from: sequenceNumber, through: newest).count { range(of: $0) != nil }
     }
 
-    /// When the packet came that follows the first missing one from `sequenceNumber` on; nil if none is missing.
+    /// When the packet after the first missing one from `sequenceNumber` on arrived; nil if none is missing.
     package func firstGapFound(from sequenceNumber: Int64) -> MonotonicTime? {
         guard let newest, newest >= sequenceNumber else { return nil }
         var isMissing = false
@@ -148,18 +149,18 @@ package struct PacketHistory: ~Copyable {
         return nil
     }
 
-    /// No more numbers than the index can hold, so that a jump of the source costs nothing.
+    /// The range, limited to as many numbers as the index can hold, so that a jump of the source costs nothing.
     private func numbers(from first: Int64, through last: Int64) -> ClosedRange<Int64> {
         min(max(first, last &- Int64(entries.count) &+ 1), last)...last
     }
 
     // MARK: Padding
 
-    /// Decides how many bytes of padding follow a packet, and writes them behind it, unless that is decided.
+    /// Decides how many bytes of padding follow a packet and writes them, unless that is decided already.
     ///
-    /// Once, because a receiver may get the packet twice under one index, and then it must be the same byte for byte.
-    /// - Parameter count: at most `spare`; more is none.
-    /// - Returns: what was decided.
+    /// It is decided once, because a receiver may get the packet twice under one index, and both must be identical.
+    /// - Parameter count: at most `spare`; a larger value means no padding.
+    /// - Returns: the number that was decided.
     package mutating func pad(_ sequenceNumber: Int64, by count: Int) -> Int {
         guard let range = range(of: sequenceNumber) else { return 0 }
         let slot = slot(of: sequenceNumber)
@@ -174,25 +175,26 @@ package struct PacketHistory: ~Copyable {
 
     // MARK: Keeping
 
-    /// Whether everything from the number given to `keep(from:)` on is still there.
+    /// Whether everything from the number passed to `keep(from:upTo:)` on is still there.
     package var isKeeping: Bool { kept != nil }
 
-    /// Keeps what there is from `sequenceNumber` on, however old it gets, until it no longer fits.
+    /// Keeps all packets from `sequenceNumber` on, however old they get, until they no longer fit.
     ///
-    /// What is kept never spans more numbers than the index has places, so that walking through it is bounded.
+    /// They never span more numbers than the index has places, so that walking over them is bounded.
+    /// - Parameter capacity: size to which the ring may grow for them, in bytes.
     package mutating func keep(from sequenceNumber: Int64, upTo capacity: Int) {
         guard let newest, range(of: sequenceNumber) != nil, !isBeyondIndex(newest, from: sequenceNumber)
         else { return }
         keptCapacity = max(capacity, maximumCapacity)
         var position = Int64.max
-        // What comes in another order than it was sent lies in another order, too.
+        // Packets that arrived out of order are also stored out of order.
         for number in numbers(from: sequenceNumber, through: newest) where range(of: number) != nil {
             position = min(position, entries[slot(of: number)].position)
         }
         kept = (sequenceNumber, position)
     }
 
-    /// Goes back to what `retention` demands, and gives memory back that it does not need.
+    /// Keeps only what `retention` requires, and releases memory that it does not need.
     package mutating func stopKeeping(at now: MonotonicTime) {
         kept = nil
         var needed = 0
@@ -215,12 +217,12 @@ package struct PacketHistory: ~Copyable {
         entry.sequenceNumber != .min && head - entry.position <= Int64(storage.count)
     }
 
-    /// Whether the index has no places for all numbers from `first` through `number`.
+    /// Whether the index has too few places for all numbers from `first` through `number`.
     private func isBeyondIndex(_ number: Int64, from first: Int64) -> Bool {
         number &- first >= Int64(entries.count)
     }
 
-    /// Lets the index grow rather than forget a packet that is young or to be kept.
+    /// Grows the index rather than forget a packet that is young or to be kept.
     private mutating func makeEntry(for sequenceNumber: Int64, at now: MonotonicTime) {
         while true {
             let entry = entries[slot(of: sequenceNumber)]
@@ -262,7 +264,7 @@ package struct PacketHistory: ~Copyable {
         return position
     }
 
-    /// What the next `length` bytes may overwrite lies below this.
+    /// The position below which the next `length` bytes may overwrite.
     private func overwritten(by length: Int) -> Int64 {
         head + Int64(2 * length) - Int64(storage.count)
     }
@@ -275,8 +277,8 @@ package struct PacketHistory: ~Copyable {
     private mutating func overwritesYoungPacket(_ length: Int, at now: MonotonicTime) -> Bool {
         let limit = overwritten(by: length)
         guard limit > 0, let newest else { return false }
-        // Only ever moves forward, so that finding the oldest packet costs one step per packet stored; numbers that a
-        // source leaves out cost nothing.
+        // It only moves forward, so that finding the oldest packet costs one step per stored packet; numbers that a
+        // source skips cost nothing.
         oldest = numbers(from: oldest, through: newest).lowerBound
         while oldest <= newest {
             let entry = entries[slot(of: oldest)]
@@ -288,7 +290,7 @@ package struct PacketHistory: ~Copyable {
         return false
     }
 
-    /// Moves what is there to a ring of another size; if it is too small for all, the newest remain.
+    /// Moves all packets to a ring of another size; if they do not fit, the newest remain.
     private mutating func resize(to capacity: Int) {
         let old = entries
         entries = Array(repeating: Entry(), count: old.count)

@@ -1,7 +1,7 @@
 import Peer
 import Wire
 
-/// Reads the packets of one m-line as its plan names things.
+/// Parses the packets of one m-line with its negotiated formats and extension IDs.
 package struct PacketReader {
     private let formats: [MediaFormat]
     private let ids: ExtensionIDs
@@ -11,29 +11,29 @@ package struct PacketReader {
         self.ids = ids
     }
 
-    /// Nil for RTX, for RED and for what was not agreed.
+    /// The codec of a payload type; nil for RTX, for RED and for types that were not negotiated.
     package func codec(ofPayloadType payloadType: UInt8) -> MediaCodec? {
         for format in formats where format.payloadType == payloadType { return format.codec }
         return nil
     }
 
-    /// The payload type of the packets that an RTX payload type repeats.
+    /// The media payload type that an RTX payload type belongs to; nil for other types.
     package func originalPayloadType(ofRepair payloadType: UInt8) -> UInt8? {
         for format in formats where format.repairPayloadType == payloadType { return format.payloadType }
         return nil
     }
 
-    /// The payload type of the blocks in packets that carry earlier sound (RFC 2198); nil for other packets.
+    /// The payload type of the blocks in RED packets (RFC 2198); nil for other packets.
     package func blockPayloadType(ofRedundancy payloadType: UInt8) -> UInt8? {
         for format in formats where format.redundancyPayloadType == payloadType { return format.payloadType }
         return nil
     }
 
-    /// Reads all of a packet that it tells by itself; its sequence number is not extended yet.
+    /// Parses everything that a packet contains; its sequence number is not extended yet.
     ///
-    /// - Parameter structure: from the latest key frame with a dependency descriptor.
+    /// - Parameter structure: from the latest key frame with a dependency descriptor; nil before the first.
     /// - Throws: `WireError.invalid(.rtpPayloadType)` for a payload type that was not negotiated. A video payload
-    ///   that makes no sense is no error: the packet is passed on, because it fills a place in the sequence.
+    ///   that cannot be parsed is no error: the packet is forwarded, because it fills a place in the sequence.
     package func read(
         _ packet: Span<UInt8>, _ header: RTPHeader, structure: DependencyStructure?
     ) throws(WireError) -> MediaPacket {
@@ -50,7 +50,7 @@ package struct PacketReader {
             video, payload: payload, marker: header.marker, dependencyDescriptor: result.dependency)
         result.descriptor = (try? PayloadDescriptor(video, parsing: payload)) ?? .none
         result.pictures = result.descriptor.numbers
-        // At a fixed place, so that it is the same whether or not the rest is understood.
+        // The frame number is at a fixed place, so that it is the same whether or not the rest can be parsed.
         if let range = passedOn.dependencyDescriptor {
             let offset = range.lowerBound + DependencyDescriptor.frameNumberOffset
             result.pictures.frameNumber = range.count >= 3 ? try? packet.uint16(at: offset) : nil
@@ -60,6 +60,6 @@ package struct PacketReader {
 }
 
 extension WireError.Field {
-    /// Not one that was agreed for the m-line.
+    /// A payload type that was not negotiated for the m-line.
     package static var rtpPayloadType: Self { .init("rtp.payloadType") }
 }

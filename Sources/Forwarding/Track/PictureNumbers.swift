@@ -1,9 +1,9 @@
 import Base
 import Wire
 
-/// The counters of pictures that a packet carries; nil where its codec or sender has none.
+/// The picture counters in a packet; nil for those that its codec or sender does not use.
 ///
-/// Decoders take a jump for a loss, so a slot that changes its source makes them continue.
+/// Decoders treat a jump as loss, so a slot that changes its source continues them.
 /// - Source: RFC 7741 §4.2 and RFC 9628 §4.2 (PictureID, TL0PICIDX); AV1 RTP specification, appendix A.8.2
 ///   (`frame_number`).
 package struct PictureNumbers: Equatable, Sendable {
@@ -11,12 +11,12 @@ package struct PictureNumbers: Equatable, Sendable {
     package var pictureID: UInt16?
     /// 8 bits; nil without temporal layers.
     package var tl0PictureIndex: UInt8?
-    /// Of the dependency descriptor.
+    /// In the dependency descriptor, 16 bits.
     package var frameNumber: UInt16?
 
     package init() {}
 
-    /// What has to be added to these numbers so that they come right after `last`.
+    /// The offsets that make these numbers follow directly after `last`.
     func offsets(after last: PictureNumbers) -> PictureOffsets {
         var offsets = PictureOffsets()
         if let own = pictureID, let before = last.pictureID { offsets.pictureID = before &+ 1 &- own }
@@ -35,7 +35,8 @@ package struct PictureNumbers: Equatable, Sendable {
         return sum
     }
 
-    /// Takes over what `newer` has, and keeps the rest: a source without picture ids does not end their count.
+    /// Takes over the numbers in `newer` and keeps the rest, because a source without picture IDs does not end their
+    /// count.
     mutating func update(with newer: PictureNumbers) {
         pictureID = newer.pictureID ?? pictureID
         tl0PictureIndex = newer.tl0PictureIndex ?? tl0PictureIndex
@@ -43,7 +44,7 @@ package struct PictureNumbers: Equatable, Sendable {
     }
 }
 
-/// What is added to the picture numbers of one source, wrapping in their width.
+/// Offsets to the picture numbers of one source, which wrap in their width.
 package struct PictureOffsets: Equatable, Sendable {
     /// Wraps with 15 bits.
     package var pictureID: UInt16 = 0
@@ -54,7 +55,7 @@ package struct PictureOffsets: Equatable, Sendable {
 
     package init() {}
 
-    /// The same for what follows on pictures that were left out.
+    /// The offsets after this many dropped pictures.
     func leavingOut(_ pictures: UInt16) -> PictureOffsets {
         var offsets = self
         offsets.pictureID = pictureID &- pictures
@@ -62,13 +63,14 @@ package struct PictureOffsets: Equatable, Sendable {
     }
 }
 
-/// The part of a video payload that a slot writes anew.
+/// The part of a video payload that slots rewrite.
 package enum PayloadDescriptor: Equatable, Sendable {
-    /// Nothing is rewritten: the codec counts nothing in its payload.
+    /// Nothing is rewritten, because the codec has no counters in its payload.
     case none
     case vp8(VP8Descriptor)
     case vp9(VP9Descriptor)
 
+    /// Parses the descriptor at the beginning of a payload.
     package init(_ codec: VideoCodec, parsing payload: Span<UInt8>) throws(WireError) {
         switch codec {
         case .vp8: self = .vp8(try VP8Descriptor(parsing: payload))
@@ -91,8 +93,8 @@ package enum PayloadDescriptor: Equatable, Sendable {
         return numbers
     }
 
-    /// Writes the descriptor with other numbers and moves `offset` behind it.
-    /// - Returns: how many bytes of the original payload it stands for.
+    /// Writes the descriptor with other numbers, and moves `offset` behind it.
+    /// - Returns: number of bytes of the original payload that it replaces.
     func write(
         _ numbers: PictureNumbers, copying payload: Span<UInt8>, into buffer: inout MutableSpan<UInt8>,
         at offset: inout Int
@@ -115,13 +117,15 @@ package enum PayloadDescriptor: Equatable, Sendable {
         }
     }
 
-    /// VP8's picture ids may be closed where pictures are left out; VP9's tell what a picture needs.
+    /// Whether it is VP8's: only VP8's picture IDs may be closed where pictures are dropped.
+    ///
+    /// VP9's tell which pictures a picture depends on.
     var isVP8: Bool {
         guard case .vp8 = self else { return false }
         return true
     }
 
-    /// Whether the sender's picture ids have 7 bits only, which are extended to 15.
+    /// Whether the sender's picture IDs have only 7 bits; they are extended to 15.
     var hasShortPictureID: Bool {
         switch self {
         case .none: false
@@ -131,7 +135,7 @@ package enum PayloadDescriptor: Equatable, Sendable {
     }
 }
 
-/// Extends picture ids of 7 bits to 15, by the one closest to the latest.
+/// Extends 7-bit picture IDs to 15 bits: chooses the value closest to the latest one.
 struct PictureIDExtender {
     private var latest: UInt16?
 

@@ -1,18 +1,19 @@
 import Base
 
-/// Decides how often a source may begin anew, since all who watch it begin anew with it.
+/// Limits how often a source may restart, because all its viewers restart with it.
 ///
-/// A few times at once, as where a network comes and goes, and then once in a second.
+/// A few restarts are allowed in a burst, as when a network comes and goes, and then one per second.
 struct RestartBudget {
-    /// So many at once.
+    /// Number of restarts in a burst.
     static let burst = 4
-    /// Until there is room for another one.
+    /// Time after which another one is allowed.
     static let interval = Duration.seconds(1)
 
-    /// When all that were taken are made up for.
+    /// When the full burst is available again.
     private var madeUp = MonotonicTime.zero
 
-    /// - Returns: whether the source may begin anew now; if so, it counts.
+    /// Consumes one restart if the limit allows it now.
+    /// - Returns: whether it does.
     mutating func take(at now: MonotonicTime) -> Bool {
         let start = max(madeUp, now)
         guard start <= now + Self.interval * (Self.burst - 1) else { return false }

@@ -1,9 +1,9 @@
 import Crypto
 import Peer
 
-/// Where in memory the viewers of a layer are, in the order in which they are served.
+/// Memory addresses of a layer's viewers, in the order in which they are served.
 ///
-/// While one viewer's packets are made, what a later one needs is loaded.
+/// While one viewer's packets are made, the memory for a later one is loaded into the cache.
 struct SlotHints {
     private struct Entry {
         let slot: CacheHint
@@ -13,24 +13,25 @@ struct SlotHints {
         let path: CacheHint?
     }
 
-    /// Bytes of a path that sending reads and writes: the numbers of what was sent.
+    /// Size of the part of a path that sending reads and writes, in bytes: the numbers of sent packets.
     private static let pathBytes = 64
 
-    /// So many viewers later: a viewer's packets take about as long as memory does to answer.
+    /// How many viewers ahead memory is loaded: making one viewer's packets takes about as long as memory takes to
+    /// answer.
     private static let ahead = 2
-    /// Keys appear with a viewer's first packet, and are looked for again after so many turns.
+    /// Keys are created with a viewer's first packet; missing ones are looked up again after this many turns.
     private static let patience = 64
 
     private var entries: [Entry] = []
     private var isOutdated = true
     private var turnsWithoutKeys = 0
 
-    /// The slots are others now.
+    /// Marks the addresses as outdated, because the slots have changed.
     mutating func invalidate() {
         isOutdated = true
     }
 
-    /// Called before the slots are served.
+    /// Updates the addresses if necessary; called before the slots are served.
     mutating func update(for slots: [Slot]) {
         if turnsWithoutKeys > 0 { turnsWithoutKeys += 1 }
         guard isOutdated || turnsWithoutKeys > Self.patience else { return }
@@ -48,9 +49,9 @@ struct SlotHints {
         }
     }
 
-    /// Loads what the viewers after this one need.
+    /// Loads the memory of a viewer some places ahead.
     ///
-    /// - Parameter index: of the next one.
+    /// - Parameter index: of the next viewer.
     func prefetch(after index: Int) {
         let next = index &+ Self.ahead
         guard next < entries.count else { return }
@@ -62,7 +63,8 @@ struct SlotHints {
         entry.path?.prefetch()
     }
 
-    /// Loads what another layer of the same viewers needs besides.
+    /// Loads only the slot some places ahead, for a second layer of the same viewers, whose other memory is loaded
+    /// already.
     func prefetchSlot(after index: Int) {
         let next = index &+ Self.ahead
         guard next < entries.count else { return }

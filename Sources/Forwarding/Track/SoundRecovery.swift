@@ -1,19 +1,20 @@
 import Peer
 import Wire
 
-/// Finds out which lost packets of sound a later one carries.
+/// Determines which lost audio packets a later one contains.
 ///
-/// A block tells when its sound begins, not what number its packet had. That number follows from the packets beside
-/// it: where the sound of one ends when that of the other begins, no packet was sent between. Blocks that touch nothing
-/// that is known stay unused: after silence that was not sent (DTX), or before another loss, their numbers would be a
-/// guess, and a viewer who was sent a number cannot be sent it with other sound (RFC 7714 §8.1).
+/// A block contains the time when its audio begins, but not its packet's number. The number follows from adjacent
+/// packets: where the audio of one ends when that of the other begins, no packet was sent between them. Blocks that
+/// are adjacent to no known packet stay unused. After silence that was not sent (DTX), or before another loss, their
+/// numbers would be a guess, and a number that was sent to a viewer must never be sent with other audio (RFC 7714
+/// §8.1).
 ///
-/// Chromium sends packets of padding alone between those of sound, by which it finds out what its path takes. They have
-/// numbers and no sound, and may get lost as well. Between two packets whose sounds touch there is nothing but those: a
-/// block gets the missing number closest to what it touches, which is its own or that of padding, no other sound's.
+/// Chromium sends packets of padding between audio packets, to probe its path. They have numbers but no audio, and
+/// may be lost as well. Between two packets with adjacent audio there can only be padding. So a block gets the
+/// missing number closest to its neighbor, which is its own or that of padding, and never that of other audio.
 /// - Source: RFC 2198 §3; RFC 6716 §3.1 (how long a packet lasts); RFC 7587 §3.1.3 (discontinuous transmission).
 struct SoundRecovery {
-    /// The sound of one packet, in ticks of the RTP clock.
+    /// The audio of one packet, in ticks of the RTP clock.
     struct Sound {
         /// The packet's sequence number, extended.
         var index: Int64 = 0
@@ -23,44 +24,45 @@ struct SoundRecovery {
         var end: UInt32 { start &+ length }
     }
 
-    /// A block of the packet.
+    /// A block of earlier audio in the packet.
     struct Block {
         var sound = Sound()
-        /// Within the payload.
+        /// Its place in the payload.
         var range = 0..<0
-        /// Whether its packet is lost, and the number of that is known.
+        /// Whether its packet was lost and has a known number.
         fileprivate(set) var isFound = false
     }
 
-    /// So many packets before the one that carries blocks are looked at; an offset has 14 bits, a third of a second.
+    /// Number of packets before the one with the blocks that are looked at; an offset has 14 bits, a third of a
+    /// second.
     static let reach: Int64 = 32
-    /// Of more blocks than this the latest are looked at; browsers send one or two.
+    /// Maximum number of blocks; of more, only the latest are used, but browsers send one or two.
     static let maximumBlocks = 8
 
     private let own: Sound
-    /// The packet itself, those before it that came, and those that were found in it.
+    /// The packet itself, earlier ones that arrived, and those that were found in it.
     private var known = InlineArray<48, Sound>(repeating: Sound())
     private var knownCount = 0
-    /// Packets before it that came without sound: bit 0 for the one right before it.
+    /// Earlier packets that arrived without audio: bit 0 for the one directly before.
     private var silent: UInt64 = 0
     private var blocks = InlineArray<8, Block>(repeating: Block())
-    /// The oldest first.
+    /// Number of blocks in use; the oldest comes first.
     private(set) var count = 0
 
-    /// - Parameter own: of the packet that carries the blocks.
+    /// - Parameter own: the audio of the packet that contains the blocks.
     init(in own: Sound) {
         self.own = own
         noteKnown(own)
     }
 
-    /// A packet before it has come.
+    /// Notes an earlier packet that has arrived.
     mutating func noteKnown(_ sound: Sound) {
         guard knownCount < known.count else { return }
         known[knownCount] = sound
         knownCount += 1
     }
 
-    /// A packet before it has come that has no sound.
+    /// Notes an earlier packet without audio that has arrived.
     mutating func noteSilent(_ index: Int64) {
         let distance = own.index &- index
         guard (1...Self.reach).contains(distance) else { return }
@@ -72,9 +74,9 @@ struct SoundRecovery {
         return (1...Self.reach).contains(distance) && silent >> UInt64(distance - 1) & 1 == 1
     }
 
-    /// Takes the blocks in that may be of use: those of the same format, with sound in them.
+    /// Reads the usable blocks: those of the same format, with audio.
     ///
-    /// Where they do not follow each other in time, none of them is believed.
+    /// If their times do not ascend, none is used.
     mutating func take(_ red: RedundantPayload, in payload: Span<UInt8>) {
         var cursor = RedundantBlockCursor(red)
         var skipped = red.earlierCount - Self.maximumBlocks
@@ -94,7 +96,7 @@ struct SoundRecovery {
         }
     }
 
-    /// Finds the packets that are missing among the blocks; each that is found helps to find others.
+    /// Assigns numbers to blocks of missing packets; each one that is found helps to find others.
     mutating func resolve(isMissing: (Int64) -> Bool) {
         var goesOn = true
         while goesOn {
@@ -109,13 +111,13 @@ struct SoundRecovery {
         }
     }
 
-    /// A block by its place; nil for one that is of no use.
+    /// A block by its index; nil for one without a known number.
     func found(_ place: Int) -> Block? {
         guard place >= 0, place < count, blocks[place].isFound else { return nil }
         return blocks[place]
     }
 
-    /// The number of the packet that had this sound; nil where its neighbours do not tell, or contradict each other.
+    /// The number of the packet with this audio; nil if its neighbors do not determine it, or contradict each other.
     private func number(of sound: Sound) -> Int64? {
         var before: Int64?
         var behind: Int64?
@@ -144,7 +146,7 @@ struct SoundRecovery {
         return number
     }
 
-    /// The closest number to another's that is not known to be without sound.
+    /// The next number in one direction that is not known to be without audio.
     private func next(to index: Int64, by step: Int64) -> Int64 {
         var number = index &+ step
         while isSilent(number) { number &+= step }
@@ -153,11 +155,11 @@ struct SoundRecovery {
 }
 
 extension TrackLayer {
-    /// The lost packets that one with earlier sound carries; nil where there are none.
+    /// The lost packets that a RED packet contains; nil if there are none.
     ///
     /// - Parameters:
-    ///   - header: as the packet came.
-    ///   - payload: its payload, of which `red` was read.
+    ///   - header: the header as received.
+    ///   - payload: its payload, from which `red` was parsed.
     func recovery(by header: RTPHeader, _ red: RedundantPayload, in payload: Span<UInt8>) -> SoundRecovery? {
         guard red.earlierCount > 0, let stream, ssrc == header.ssrc,
             let index = stream.index(of: header.sequenceNumber),
@@ -175,7 +177,7 @@ extension TrackLayer {
         return recovery
     }
 
-    /// Tells of a packet, if it is in the history.
+    /// Adds an earlier packet to the recovery, if it is in the history.
     private func noteKnown(_ index: Int64, in recovery: inout SoundRecovery) {
         guard let range = history.range(of: index) else { return }
         let storage = history.storage

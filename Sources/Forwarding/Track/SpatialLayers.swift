@@ -2,13 +2,13 @@ import Base
 import Peer
 import Wire
 
-/// The spatial layers (SVC) of a source: their sizes, and what each of them takes.
+/// The spatial layers (SVC) of a source: their sizes and bit rates.
 ///
-/// Known where the source tells the size of each, as VP9 does with key frames, and AV1 where it has dependency
-/// descriptors; of other sources there are none. At most eight, by the format.
+/// They are known for sources that send the size of each layer: VP9 with key frames, and AV1 with dependency
+/// descriptors. Other sources have none. The formats allow at most eight.
 /// - Source: RFC 9628 §4.2.1 (scalability structure); RTP Payload Format for AV1, appendix A.8.3 (`resolutions`).
 struct SpatialLayers {
-    /// Without a packet for so long, while others come, a layer is not sent.
+    /// Time without a packet after which a layer counts as not sent, while packets of others arrive.
     private static let silence = Duration.seconds(1)
 
     private struct Layer {
@@ -16,28 +16,28 @@ struct SpatialLayers {
         var lastArrival = MonotonicTime.zero
     }
 
-    /// The smallest first; none where there is nothing to choose.
+    /// Sizes in ascending order; empty if there is nothing to choose.
     private(set) var sizes: [VideoResolution] = []
-    /// Whether dependency descriptors tell of them, as of AV1's.
+    /// Whether they come from dependency descriptors, as for AV1.
     private(set) var areDescribed = false
     private var layers: [Layer] = []
-    /// The packet that told the sizes: one that comes late tells nothing of what is sent now.
+    /// Sequence number of the packet with the sizes; an older one that arrives late is ignored.
     private var toldBy = Int64.min
 
     var isEmpty: Bool { sizes.isEmpty }
 
-    /// The highest of which packets come.
+    /// The highest layer that is being received.
     ///
-    /// The others are left out by the source, which tells nobody where its own link takes no more.
+    /// A source drops higher layers without notice when its own link cannot carry more.
     var top: Int {
         guard let newest = layers.map(\.lastArrival).max() else { return 0 }
         return layers.lastIndex { newest < $0.lastArrival + Self.silence } ?? 0
     }
 
-    /// Takes notice of a packet, for the first time.
+    /// Processes a packet that arrived for the first time.
     ///
-    /// - Parameter bytes: all of the packet.
-    /// - Returns: whether there are others to choose from than before.
+    /// - Parameter bytes: the whole packet.
+    /// - Returns: whether the choice of layers has changed.
     mutating func note(_ packet: MediaPacket, _ bytes: Span<UInt8>, at now: MonotonicTime) -> Bool {
         if case .vp9(let descriptor) = packet.descriptor {
             areDescribed = false
@@ -77,16 +77,16 @@ struct SpatialLayers {
         return true
     }
 
-    /// The best that is not higher than somebody shows; where all are, the least.
-    /// - Parameter isThinned: whether the least will do.
+    /// The best layer within the allowed height; if all are higher, the lowest.
+    /// - Parameter isThinned: whether the lowest layer suffices.
     func best(_ choice: LayerChoice, isThinned: Bool) -> Int {
         guard !choice.isLeast, !isThinned else { return 0 }
         guard let maximum = choice.maximumHeight else { return max(sizes.count - 1, 0) }
-        // A picture on its side is as high as it is wide.
+        // The shorter side counts, so that a rotated picture is treated like an upright one.
         return sizes.lastIndex { min($0.width, $0.height) <= maximum } ?? 0
     }
 
-    /// Of a layer with all below it, in bits a second over about the last second.
+    /// Bit rate of a layer with all below it, in bits a second over about the last second.
     mutating func bitrate(upTo layer: Int, at now: MonotonicTime) -> Int {
         var sum = 0
         for index in layers.indices where index <= layer { sum += layers[index].rate.bitrate(at: now) }
@@ -95,20 +95,20 @@ struct SpatialLayers {
 }
 
 extension TrackLayer {
-    /// In pixels, of what is sent to those who get no higher spatial layer.
+    /// The size of what is sent up to a spatial layer, in pixels.
     /// - Parameter spatial: nil where there is nothing to choose.
     func resolution(upTo spatial: Int?) -> VideoResolution? {
         guard let spatial, self.spatial.sizes.indices.contains(spatial) else { return resolution }
         return self.spatial.sizes[spatial]
     }
 
-    /// The same in bits a second.
+    /// The bit rate of what is sent up to a spatial layer, in bits a second.
     func bitrate(upTo spatial: Int?, at now: MonotonicTime) -> Int {
         guard let spatial, spatial < self.spatial.top else { return bitrate(at: now) }
         return self.spatial.bitrate(upTo: spatial, at: now)
     }
 
-    /// Of what a slot is to be sent of it.
+    /// The bit rate of what a slot should be sent, in bits a second.
     func bitrate(for slot: Slot, at now: MonotonicTime) -> Int {
         let target = slot.spatialTarget(of: self)
         return bitrate(upTo: target == .max ? nil : Int(target), at: now)

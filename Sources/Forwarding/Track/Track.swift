@@ -2,49 +2,51 @@ import Base
 import Peer
 import Wire
 
-/// One published audio or video source, and who watches it on this worker.
+/// One published audio or video source, and its viewers on this worker.
 ///
-/// On the worker of its publisher it is the original; on others that have viewers it is a copy, with a history of its
+/// On its publisher's worker it is the original. On other workers with viewers it is a copy with a history of its
 /// own, so that retransmissions need not cross.
 package final class Track {
     let key: TrackKey
+    /// The negotiated m-line of the publisher.
     package let plan: SourcePlan
     private let reader: PacketReader
-    /// Gone while slots still hold on to what the publisher sent.
+    /// Nil once the publisher is gone, while slots still refer to the track.
     private weak var owner: (any TrackOwner)?
+    /// In order of their first packets; renditions are stored separately.
     package private(set) var layers: [TrackLayer] = []
-    /// Slots that carry this track or shall do so as soon as there is something to send.
+    /// Slots that carry this track, or will as soon as there is something to send.
     private var subscribers = PlacedList(\Slot.subscribedPlace)
-    /// Other workers that get each packet once: those with viewers of its programme, and with slots of a stage.
+    /// Other workers that get each packet once: those with viewers of its programme, and those with slots of a stage.
     private var relays: [Int] = []
     private var programmeWorkers: Set<Int> = []
     private var subscribedWorkers: Set<Int> = []
     private var nextRetarget = MonotonicTime.zero
-    /// Whether the spatial layers of its only picture are others than when slots were last pointed at theirs.
+    /// Whether the spatial layers of its only encoding have changed since slots were last pointed at layers.
     private var hasNewSizes = false
-    /// Of the original: what the publisher may let rest.
+    /// In the original: the layers that the publisher need not send.
     private var needs = LayerNeeds()
     private var nextTakenNotice = MonotonicTime.zero
     private var nextCall = MonotonicTime.zero
-    /// Packets of the past that came until then are not taken.
+    /// Packets of the past that arrived until then are ignored.
     private var forgotten = MonotonicTime.zero
-    /// Whoever inside the server wants the packets.
+    /// Taps of other parts of the server.
     private(set) var taps: [TrackTap] = []
     private let fanOut: FanOut
-    /// What the server makes of it itself, while it does.
+    /// The layers that the server makes of it, while it does.
     private var renditions: [RenditionLayer: TrackLayer] = [:]
     private weak var renditionMaker: (any TrackOwner)?
-    /// What the next rendition begins to count with: other workers tell it by that from the one before.
+    /// First epoch of the next rendition, by which other workers distinguish it from the last one.
     private var renditionEpoch = 0
     private var nextNeed = MonotonicTime.zero
 
-    /// Simulcast layers beyond this are not accepted.
+    /// Maximum number of simulcast layers.
     static let layerLimit = 4
     static let tapLimit = 16
-    /// In bytes: a quarter of what an inbox takes.
+    /// Maximum size of the cached packets sent to a new copy, in bytes: a quarter of an inbox.
     private static let backfillLimit = RelayExchange.capacity / 4
     private static let retargetInterval = Duration.milliseconds(250)
-    /// The same while a layer that rested is on its way.
+    /// The same while a layer that rested is being called back.
     private static let callInterval = Duration.milliseconds(20)
     private static let needInterval = Duration.milliseconds(100)
 
@@ -60,12 +62,12 @@ package final class Track {
 
     package var kind: MediaKind { plan.kind }
 
-    /// The session that sends it; nil for a copy, and for what the server makes itself.
+    /// The publishing session; nil for a copy, and for media that the server makes.
     var publisher: Session? { owner as? Session }
 
     // MARK: Layers
 
-    /// The layer named `rid`, made on first sight; nil beyond the limit.
+    /// The layer named `rid`, created on first use; nil beyond the limit.
     func layer(rid: String?, at now: MonotonicTime) -> TrackLayer? {
         layers.first { $0.rid == rid } ?? addLayer(rid: rid, at: now)
     }
@@ -79,25 +81,25 @@ package final class Track {
         return layer
     }
 
-    /// Bytes that the history of `layer` may grow to, so that all layers together keep to the limit.
+    /// Size to which the history of `layer` may grow, in bytes, so that all layers together stay within the limit.
     func cacheCapacity(of layer: TrackLayer) -> Int {
         var others = 0
         for other in layers + allRenditions where other !== layer { others += other.history.storage.count }
         return max(GOPCache.maximumBytes - others, 0)
     }
 
-    /// Forgets the pictures of the past; whoever comes now begins with the next key frame.
+    /// Forgets cached pictures; new viewers begin with the next key frame.
     package func flush(at now: MonotonicTime) {
         for layer in layers + allRenditions { layer.flush(at: now) }
         forget(before: now)
     }
 
-    /// What came before is not taken either when it is still on its way from another worker.
+    /// Ignores packets from before a time that are still on their way from another worker.
     func forget(before time: MonotonicTime?) {
         if let time { forgotten = max(forgotten, time) }
     }
 
-    /// The copy is not kept up any more: who comes next gets what its worker has by then, and asks for nothing before.
+    /// Stops keeping the copy; the next viewer begins with what the publisher's worker has cached by then.
     func forgetLayers(at now: MonotonicTime) {
         guard subscribers.isEmpty, (layers + allRenditions).allSatisfy(\.slots.isEmpty) else {
             return flush(at: now)
@@ -111,7 +113,7 @@ package final class Track {
         source?.keyFrameDemanded(of: layer, of: key.track, for: reason, at: now)
     }
 
-    /// Passes on that a viewer of another worker cannot go on, or begin.
+    /// Passes on a key-frame demand from another worker.
     func demandKeyFrame(of layer: Int, for reason: KeyFrameRequester.Reason, at now: MonotonicTime) {
         let meant =
             RenditionLayer(index: layer).map { renditions[$0] }
@@ -121,22 +123,22 @@ package final class Track {
 
     // MARK: Renditions
 
-    /// Whether the server may make smaller pictures of it: the publisher sends one size.
+    /// Whether the server may make renditions of it, because the publisher sends one size.
     private var mayHaveRendition: Bool { kind == .video && plan.rids.isEmpty }
 
     private var allRenditions: [TrackLayer] {
         renditions.isEmpty ? [] : RenditionLayer.allCases.compactMap { renditions[$0] }
     }
 
-    /// Somebody makes renditions of it from now on.
-    /// - Returns: whether that may be.
+    /// Registers the maker of renditions.
+    /// - Returns: whether it is accepted: only one is, and only for video without simulcast.
     func beginRenditions(by maker: any TrackOwner) -> Bool {
         guard mayHaveRendition, renditionMaker == nil else { return false }
         renditionMaker = maker
         return true
     }
 
-    /// Nothing more comes of those: who was sent them is sent nothing until it is given another layer.
+    /// Ends the renditions; slots that were sent one receive nothing until they are given another layer.
     func endRenditions() {
         renditionMaker = nil
         for layer in allRenditions {
@@ -146,7 +148,7 @@ package final class Track {
         renditions.removeAll()
     }
 
-    /// The layer that packets of a rendition belong to, made on first sight; nil for who makes none.
+    /// The layer of a rendition, created on first use; nil if `maker` does not make it.
     func layer(_ rendition: RenditionLayer, by maker: any TrackOwner) -> TrackLayer? {
         renditionMaker === maker ? layer(rendition) : nil
     }
@@ -161,7 +163,7 @@ package final class Track {
         return layer
     }
 
-    /// Those that a slot can have now, the least first.
+    /// The renditions that a slot can get now, the lowest first.
     func renditions(for slot: Slot, at now: MonotonicTime) -> [TrackLayer] {
         guard !renditions.isEmpty, slot.plan.format(for: RenditionLayer.format.codec) != nil else {
             return []
@@ -169,13 +171,13 @@ package final class Track {
         return allRenditions.filter { $0.isActive(at: now) }
     }
 
-    /// A viewer has no room for what the publisher sends.
+    /// Requests a rendition, because a viewer's path cannot carry the publisher's encoding.
     func needRendition(for slot: Slot, at now: MonotonicTime) {
         guard slot.plan.format(for: RenditionLayer.format.codec) != nil else { return }
         needRendition(at: now)
     }
 
-    /// The same for viewers of another worker.
+    /// The same, also for viewers of another worker.
     func needRendition(at now: MonotonicTime) {
         guard mayHaveRendition, now >= nextNeed else { return }
         nextNeed = now + Self.needInterval
@@ -189,22 +191,22 @@ package final class Track {
         aim(slot, at: bestLayer(for: slot, at: now), now)
     }
 
-    /// The slot takes other layers than before.
+    /// Points a slot at the best layer again, because its choice has changed.
     func retarget(_ slot: Slot, at now: MonotonicTime) {
         aim(slot, at: bestLayer(for: slot, at: now), now)
     }
 
-    /// Forgets `slot`, which may go on with what it is being sent until its next source begins.
+    /// Removes a slot, which may go on with its present layer until its next source begins.
     func removeSubscriber(_ slot: Slot) {
         subscribers.remove(slot)
     }
 
-    /// There are other spatial layers to choose from than before.
+    /// Notes that the choice of spatial layers has changed.
     func noteNewSizes() {
         hasNewSizes = true
     }
 
-    /// Follows simulcast and spatial layers that came or went, a few times a second.
+    /// Adapts to simulcast and spatial layers that began or ended, a few times a second.
     func retargetIfDue(at now: MonotonicTime) {
         guard layers.count > 1 || hasNewSizes, now >= nextRetarget else { return }
         nextRetarget = now + Self.retargetInterval
@@ -217,7 +219,7 @@ package final class Track {
 
     // MARK: Layers that rest
 
-    /// Says which layers somebody here takes, itself or by a tap.
+    /// Reports the layers that slots and taps on this worker use.
     private func notifyTaken(at now: MonotonicTime) {
         guard kind == .video, !plan.rids.isEmpty else { return }
         var taken = LayerSet()
@@ -227,7 +229,7 @@ package final class Track {
         owner?.layersTaken(taken, of: key.track, at: now)
     }
 
-    /// Somebody on this or another worker takes these layers of what is published here.
+    /// Notes that some worker uses these layers of the original, and lets others rest or calls them back.
     func noteTaken(_ taken: LayerSet, at now: MonotonicTime) {
         needs.note(taken, at: now)
         let isLess: (TrackLayer, TrackLayer) -> Bool = { $0.isLess(than: $1, at: now) }
@@ -246,15 +248,15 @@ package final class Track {
         owner?.restsChanged(of: self, at: now)
     }
 
-    /// RIDs of what the publisher has to send.
+    /// RIDs of the layers that the publisher has to send.
     var wantedRIDs: [String] {
         plan.rids.filter { rid in !layers.contains { $0.rid == rid && $0.rest.memory != nil } }
     }
 
-    /// By the places of layers, for other workers.
+    /// The properties of resting layers by index, for other workers; nil for those that do not rest.
     var rests: [LayerRest.Memory?] { layers.map(\.rest.memory) }
 
-    /// Takes in which layers of the original rest.
+    /// Updates a copy by which layers of the original rest.
     func setRests(_ rests: [LayerRest.Memory?], at now: MonotonicTime) {
         for (index, rest) in rests.prefix(Self.layerLimit).enumerated() {
             while layers.count <= index {
@@ -265,7 +267,7 @@ package final class Track {
         retarget(at: now)
     }
 
-    /// Somebody is to get a layer that may rest: what can be sent meanwhile.
+    /// The layer to send in place of one that may rest, which is called back meanwhile.
     private func present(_ layer: TrackLayer, at now: MonotonicTime) -> TrackLayer? {
         guard !layer.isActive(at: now), layers.count > 1 else { return layer }
         if layer.rest.memory != nil, now >= nextCall {
@@ -278,7 +280,7 @@ package final class Track {
         return sent.filter { isLess($0, layer) }.max(by: isLess) ?? sent.min(by: isLess)
     }
 
-    /// Points every slot at the best layer that it may have.
+    /// Points every slot and tap at the best layer that it may get.
     private func retarget(at now: MonotonicTime) {
         guard !subscribers.isEmpty || !taps.isEmpty else { return }
         let active = availableLayers(at: now)
@@ -302,12 +304,12 @@ package final class Track {
         Self.best(of: availableLayers(at: now), slot.choice, at: now)
     }
 
-    /// What comes, and what would if it were asked for.
+    /// The layers that are being received, and those that would be on request.
     private func availableLayers(at now: MonotonicTime) -> [TrackLayer] {
         layers.count > 1 ? layers.filter { $0.isAvailable(at: now) } : layers
     }
 
-    /// The best picture that is not higher than somebody shows; where all are, the least.
+    /// The best layer within the allowed height; if all are higher, the lowest.
     private static func best(
         of layers: [TrackLayer], _ choice: LayerChoice, at now: MonotonicTime
     ) -> TrackLayer? {
@@ -315,7 +317,7 @@ package final class Track {
         let isLess: (TrackLayer, TrackLayer) -> Bool = { $0.isLess(than: $1, at: now) }
         guard !choice.isLeast else { return layers.min(by: isLess) }
         guard let maximum = choice.maximumHeight else { return layers.max(by: isLess) }
-        // A picture on its side is as high as it is wide.
+        // The shorter side counts, so that a rotated picture is treated like an upright one.
         let fitting = layers.filter { layer in
             layer.resolution.map { Int(min($0.width, $0.height)) <= maximum } ?? false
         }
@@ -331,7 +333,7 @@ package final class Track {
         case .best, .nothing, .spatial: break
         case .layer(let index), .thinned(let index):
             if let rendition = RenditionLayer(index: index) {
-                // What the publisher sends is too much for who has this.
+                // The publisher's encoding is too much for a viewer with this grant.
                 guard let made = renditions[rendition], made.isActive(at: now) else { return slot.stop() }
                 if slot.current?.rendition == nil { slot.stop() }
                 layer = made
@@ -370,24 +372,24 @@ package final class Track {
         dropFinishedTaps()
     }
 
-    /// The track has ended.
+    /// Ends all taps, because the track has ended.
     func closeTaps() {
         for tap in taps { tap.finish() }
         taps.removeAll()
     }
 
     private func aim(_ tap: TrackTap, among layers: [TrackLayer], at now: MonotonicTime) {
-        // A picture for once, or what is kept in case it is wanted, is not worth a publisher's effort.
+        // A single picture, or a tap alongside, is not worth extra effort by the publisher.
         let choices = tap.isDemanding || layers.count < 2 ? layers : layers.filter { $0.isActive(at: now) }
         guard let best = Self.best(of: choices, LayerChoice(maximumHeight: tap.maximumHeight), at: now),
             let layer = present(best, at: now)
         else { return }
-        // What begins with another size than it will have stays so in a file.
+        // A file keeps the size that it begins with, so a new tap waits for its best layer.
         guard layer === best || tap.current != nil else { return }
         tap.aim(at: layer, at: now)
     }
 
-    /// Hot path: shows a packet that has been stored to whoever taps this track; mostly nobody does.
+    /// Hot path: passes a stored packet to the track's taps; most tracks have none.
     @inline(__always)
     func tap(_ packet: MediaPacket, _ bytes: Span<UInt8>, of layer: TrackLayer, at now: MonotonicTime) {
         guard !taps.isEmpty else { return }
@@ -408,28 +410,28 @@ package final class Track {
 
     // MARK: Other workers
 
-    /// Sends each packet to these workers from now on.
+    /// Sets the workers that have viewers of the track's programme.
     func relayTo(_ workers: Set<Int>) {
         programmeWorkers = workers
         relays = programmeWorkers.union(subscribedWorkers).sorted()
     }
 
-    /// Notes whether another worker has slots of a stage that carry it.
+    /// Notes whether another worker has slots of a stage that carry this track.
     func setSubscribed(_ isSubscribed: Bool, by worker: Int) {
         if isSubscribed { subscribedWorkers.insert(worker) } else { subscribedWorkers.remove(worker) }
         relays = programmeWorkers.union(subscribedWorkers).sorted()
     }
 
-    /// Whether another worker has a copy that is kept up.
+    /// Whether another worker keeps a copy.
     func isRelayed(to worker: Int) -> Bool { relays.contains(worker) }
 
-    /// Gives a worker that begins to keep a copy the pictures that the next viewer here would begin with.
+    /// Sends a worker that begins to keep a copy the pictures with which the next viewer here would begin.
     func backfill(_ worker: Int, over links: WorkerLinks?, at now: MonotonicTime) {
         guard let links, kind == .video else { return }
         if rests.contains(where: { $0 != nil }) { links.tell(.rest(key.track, rests), to: worker) }
         var groups = layers.compactMap { layer in layer.group(at: now).map { (layer, $0) } }
         var size = groups.reduce(0) { $0 + $1.1.bytes }
-        // Rather one key frame more than an inbox that is full: what comes after it would be lost, too.
+        // A missing group costs one key frame; a full inbox would lose the packets after it too.
         while size > Self.backfillLimit,
             let largest = groups.indices.max(by: { groups[$0].1.bytes < groups[$1].1.bytes })
         {
@@ -440,12 +442,12 @@ package final class Track {
         }
     }
 
-    /// Tells the other workers that have a copy which layers rest.
+    /// Reports the resting layers to the other workers that have a copy.
     func relayRests(over links: WorkerLinks?) {
         for worker in relays { links?.tell(.rest(key.track, rests), to: worker) }
     }
 
-    /// Hands a packet to the other workers that want it, once each.
+    /// Sends a packet to the other workers that have a copy, once each.
     func relay(_ packet: MediaPacket, _ bytes: Span<UInt8>, of layer: TrackLayer, over links: WorkerLinks?) {
         guard let links, !relays.isEmpty else { return }
         let relayed = RelayedPacket(
@@ -454,7 +456,7 @@ package final class Track {
         for worker in relays { links.relay(relayed, bytes, to: worker) }
     }
 
-    /// Takes a packet in that another worker received.
+    /// Accepts a packet that another worker received.
     func receiveRelayed(
         _ relayed: RelayedPacket, _ bytes: Span<UInt8>, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
@@ -465,7 +467,7 @@ package final class Track {
             return layer.forward(packet, at: now, into: &sink)
         }
         while layers.count <= relayed.layer {
-            // Who waits for a layer whose past is on its way need not ask for a key frame.
+            // A slot that awaits a layer whose past is on its way need not request a key frame.
             guard addLayer(rid: nil, retargets: relayed.past == nil, at: now) != nil else { return }
         }
         let layer = layers[relayed.layer]
@@ -481,7 +483,7 @@ package final class Track {
 }
 
 extension TrackLayer {
-    /// Whether its picture is worse: smaller where sizes are known, else with fewer bits.
+    /// Whether its picture is worse: smaller if sizes are known, otherwise with a lower bit rate.
     fileprivate func isLess(than other: TrackLayer, at now: MonotonicTime) -> Bool {
         if let small = resolution?.height, let large = other.resolution?.height, small != large {
             return small < large

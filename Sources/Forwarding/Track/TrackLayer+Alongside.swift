@@ -1,14 +1,15 @@
 import Base
 import Peer
 
-/// What leaves of other layers for the same viewers, right behind this one's.
+/// Sending of several layers to the same viewers: other layers' packets follow directly behind this one's.
 extension TrackLayer {
-    /// A layer of another track that is about to be sent to the same viewer.
+    /// Another layer that is about to be sent to the same viewer; nil if there is none.
     func companion(of slot: Slot) -> TrackLayer? {
         slot.session.slots.lazy.compactMap(\.current).first { $0 !== self && !$0.outgoing.leaving.isEmpty }
     }
 
-    /// Sends a viewer what leaves of other layers, right behind this one's.
+    /// Sends a viewer the outgoing packets of other layers, directly behind this one's.
+    /// - Returns: number of packets sent.
     func sendCompany(
         of slot: Slot, round: UInt64, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) -> Int {

@@ -2,41 +2,42 @@ import Base
 import Peer
 import Wire
 
-/// One encoding of a track: a simulcast layer, or the whole track where there is no simulcast.
+/// One encoding of a track: a simulcast layer, a rendition, or the whole track without simulcast.
 ///
-/// Holds the history that every slot's retransmissions come from, and the slots that are being sent this layer.
+/// It has the history that all slots' retransmissions come from, and the slots that are being sent this layer.
 package final class TrackLayer {
-    /// Place among the track's layers.
+    /// Index among the track's layers.
     let index: Int
-    /// The RID of a simulcast layer; nil where there is only one, and on workers that the track is relayed to.
+    /// The RID of a simulcast layer; nil for a single layer, and on workers that the track is relayed to.
     package let rid: String?
-    /// What the server makes of the track itself; nil for what the publisher sends.
+    /// Set for a layer that the server makes; nil for one that the publisher sends.
     package let rendition: RenditionLayer?
     package let reader: PacketReader
     let plan: SourcePlan
     private(set) weak var track: Track?
-    /// Counts how often the source started anew; what was sent in an earlier one is never read out of this history.
+    /// Counts restarts of the source; packets sent in an earlier epoch are never read from this history.
     private(set) var epoch: Int
     /// Reception state; nil until the first packet, and on workers that the track is relayed to.
     package private(set) var stream: ReceiveStream?
     package private(set) var history: PacketHistory
-    /// Where in the history a new viewer begins.
+    /// The place in the history where a new viewer begins.
     private(set) var cache = GOPCache()
     package private(set) var keyFrames: KeyFrameRequester
-    /// Of the latest key frame that told its size, in pixels.
+    /// Size of the latest key frame that contained one, in pixels.
     package private(set) var resolution: VideoResolution?
+    /// When the latest packet arrived; nil before the first.
     package private(set) var lastArrival: MonotonicTime?
     private(set) var rest = LayerRest()
-    /// Of VP9, and of AV1 with dependency descriptors; none of other sources.
+    /// Spatial layers of VP9, and of AV1 with dependency descriptors; empty for other sources.
     var spatial = SpatialLayers()
-    /// When a packet last told where temporal layers may be taken in.
+    /// When a packet last marked where temporal layers may be resumed.
     private var lastSwitchingPoint: MonotonicTime?
     private var rate = RateMeter()
     private var keyFrameCost = KeyFrameCost()
-    /// What goes on to who can ask for a key frame.
+    /// Limits the key-frame demands that are passed on to the track's owner.
     private var demands = DemandGate()
     private var restarts = RestartBudget()
-    /// Whether the sender has told how its time stamps relate to its clock.
+    /// Whether a sender report has related the sender's timestamps to its clock.
     private(set) var hasSenderReport = false
     /// From the latest key frame with a dependency descriptor.
     private var structure: DependencyStructure?
@@ -46,15 +47,15 @@ package final class TrackLayer {
     /// Slots that this layer is being sent to.
     private(set) var slots = PlacedList(\Slot.place) { didSet { hints.invalidate() } }
     private var hints = SlotHints()
-    /// Slots that change to this layer at its next entry point: those that say so by `awaited`.
+    /// Slots that change to this layer at its next entry point, which have it in `awaited`.
     private var awaiting = PlacedList(\Slot.awaitedPlace)
-    /// Packets to be sent on; see `FanOut`.
+    /// Packets to be forwarded; see `FanOut`.
     private(set) var outgoing: OutgoingQueue
-    /// Whether `fanOut` knows that packets wait.
+    /// Whether `fanOut` has this layer in its list.
     private var isListed = false
     private let fanOut: FanOut
 
-    /// - Parameter epoch: where to begin to count.
+    /// - Parameter epoch: the first epoch.
     init(
         index: Int, rid: String?, rendition: RenditionLayer? = nil, epoch: Int = 0, plan: SourcePlan,
         reader: PacketReader, track: Track, fanOut: FanOut
@@ -70,58 +71,58 @@ package final class TrackLayer {
         self.reader = reader
         keyFrames = KeyFrameRequester(
             pictureLossIndication: plan.supportsPLI, fullIntraRequest: plan.supportsFIR)
-        // Video: a second of 8 Mbit/s, or what the cache keeps. Audio: a second of Opus at its highest rate.
+        // Video: a second at 8 Mbit/s, beside the cached group. Audio: a second of Opus at its highest rate.
         history =
             plan.kind == .video
             ? PacketHistory(maximumCapacity: 1 << 20, maximumPackets: 4_096)
             : PacketHistory(maximumCapacity: 1 << 16, maximumPackets: 128)
     }
 
-    /// Of the media packets; nil before the first.
+    /// The SSRC of the media packets; nil before the first.
     package var ssrc: UInt32? { stream?.ssrc }
 
     package var isVideo: Bool { plan.kind == .video }
 
-    /// Whether packets came lately; a layer that the sender has switched off is not active.
+    /// Whether packets arrived recently; a layer that the sender has switched off is not active.
     package func isActive(at now: MonotonicTime) -> Bool {
         guard let lastArrival else { return false }
         return now < lastArrival + (rendition?.silence ?? .seconds(1))
     }
 
-    /// Whether it can be had: it comes, or its publisher only waits to be asked for it.
+    /// Whether it can be sent: it is active, or its publisher only waits for a request.
     func isAvailable(at now: MonotonicTime) -> Bool {
         isActive(at: now) || rest.bitrate(isSent: false, at: now) != nil
     }
 
-    /// In bits a second, over about the last second; of a layer that rests, and of one that has just been called back,
-    /// what it was before.
+    /// Bit rate in bits a second over about the last second; the earlier one for a layer that rests or was just
+    /// called back.
     package func bitrate(at now: MonotonicTime) -> Int {
         max(rate.bitrate(at: now), rest.bitrate(isSent: isActive(at: now), at: now) ?? 0)
     }
 
-    /// The publisher need not send it from now on; nil: it has to send it again.
-    /// - Parameter memory: as another worker knows it.
+    /// Lets the layer rest, or with nil calls it back.
+    /// - Parameter memory: its properties before the rest, also for a copy on another worker.
     func setRest(_ memory: LayerRest.Memory?, at now: MonotonicTime) {
         guard let memory else { return rest.callBack(isSent: isActive(at: now), at: now) }
         rest.begin(memory, at: now)
         resolution = resolution ?? memory.resolution
     }
 
-    /// Whether anybody is sent it or waits for it.
+    /// Whether any slot is sent it or awaits it.
     var isTaken: Bool { !slots.isEmpty || !awaiting.isEmpty }
 
-    /// Whether the source has no other picture to choose.
+    /// Whether it is the only encoding that the publisher sends.
     var isOnly: Bool { rendition == nil && track?.layers.count == 1 }
 
-    /// Whether it has temporal layers that can be left out and later be taken in again.
+    /// Whether it has temporal layers that can be dropped and resumed later.
     func tellsWhereToSwitch(at now: MonotonicTime) -> Bool {
         guard let lastSwitchingPoint else { return false }
         return now.nanoseconds(since: lastSwitchingPoint) < 2_000_000_000
     }
 
-    /// The source starts anew under another SSRC: what was stored is no longer what its numbers mean.
+    /// Restarts the layer under another SSRC: sequence numbers of stored packets are no longer valid.
     ///
-    /// - Returns: whether it does; not if it did so too often lately.
+    /// - Returns: whether it did; false if it restarted too often recently.
     @discardableResult
     func restart(ssrc: UInt32, at now: MonotonicTime) -> Bool {
         guard stream == nil || restarts.take(at: now) else { return false }
@@ -153,7 +154,7 @@ package final class TrackLayer {
         for slot in slots.takeAll() { letWait(slot) }
     }
 
-    /// Lets go of the pictures of the past, and of replays that show them: nobody is to begin with them any more.
+    /// Drops cached pictures, and replays of them, so that no viewer begins with them any more.
     package func flush(at now: MonotonicTime) {
         cache.flush(&history, at: now)
         let replaying = slots.elements.filter(\.isReplaying)
@@ -165,7 +166,7 @@ package final class TrackLayer {
         demandKeyFrame(.beginning, at: now)
     }
 
-    /// Has `slot`, which this layer was being sent to, go on with its next entry point, unless it waits for another's.
+    /// Lets `slot`, which was sent this layer, await its next entry point, unless it awaits another layer.
     private func letWait(_ slot: Slot) {
         slot.endReplay()
         guard slot.awaited == nil else { return }
@@ -173,8 +174,8 @@ package final class TrackLayer {
         awaiting.append(slot)
     }
 
-    /// Nothing more comes of it: who waits for it does so no longer, and who was sent it is sent nothing until it is
-    /// given another layer.
+    /// Ends the layer: slots stop awaiting it, and those that were sent it get nothing until they are given another
+    /// layer.
     func end() {
         outgoing.removeWaiting()
         for slot in awaiting.takeAll() where slot.awaited === self { slot.awaited = nil }
@@ -190,21 +191,21 @@ package final class TrackLayer {
 
     // MARK: Slots
 
-    /// Lets `slot` change to this layer: at once if the cache has where to begin, else at the next entry point, and
-    /// asks for one.
+    /// Changes `slot` to this layer: immediately if the cache has a group for it, otherwise at the next entry point,
+    /// for which a key frame is requested.
     func await(_ slot: Slot, at now: MonotonicTime) {
         guard !awaiting.contains(slot), isWorthWaiting(for: slot, at: now) || !replay(to: slot, at: now)
         else { return }
         awaiting.append(slot)
-        // Pictures that did not get through before are not worth much of the publisher's bitrate; but who has too much
-        // of them waits for less.
+        // Another trial of pictures that failed is not urgent; a viewer who still gets too much awaits a smaller
+        // layer, which is.
         let isTrial = slot.isStopped && slot.session.hasFailed(at: now)
         demandKeyFrame(isTrial ? .repetition : .beginning, at: now)
     }
 
-    /// Begins to send `slot` what the cache holds, if that is of use to it.
+    /// Begins a replay of the cached group to `slot`, if that is useful to it.
     func replay(to slot: Slot, at now: MonotonicTime) -> Bool {
-        // Of what is made here a key frame costs less than the past would take of a path that has little room.
+        // A rendition's key frame costs less than a replay would take of a path that has little room.
         guard isVideo, rendition == nil, let edge = cache.edge,
             let start = cache.entry(in: history, isRepaired: plan.supportsNACK, at: now),
             let range = history.range(of: start), let packet = packet(at: range, sequenceNumber: start),
@@ -217,15 +218,15 @@ package final class TrackLayer {
         return true
     }
 
-    /// Whether a slot shows another track, whose viewer rather sees an old picture of this one than none.
+    /// Whether a slot shows another track; its viewer prefers an old picture of this one to none.
     private func isOther(_ slot: Slot) -> Bool { slot.current?.track !== track }
 
-    /// A viewer has just been sent some of what the cache holds.
+    /// Notes that a viewer has just been sent a part of the cached group.
     func noteReplay(at now: MonotonicTime) {
         cache.noteReplay(at: now)
     }
 
-    /// A replay can no longer go on: `slot` waits for the next entry point.
+    /// Ends a replay that can no longer go on; `slot` awaits the next entry point.
     func abandonReplay(to slot: Slot, at now: MonotonicTime) {
         remove(slot)
         letWait(slot)
@@ -249,10 +250,10 @@ package final class TrackLayer {
 
     // MARK: Packets
 
-    /// Takes a decrypted packet in: statistics and history.
+    /// Accepts a decrypted packet: statistics and history.
     ///
-    /// - Parameter clock: the publisher's, for the capture time; nil while it is not known for all that it sends.
-    /// - Returns: what is to be forwarded; nil for a duplicate or a packet that comes far too late.
+    /// - Parameter clock: the publisher's, for the capture time; nil until it is known for all of its tracks.
+    /// - Returns: the packet to forward; nil for a duplicate or a packet that is far too late.
     func receive(
         _ bytes: Span<UInt8>, _ header: RTPHeader, origin: ReceiveStream.Origin, clock: SourceClock?,
         captured: MonotonicTime? = nil, at now: MonotonicTime
@@ -266,7 +267,7 @@ package final class TrackLayer {
         case .new(let index), .repaired(let index): packet.sequenceNumber = index
         case .duplicate, .tooOld, nil: return nil
         }
-        // Numbers that leap would leap for viewers, too, whose roll-over counters do not follow just anywhere.
+        // A jump in numbers would reach viewers, whose roll-over counters do not follow every jump.
         let step = packet.sequenceNumber &- (history.newest ?? packet.sequenceNumber)
         if step > Int64(SequenceWindow.maximumDropout) {
             guard restarts.take(at: now) else { return nil }
@@ -278,7 +279,7 @@ package final class TrackLayer {
         return note(&packet, bytes, at: now) ? packet : nil
     }
 
-    /// Takes a packet in that the server made itself; another SSRC means that its maker started anew.
+    /// Accepts a packet that the server made; another SSRC means that its producer restarted.
     func receiveInjected(
         _ bytes: Span<UInt8>, captured: MonotonicTime?, at now: MonotonicTime
     ) throws(WireError) -> MediaPacket? {
@@ -287,12 +288,12 @@ package final class TrackLayer {
         return try receive(bytes, header, origin: .original, clock: nil, captured: captured, at: now)
     }
 
-    /// Takes a packet in that another worker received and checked.
+    /// Accepts a packet that another worker received and checked.
     func receiveRelayed(_ relayed: RelayedPacket, _ bytes: Span<UInt8>, at now: MonotonicTime) -> MediaPacket?
     {
         if relayed.epoch != epoch {
             startAnew(in: relayed.epoch)
-            // Where its past comes first, that is what is begun with.
+            // If packets of the past come first, viewers begin with those.
             if relayed.past == nil { demandEntryPoint(at: now) }
         }
         guard let header = try? RTPHeader(parsing: bytes),
@@ -303,9 +304,9 @@ package final class TrackLayer {
         return note(&packet, bytes, at: now) ? packet : nil
     }
 
-    /// Remembers what later packets, slots and NACKs need of this one.
+    /// Stores a packet, and what later packets, slots and NACKs need of it.
     ///
-    /// - Returns: whether it is in the history, out of which it is sent; not if it comes far too late.
+    /// - Returns: whether it is in the history, from which it is sent; false if it is far too late.
     private func note(_ packet: inout MediaPacket, _ bytes: Span<UInt8>, at now: MonotonicTime) -> Bool {
         lastArrival = now
         rate.add(bytes.count, at: now)
@@ -337,7 +338,7 @@ package final class TrackLayer {
         packet.pictures.pictureID = pictureIDs.extend(short)
     }
 
-    /// Reads a stored packet again, to be retransmitted or replayed: it gets no padding that it did not have before.
+    /// Parses a stored packet again for retransmission or replay; its padding stays as it was first sent.
     func packet(at range: Range<Int>, sequenceNumber: Int64) -> ForwardedPacket? {
         let storage = history.storage
         let bytes = storage.span.extracting(range)
@@ -345,11 +346,12 @@ package final class TrackLayer {
             var packet = try? reader.read(bytes, header, structure: structure)
         else { return nil }
         packet.sequenceNumber = sequenceNumber
-        // As it was extended when it came: closest to the latest one now could be another.
+        // The extended ID from its arrival is used, because extending it by the latest one now could give another.
         if packet.descriptor.hasShortPictureID {
             packet.pictures.pictureID = history.pictureID(of: sequenceNumber)
         }
-        // As they were known then: by another structure of layers it would be another packet under the same number.
+        // The layers from its arrival are used: with another structure it would be a different packet under the same
+        // number.
         let layers = LayerPlace(code: history.layers(of: sequenceNumber))
         var forwarded = ForwardedPacket(packet, layers: layers, at: .zero)
         forwarded.padding = history.pad(sequenceNumber, by: 0)
@@ -357,7 +359,7 @@ package final class TrackLayer {
         return forwarded
     }
 
-    /// Hot path: lets one packet wait to be sent to every slot on this layer.
+    /// Hot path: queues one packet for every slot on this layer.
     ///
     /// Below this line there is no `await`, no lock, no allocation and no log line, except where a slot begins.
     func forward(
@@ -376,7 +378,7 @@ package final class TrackLayer {
     private func admit(
         _ packet: MediaPacket, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) {
-        // What came before belongs to those who were here before.
+        // Earlier packets are sent only to the slots that were here before.
         sendWaiting(at: now, into: &sink)
         for slot in awaiting.takeAll() {
             slot.current?.sendWaiting(at: now, into: &sink)
@@ -385,22 +387,24 @@ package final class TrackLayer {
         outgoing.hurry()
     }
 
-    /// Sends what waits to every slot, without company.
+    /// Sends waiting packets to every slot, without those of other layers.
     func sendWaiting(at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
         guard beginSending() else { return }
         _ = send(hasCompany: false, round: fanOut.nextRound(), at: now, into: &sink)
         endSending()
     }
 
-    /// Lets what waits leave; `send` and `endSending` have to follow.
-    /// - Returns: whether there is anything.
+    /// Begins sending waiting packets; `send` and `endSending` must follow.
+    /// - Returns: whether there are any packets.
     func beginSending() -> Bool { outgoing.begin(in: &history) }
 
-    /// Sends what leaves to every slot that did not get it in this round, viewer by viewer.
+    /// Sends outgoing packets to every slot that was not served in this round, viewer by viewer.
     ///
-    /// By indices: iterators allocate in a debug build, where it is tested that nothing does for a viewer.
-    /// - Parameter hasCompany: whether other layers are about to send too: viewers of both get that right behind.
-    /// - Returns: how many packets that were.
+    /// It uses indices because iterators allocate in debug builds, where tests check that nothing is allocated per
+    /// viewer.
+    /// - Parameter hasCompany: whether other layers are about to be sent too; viewers of both get their packets
+    ///   directly behind.
+    /// - Returns: number of packets sent.
     func send(
         hasCompany: Bool, round: UInt64, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
@@ -430,7 +434,7 @@ package final class TrackLayer {
         outgoing.end()
     }
 
-    /// Whether packets wait; asked once all that are due have left.
+    /// Whether packets wait; called after all that are due have been sent.
     func stayListed() -> Bool {
         isListed = !outgoing.isEmpty
         return isListed
@@ -452,13 +456,13 @@ package final class TrackLayer {
         stream?.takeLoss()
     }
 
-    /// When `appendFeedback` has something to say.
+    /// When `appendFeedback` has to run next.
     var feedbackDeadline: MonotonicTime {
         min(keyFrames.deadline ?? .distantFuture, stream?.deadline ?? .distantFuture)
     }
 
-    /// The NACKs and the key-frame request that are due.
-    /// - Returns: what the request is for; nil without one.
+    /// Appends the NACKs and the key-frame request that are due.
+    /// - Returns: the reason for the key-frame request; nil without one.
     func appendFeedback(
         from sender: UInt32, rtt: Duration?, at now: MonotonicTime, to packets: inout [RTCPPacket]
     ) -> KeyFrameRequester.Occasion? {

@@ -1,19 +1,20 @@
 import Base
 import Peer
 
-/// Whoever speaks for a track's publisher.
+/// Represents a track's publisher: receives what viewers need of it.
 protocol TrackOwner: AnyObject {
+    /// Viewers of a layer need a key frame.
     func keyFrameDemanded(
         of layer: Int, of track: TrackID, for reason: KeyFrameRequester.Reason, at now: MonotonicTime)
-    /// Viewers have no room for what the publisher sends; said again for as long as that is so.
+    /// The paths of some viewers cannot carry the publisher's encoding; repeated while that is so.
     func renditionNeeded(of track: TrackID, at now: MonotonicTime)
-    /// Somebody takes these layers; said again for as long as that is so.
+    /// These layers are used; repeated while that is so.
     func layersTaken(_ layers: LayerSet, of track: TrackID, at now: MonotonicTime)
-    /// The publisher need not send some layers of a track, or has to send them again.
+    /// The set of layers that the publisher need not send has changed.
     func restsChanged(of track: Track, at now: MonotonicTime)
 }
 
-/// Speaks to the worker where the publisher is.
+/// Passes calls on to the worker of the publisher.
 final class RemoteTrackOwner: TrackOwner {
     private let links: WorkerLinks
     private let worker: Int
@@ -38,6 +39,6 @@ final class RemoteTrackOwner: TrackOwner {
         links.tell(.takeLayers(track, layers), to: worker)
     }
 
-    /// The original's worker decides, and tells of it.
+    /// Does nothing: the publisher's worker decides which layers rest, and notifies the others.
     func restsChanged(of track: Track, at now: MonotonicTime) {}
 }

@@ -1,35 +1,35 @@
 import Base
 
-/// What a stream's audience has of the data tracks of its stage.
+/// A stream's setting of how far its audience takes part in the stage's data tracks.
 package enum DataAccess: Sendable {
-    /// Nothing of them reaches it.
+    /// The audience receives nothing.
     case nothing
-    /// It gets what they carry.
+    /// The audience receives them.
     case receive
-    /// It may say something on them, too.
+    /// The audience may also send on them.
     case send
 }
 
-/// A worker's part in data tracks that reach the audience: who gets them, what they are called, and how much may be
-/// said.
+/// A worker's share of data tracks that reach the audience: receivers, tracks in use, and limits.
 ///
-/// The audience sends on tracks alone that somebody on the stage has, so that nobody gets more channels than the stage
-/// has names. What it says, and what it gets, may be lost: beyond the limits it is left out.
+/// Viewers can send only on tracks that a session on stage has, so that no viewer opens more channels than the stage
+/// has labels. Messages to and from the audience are unreliable: beyond the limits they are dropped.
 struct AudienceData {
-    /// In bytes, of what one of the audience says at once.
+    /// Maximum length of a viewer's message, in bytes.
     static let longestMessage = 1_024
-    /// In bytes, of a track's name that it says it on.
+    /// Maximum length of the label of a track that a viewer sends on, in bytes.
     static let longestLabel = 64
-    /// Messages to the audience, of all streams of the worker: each costs some 30 µs.
+    /// Maximum number of messages to the audience per second, over all streams of the worker; each costs about 30 µs.
     static let deliveries = 10_000.0
 
     private var access: [StreamID: DataAccess] = [:]
-    /// Connected sessions that have data channels, in the order in which they came.
+    /// Connected viewers' sessions with data channels, in order of arrival.
     private var sessions: [StreamID: [SessionID]] = [:]
-    /// Which sessions on the stage have a track, by its name.
+    /// The sessions on stage that have each track, by label.
     private var tracks: [StreamID: [String: Set<SessionID>]] = [:]
-    /// Of what each stream's audience says here.
+    /// Limits for the messages of each stream's audience on this worker.
     private var gates: [StreamID: MessageGate] = [:]
+    /// Messages that may be sent now; grows by `deliveries` per second up to `deliveries`.
     private var left = deliveries
     private var last = MonotonicTime.zero
 
@@ -47,12 +47,12 @@ struct AudienceData {
         if sessions[stream]?.isEmpty == true { sessions[stream] = nil }
     }
 
-    /// Whether somebody of the audience may open a track to send on.
+    /// Whether a viewer may open a track to send on.
     func maySend(_ label: String, in stream: StreamID) -> Bool {
         access[stream] == .send && label.utf8.count <= Self.longestLabel
     }
 
-    /// Whether something that one of the audience says on a track goes on; it is counted if so.
+    /// Whether a viewer's message on a track may be passed on; if so, it is counted.
     mutating func admit(_ label: String, bytes: Int, in stream: StreamID, at now: MonotonicTime) -> Bool {
         guard maySend(label, in: stream), bytes <= Self.longestMessage, tracks[stream]?[label] != nil else {
             return false
@@ -60,14 +60,14 @@ struct AudienceData {
         return gates[stream, default: MessageGate(.audience, at: now)].admit(bytes: bytes, at: now)
     }
 
-    /// Those of the audience who get something of a track.
+    /// The viewers' sessions that receive an event of a data track; empty if the rate limit is reached.
     mutating func receivers(of item: DataTrackItem, at now: MonotonicTime) -> [SessionID] {
         let all = sessions[item.stage] ?? []
         switch item.event {
         case .opened: tracks[item.stage, default: [:]][item.label, default: []].insert(item.session)
         case .closed:
             forget(item)
-            // Whoever got something has a channel to be closed.
+            // Every session that received something of the track has a channel to close.
             return all
         case .message, .said: break
         }

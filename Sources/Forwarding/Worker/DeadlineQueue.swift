@@ -1,9 +1,9 @@
 import Base
 
-/// Which of many things wants to be woken next.
+/// Finds the next of many deadlines.
 ///
-/// A binary heap with lazy removal: a deadline that moved later is noticed when its old entry comes up, one that
-/// moved earlier gets a second entry. Elements are named by a key that its owner checks when it is woken.
+/// A binary heap with lazy removal. A deadline that moved later is noticed when its old entry comes up; one that
+/// moved earlier gets a second entry. A key stands for its owner, who checks when it is woken what is really due.
 package struct DeadlineQueue<Key: Hashable> {
     private struct Entry {
         var time: MonotonicTime
@@ -16,10 +16,10 @@ package struct DeadlineQueue<Key: Hashable> {
 
     package init() {}
 
-    /// When `popDue` wants to be called next.
+    /// When `popDue` should run next; nil if nothing is scheduled.
     package var next: MonotonicTime? { heap.first?.time }
 
-    /// Makes sure that `key` comes up at `time` or earlier.
+    /// Schedules `key` for `time`, unless it is scheduled earlier already.
     package mutating func schedule(_ key: Key, at time: MonotonicTime) {
         if let known = earliest[key], known <= time { return }
         earliest[key] = time
@@ -27,7 +27,7 @@ package struct DeadlineQueue<Key: Hashable> {
         siftUp(heap.count - 1)
     }
 
-    /// Takes out a key whose time has come; the owner looks what it wants and schedules it anew.
+    /// Removes a key that is due; its owner checks what is due, and schedules it again.
     package mutating func popDue(at now: MonotonicTime) -> Key? {
         while let first = heap.first, first.time <= now {
             let last = heap.removeLast()

@@ -1,25 +1,25 @@
 import Peer
 import Wire
 
-/// What the viewers of a worker are sent now, and what their paths are estimated to take: numbers of living sessions.
+/// Counts what the living sessions of a worker are sent now, and the estimated capacities of their paths.
 package struct DeliveryCensus: Equatable, Sendable {
-    /// Heights of pictures, in pixels, each standing for all up to it that the one before does not cover.
+    /// Upper bounds of the classes of picture heights, in pixels.
     package static let heights = [180, 360, 480, 720, 1_080]
-    /// The same for what paths take, in bits a second.
+    /// Upper bounds of the classes of path capacities, in bits a second.
     package static let estimates = [150_000, 300_000, 600_000, 1_200_000, 2_500_000, 5_000_000, 10_000_000]
 
-    /// Pictures by `heights`, with one place more for larger ones.
+    /// Number of pictures per class of `heights`, with one more class for larger ones.
     package private(set) var pictures = [Int](repeating: 0, count: heights.count + 1)
-    /// Pictures whose size no key frame has told.
+    /// Number of pictures whose size no key frame contained.
     package private(set) var picturesOfUnknownSize = 0
-    /// Wanted pictures in whose place nothing is sent, because the path takes none.
+    /// Number of wanted pictures that are not sent, because the path can carry none.
     package private(set) var picturesPaused = 0
-    /// Paths by `estimates`, with one place more for those that take more: all that an estimate is
-    /// known of.
+    /// Number of paths per class of `estimates`, with one more class for faster ones; only paths with an estimate.
     package private(set) var paths = [Int](repeating: 0, count: estimates.count + 1)
 
     package init() {}
 
+    /// Adds a session's video slots and its path.
     mutating func count(_ session: Session) {
         if let path = session.path, path.isKnown {
             let estimate = path.bitrate
@@ -32,7 +32,7 @@ package struct DeliveryCensus: Equatable, Sendable {
                 continue
             }
             guard slot.current != nil, !slot.isStopped else { continue }
-            // A picture on its side is as high as it is wide.
+            // The shorter side counts, so that a rotated picture is treated like an upright one.
             guard let height = slot.servedResolution.map({ Int(min($0.width, $0.height)) }) else {
                 picturesOfUnknownSize += 1
                 continue

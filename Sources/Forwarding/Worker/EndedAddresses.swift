@@ -1,13 +1,14 @@
 import Base
 
-/// Where sessions were that ended a moment ago.
+/// The addresses of sessions that ended a moment ago.
 ///
-/// What their clients sent before they heard of the end is still on its way, and comes from no stranger. Two sets take
-/// turns, so that nobody has to look for what is over: an address is kept for one to two turns.
+/// Datagrams that their clients sent before they learned of the end are still on their way, and must not count as
+/// strangers'. Two sets alternate, so that no search for expired addresses is needed: an address is kept for one to
+/// two turns.
 struct EndedAddresses {
-    /// Longer than a datagram and the news of the end are on their way.
+    /// Longer than a datagram and the notice of the end are on their way.
     static let turn = Duration.seconds(1)
-    /// Of each set; where more sessions end within a turn, the addresses of the rest are not kept.
+    /// Maximum size of each set; if more sessions end within a turn, further addresses are not kept.
     static let capacity = 4_096
 
     private var recent: Set<TransportAddress> = []

@@ -1,40 +1,40 @@
 import Base
 import Peer
 
-/// Sends on what came in, several packets of a track at once.
+/// Forwards received packets, several packets of a track together.
 ///
-/// A layer's packets wait here until the batch of datagrams they came with is done, and while the worker is busy
-/// until their frame is complete or a few milliseconds have passed. Then each viewer is served once for all of them:
-/// its state is touched once, and its packets leave as one message (UDP_SEGMENT), which costs the kernel little
-/// more than a single packet. So the cost of a packet falls as the load grows. An idle worker never waits.
+/// A layer's packets wait here until the batch of datagrams with which they arrived is done. While the worker is busy
+/// they wait until their frame is complete, or a few milliseconds have passed. Then each viewer is served once for
+/// all of them: its state is loaded once, and its packets leave as one message (UDP_SEGMENT), which costs the kernel
+/// little more than a single packet. So the cost of a packet falls as the load grows. An idle worker never waits.
 final class FanOut {
-    /// Layers with packets that wait.
+    /// Layers with waiting packets.
     private var layers: [TrackLayer] = []
-    /// What is being sent right now.
+    /// The layers that are being sent now, by kind.
     private var video: [TrackLayer] = []
     private var audio: [TrackLayer] = []
     private var patience = Patience()
     private var round: UInt64 = 0
-    /// How long the first packet of what was sent together had waited, for each packet sent.
+    /// How long the first of the packets sent together had waited, counted once per packet sent.
     private(set) var waits = DurationHistogram(.packets)
-    /// When `sendDue` wants to be called; nil if nothing waits.
+    /// When `sendDue` should run next; nil if no packets wait.
     private(set) var deadline: MonotonicTime?
 
-    /// Takes in a layer whose first packet began to wait.
+    /// Adds a layer that has begun to have waiting packets.
     func add(_ layer: TrackLayer) {
         layers.append(layer)
     }
 
-    /// Numbers a turn in which each slot is served once.
+    /// The number of a new round, in which each slot is served at most once.
     func nextRound() -> UInt64 {
         round &+= 1
         return round
     }
 
-    /// Sends what need not wait longer.
+    /// Sends the packets that are due.
     ///
-    /// Audio goes along with the video of its source, right behind it, so that its smaller packets can end a
-    /// viewer's message.
+    /// Audio is sent together with video of the same source, directly behind it, so that its smaller packets can end
+    /// a viewer's message.
     func sendDue(at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
         guard !layers.isEmpty else { return }
         let longestWait = patience.longestWait(at: now)

@@ -2,20 +2,21 @@ import Base
 import Peer
 import Wire
 
-/// DTLS records of clients who are joining, until the media of their batch has been taken care of.
+/// DTLS records of joining clients, which wait until the media of their batch has been processed.
 ///
-/// A record of a handshake takes a thousand times as long as a packet of media. When many join at once, a worker does
-/// a few at a time and looks after media in between, so that those who are watching notice nothing.
+/// A handshake record takes a thousand times as long as a media packet. When many clients join at the same time, a
+/// worker processes a few records at a time and media in between, so that present viewers are not affected.
 struct HandshakeQueue {
-    /// About four milliseconds.
+    /// Maximum number of records per turn, which take about four milliseconds.
     static let perTurn = 16
-    /// Beyond this records get lost; DTLS sends them again.
+    /// Maximum number of waiting records; more are dropped, and DTLS sends them again.
     static let limit = 4_096
-    /// Of one session: two of a client's flights, with certificates cut in pieces.
+    /// Maximum number of waiting records per session: two of a client's flights with fragmented certificates.
     ///
-    /// Whoever sends more fills no place that others need.
+    /// The limit keeps a client that sends more from taking room that others need.
     static let limitForEach = 16
 
+    /// One received datagram with DTLS records.
     struct Record {
         let session: SessionID
         let bytes: [UInt8]
@@ -24,12 +25,13 @@ struct HandshakeQueue {
 
     private var records: [Record] = []
     private var first = 0
-    /// How many of each session's wait; none that has none.
+    /// Number of waiting records per session; sessions without any have no entry.
     private var counts: [SessionID: Int] = [:]
 
     var isEmpty: Bool { first == records.count }
 
-    /// - Returns: false if there is no room.
+    /// Adds a copy of a datagram.
+    /// - Returns: false if it was dropped for lack of room.
     mutating func append(
         _ datagram: Span<UInt8>, of session: SessionID, from source: TransportAddress
     ) -> Bool {
@@ -43,7 +45,7 @@ struct HandshakeQueue {
         return true
     }
 
-    /// The one that has waited longest.
+    /// Removes and returns the record that has waited longest; nil if there is none.
     mutating func next() -> Record? {
         guard !isEmpty else { return nil }
         let session = records[first].session
@@ -64,7 +66,7 @@ struct HandshakeQueue {
 }
 
 extension Worker {
-    /// Goes on with a few handshakes.
+    /// Processes up to `HandshakeQueue.perTurn` waiting records.
     func shakeHands(at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
         for _ in 0..<HandshakeQueue.perTurn {
             guard let record = joining.next() else { return }

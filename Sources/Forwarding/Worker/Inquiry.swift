@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A question to a worker, which is answered once: by the worker, or by nobody.
+/// A question to a worker, which is answered exactly once, with nil if the worker cannot answer it.
 package final class Inquiry<Answer: Sendable>: Sendable {
     private struct Receiver {
         let call: @Sendable (Answer?) -> Void
@@ -8,14 +8,16 @@ package final class Inquiry<Answer: Sendable>: Sendable {
 
     private let receiver: Mutex<Receiver?>
 
-    /// - Parameter receiver: called on the worker's thread, and must not wait; with nil where nobody can answer.
+    /// - Parameter receiver: called once, usually on the worker's thread, which it must not block; nil if there is no
+    ///   answer.
     package init(_ receiver: @escaping @Sendable (Answer?) -> Void) {
         self.receiver = Mutex(Receiver(call: receiver))
     }
 
-    /// A worker that knows nothing of what was asked for, or ends, lets go of it.
+    /// A worker that does not know the subject, or ends, releases the inquiry, which answers it.
     deinit { answer(nil) }
 
+    /// Answers the question; further calls do nothing.
     func answer(_ answer: Answer?) {
         let receiver = receiver.withLock { $0.take() }
         receiver?.call(answer)

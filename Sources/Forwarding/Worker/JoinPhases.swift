@@ -1,12 +1,12 @@
 import Base
 
-/// How long clients of one kind took to join, from the request on.
+/// How long clients of one kind took to join, from their request on.
 package struct JoinPhases: Equatable, Sendable {
-    /// The first connectivity check that was valid.
+    /// Until the first valid connectivity check.
     package var checked = DurationHistogram(.joins)
-    /// The end of the DTLS handshake.
+    /// Until the end of the DTLS handshake.
     package var connected = DurationHistogram(.joins)
-    /// The first packet of media: from a publisher, or to a viewer.
+    /// Until the first media packet from a publisher, or to a viewer.
     package var firstMedia = DurationHistogram(.joins)
 
     package init() {}
@@ -18,7 +18,7 @@ package struct JoinPhases: Equatable, Sendable {
     }
 }
 
-/// What the sessions of a worker tell of their joining; one for all of them.
+/// Collects the joining times of all sessions of a worker.
 final class JoinRecorder {
     enum Phase {
         case checked, connected, firstMedia
@@ -45,13 +45,13 @@ final class JoinRecorder {
     }
 }
 
-/// How far one session has come, and when.
+/// The progress of one session's joining.
 struct JoinProgress {
-    /// When its client asked for it.
+    /// When the client requested the session.
     let requested: MonotonicTime
     private let isPublisher: Bool
     private let recorder: JoinRecorder
-    /// Nil for what has not come yet, here and below.
+    /// When each phase was reached; nil for those to come.
     private(set) var checked: MonotonicTime?
     private(set) var connected: MonotonicTime?
     private(set) var firstMedia: MonotonicTime?
@@ -62,7 +62,8 @@ struct JoinProgress {
         self.recorder = recorder
     }
 
-    /// - Returns: whether it is the first check.
+    /// Records a valid connectivity check.
+    /// - Returns: whether it is the first one.
     mutating func noteCheck(at now: MonotonicTime) -> Bool {
         guard checked == nil else { return false }
         checked = now

@@ -1,12 +1,12 @@
 import Peer
 
-/// Packets and bytes, as sessions count them and metrics show them.
+/// Packet and byte counters of sessions, which metrics show.
 package struct MediaCounters: Equatable, Sendable {
-    /// Packets and their bytes.
+    /// Numbers of packets and bytes.
     package struct Volume: Equatable, Sendable {
-        /// Each once.
+        /// Number of packets.
         package var packets: UInt64 = 0
-        /// Of whole packets, headers included.
+        /// Number of bytes, including headers.
         package var bytes: UInt64 = 0
 
         package init(packets: UInt64 = 0, bytes: UInt64 = 0) {
@@ -14,6 +14,7 @@ package struct MediaCounters: Equatable, Sendable {
             self.bytes = bytes
         }
 
+        /// Adds one packet of `size` bytes.
         package mutating func add(_ size: Int) {
             packets &+= 1
             bytes &+= UInt64(size)
@@ -25,23 +26,23 @@ package struct MediaCounters: Equatable, Sendable {
         }
     }
 
-    /// Packets that went no further, by reason.
+    /// Dropped packets, by reason.
     package struct Drops: Equatable, Sendable {
-        /// Came before, or is too old to tell; RTP and RTCP.
+        /// Received before, or too old to tell; RTP and RTCP.
         package var replayed: UInt64 = 0
-        /// Its tag is wrong.
+        /// Its authentication tag is wrong.
         package var unauthentic: UInt64 = 0
-        /// Is no RTP, RTCP or payload that can be read.
+        /// It cannot be parsed as RTP, RTCP or payload, or belongs to nothing that was injected.
         package var undecodable: UInt64 = 0
-        /// Belongs to no m-line.
+        /// It belongs to no m-line.
         package var noRoute: UInt64 = 0
         /// The viewer did not offer the codec.
         package var codecNotNegotiated: UInt64 = 0
-        /// Older than what the viewer's stream began with.
+        /// It is older than the beginning of the viewer's stream, or follows too wide a gap.
         package var beforeStart: UInt64 = 0
-        /// It is not known yet where the viewer is.
+        /// The viewer's address is not known yet.
         package var noAddress: UInt64 = 0
-        /// Does not fit into a datagram with the viewer's header.
+        /// It does not fit into a datagram with the viewer's header, or could not be encrypted.
         package var oversize: UInt64 = 0
 
         package init() {}
@@ -58,17 +59,17 @@ package struct MediaCounters: Equatable, Sendable {
         }
     }
 
-    /// Packets that viewers asked for again and did not get, by reason.
+    /// Retransmissions that viewers requested and did not get, by reason.
     package struct Refusals: Equatable, Sendable {
-        /// Belongs to nothing that is still known to have been sent: to a source that was let go of, mostly.
+        /// It is no longer known to have been sent, mostly because its source is gone.
         package var unknown: UInt64 = 0
-        /// Never came from the publisher, or is no longer in the history.
+        /// It never arrived from the publisher, or is no longer in the history.
         package var notInHistory: UInt64 = 0
-        /// Was sent again less than a round trip ago.
+        /// It was sent again less than a round trip ago.
         package var tooSoon: UInt64 = 0
-        /// A later key frame was sent.
+        /// A later key frame has been sent.
         package var beforeKeyFrame: UInt64 = 0
-        /// The viewer was sent too much again lately.
+        /// The viewer's retransmission budget is used up.
         package var overBudget: UInt64 = 0
 
         package init() {}
@@ -92,56 +93,57 @@ package struct MediaCounters: Equatable, Sendable {
         }
     }
 
-    /// All RTP of publishers: media, retransmissions and probes, decrypted.
+    /// All decrypted RTP from publishers: media, retransmissions and probes.
     package var received = Volume()
-    /// Of publishers' audio and video, what was new: each packet once, repaired ones included.
+    /// Publishers' audio, each packet once, including retransmitted and recovered ones.
     package var audioReceived = Volume()
-    /// The same of video.
+    /// Publishers' video, each packet once, including retransmitted ones.
     package var videoReceived = Volume()
-    /// Of publishers' packets, those that came by retransmission.
+    /// Publishers' packets that arrived by retransmission.
     package var packetsRepaired: UInt64 = 0
-    /// Of publishers' sound, packets that carried earlier ones, and lost ones that were taken out of them.
+    /// Publishers' RED packets.
     package var redundancyReceived: UInt64 = 0
-    /// Not among `packetsRepaired`.
+    /// Lost audio packets recovered from RED; not included in `packetsRepaired`.
     package var packetsRecovered: UInt64 = 0
     /// Packets that publishers were asked to send again.
     package var repairsRequested: UInt64 = 0
 
-    /// SRTP to viewers, for the first time, not as a retransmission.
+    /// SRTP packets sent to viewers, without retransmissions.
     package var packetsSent: UInt64 = 0
-    /// Of those packets.
+    /// Bytes of those packets.
     package var bytesSent: UInt64 = 0
-    /// The same by kind; filled in when counters are put together.
+    /// Audio sent to viewers, without retransmissions; filled in when counters are totaled.
     package var audioSent = Volume()
-    /// The same of video.
+    /// Video sent to viewers, without retransmissions; filled in when counters are totaled.
     package var videoSent = Volume()
-    /// Packets of higher temporal layers that a viewer did not get, because it does not show them yet.
+    /// Packets of higher temporal or spatial layers that a viewer was not sent.
     package var packetsThinned: UInt64 = 0
-    /// Packets that viewers asked for again, and those that were sent again.
+    /// Packets that viewers requested again.
     package var resendsRequested: UInt64 = 0
-    /// By RTX, or as they were where that was not agreed.
+    /// Packets sent again, by RTX or, where it was not negotiated, as they were.
     package var packetsResent: UInt64 = 0
-    /// Of sound, those that carried earlier ones again.
+    /// Audio packets sent with earlier ones in them (RED).
     package var packetsRedundant: UInt64 = 0
-    /// Times that viewers were given a better picture because their paths take more, and a worse one or none.
+    /// Number of times that a viewer got a better picture because its path can carry more.
     package var stepsUp: UInt64 = 0
+    /// Number of times that a viewer got a worse picture, or none, because its path can carry less.
     package var stepsDown: UInt64 = 0
-    /// Of `stepsDown`, those after which no picture is sent.
+    /// Steps down after which no picture is sent; included in `stepsDown`.
     package var picturesStopped: UInt64 = 0
-    /// Sent to viewers to find out whether their paths take more; what was sent again for it counts here only.
+    /// Bytes of probes, including packets that were sent again only for that.
     package var probeBytes: UInt64 = 0
-    /// Of `resendsRequested`.
+    /// The part of `resendsRequested` that was refused.
     package var refusals = Refusals()
 
-    /// Of packets to and from clients.
+    /// Dropped packets from and to clients.
     package var drops = Drops()
-    /// Times that a viewer began with pictures out of the cache.
+    /// Number of replays of cached pictures.
     package var replays: UInt64 = 0
-    /// Times that a viewer or a loss needed a key frame that was not cached.
+    /// Number of key frames needed by viewers, or because of loss, that were not cached.
     package var keyFrameDemands: UInt64 = 0
-    /// PLIs and FIRs to publishers.
+    /// PLIs and FIRs sent to publishers.
     package var keyFrameRequests: UInt64 = 0
-    /// That publishers sent.
+    /// Key frames received from publishers.
     package var keyFrames: UInt64 = 0
 
     package init() {}

@@ -2,10 +2,10 @@ import Base
 import Peer
 import Wire
 
-/// What a stream's viewers on this worker get: one video and one audio.
+/// What a stream's viewers on this worker get: one video and one audio track.
 ///
-/// Stays when its publisher leaves, so that viewers need not come back when it does. The publisher lives here, or on
-/// another worker that relays its packets.
+/// It remains when its publisher leaves, so that viewers need not reconnect when the publisher returns. The publisher
+/// is on this worker, or on another one that relays its packets.
 final class Programme {
     enum Origin {
         case local(Session)
@@ -14,7 +14,7 @@ final class Programme {
 
     struct Source {
         let origin: Origin
-        /// Later publishers have higher numbers and take over from earlier ones.
+        /// Later publishers have higher numbers, and replace earlier ones.
         let order: UInt64
         let tracks: [Track]
 
@@ -24,12 +24,14 @@ final class Programme {
         }
     }
 
+    /// Nil while the stream has no publisher.
     private(set) var source: Source?
+    /// The seats on this worker that carry the programme.
     private(set) var followers: [Seat] = []
-    /// Other workers that have viewers of this stream.
+    /// Other workers with viewers of this stream.
     private(set) var wanters: Set<Int> = []
 
-    /// What control chose for the viewers, by kind; where it chose nothing they get what the source sends.
+    /// The tracks that control chose for viewers, at most one of a kind; without one they get the source's.
     private(set) var chosen: [PublishedTrack] = []
 
     var isEmpty: Bool { source == nil && followers.isEmpty && wanters.isEmpty && chosen.isEmpty }
@@ -38,8 +40,8 @@ final class Programme {
         chosen = tracks
     }
 
-    /// Changes to `new`, at each track's next entry point.
-    /// - Returns: the source that `new` takes over from.
+    /// Changes to a new source; slots change at its tracks' next entry points.
+    /// - Returns: the source that it replaces; nil if there was none.
     func change(to new: Source, at now: MonotonicTime) -> Source? {
         let previous = source
         source?.tracks.forEach { $0.relayTo([]) }
@@ -49,7 +51,7 @@ final class Programme {
         return previous
     }
 
-    /// The publisher is gone; its viewers wait for the next one.
+    /// Removes the source, whose publisher has left; viewers wait for the next one.
     func loseSource() {
         source = nil
         for follower in followers {
@@ -61,21 +63,22 @@ final class Programme {
         followers.append(seat)
     }
 
-    /// - Returns: whether it followed.
+    /// Removes a seat.
+    /// - Returns: whether it followed the programme.
     func unfollow(_ seat: Seat) -> Bool {
         guard let index = followers.firstIndex(where: { $0 === seat }) else { return false }
         followers.remove(at: index)
         return true
     }
 
-    /// Notes whether another worker has viewers.
+    /// Notes whether another worker has viewers of this stream.
     func setWanted(_ isWanted: Bool, by worker: Int) {
         if isWanted { wanters.insert(worker) } else { wanters.remove(worker) }
         guard let source, source.session != nil else { return }
         source.tracks.forEach { $0.relayTo(wanters) }
     }
 
-    /// Lets slots that control does not fill carry what the source sends.
+    /// Attaches the source's tracks to a seat's slots, as far as control did not choose others.
     func connect(_ follower: Seat, at now: MonotonicTime) {
         guard let source else { return }
         for kind in [MediaKind.audio, .video] where !chosen.contains(where: { $0.plan.kind == kind }) {

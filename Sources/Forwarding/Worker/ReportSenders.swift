@@ -2,22 +2,22 @@ import Base
 import Peer
 import Wire
 
-/// Finds the session of an SRTP or SRTCP packet that comes from an unknown address.
+/// Finds the session of an SRTP or SRTCP packet from an unknown address.
 ///
-/// A NAT may give a client another address at any time. Browsers send an ICE check from there when their next one is
-/// due, up to three seconds later, those on libnice (GStreamer) none; all go on sending. The only name in an encrypted
-/// packet is the SSRC of its sender, so the SSRCs of each session's reports lead to it, and its keys tell whether the
-/// packet is authentic. Chromium names itself 1 where it only receives: of those who share a name the likeliest are
-/// tried. A few a second are looked at.
+/// A NAT may give a client another address at any time. Browsers send an ICE check from there when the next one is
+/// due, up to three seconds later; clients on libnice (GStreamer) send none. All of them continue to send media or
+/// reports. The only identity in an encrypted packet is its sender's SSRC. So the SSRCs of each session's reports
+/// lead to the session, and its keys show whether the packet is authentic. Chromium uses SSRC 1 if it only receives;
+/// of sessions that share an SSRC, the likeliest are tried. Only a limited number of packets a second is looked at.
 /// - Source: RFC 3711 §3.4 (the first eight bytes of SRTCP are not encrypted); RFC 3550 §5.1, §6.1.
 struct ReportSenders {
-    /// Of one session: one for sound and one for pictures, and each once more.
+    /// Maximum number of SSRCs per session: one for audio and one for video, twice each.
     static let limitOfSession = 4
-    /// Sessions that share a name; more are not found by it.
+    /// Maximum number of sessions per SSRC; further ones cannot be found by it.
     static let sharerLimit = 2_000
-    /// Packets from nowhere that are looked at a second.
+    /// Packets from unknown addresses that are looked at, per second.
     static let looksPerSecond = 50
-    /// And of those whose name several share.
+    /// The same for packets whose SSRC several sessions share.
     static let sharedLooksPerSecond = 100
 
     private var sessions: [UInt32: [SessionID]] = [:]
@@ -25,7 +25,7 @@ struct ReportSenders {
     private var limit = PerSecondLimit(looksPerSecond)
     private var sharedLimit = PerSecondLimit(sharedLooksPerSecond)
 
-    /// Notes who sent an authentic report.
+    /// Remembers the SSRC of an authentic report.
     mutating func note(_ datagram: Span<UInt8>, of session: SessionID) {
         guard let ssrc = try? datagram.uint32(at: 4) else { return }
         let known = senders[session] ?? []
@@ -42,7 +42,8 @@ struct ReportSenders {
         }
     }
 
-    /// Whose a report, or a packet of media, may be; empty for nobody's, and where too many came lately.
+    /// The sessions that a report or media packet may belong to; empty if there are none, or the rate limit is
+    /// reached.
     mutating func find(_ datagram: Span<UInt8>, _ kind: DatagramKind, at now: MonotonicTime) -> [SessionID] {
         guard let ssrc = try? datagram.uint32(at: kind == .rtp ? 8 : 4), let found = sessions[ssrc] else {
             return []
@@ -52,19 +53,20 @@ struct ReportSenders {
 
     // MARK: Likelihood
 
-    /// Of those who share a name so many are tried.
+    /// Maximum number of sessions with the same SSRC that are tried.
     static let trials = 16
-    /// Who is there says so more often: browsers send feedback ten times a second while they receive.
+    /// A present client sends more often than this: browsers send feedback ten times a second while they receive.
     private static let pause = Duration.milliseconds(250)
-    /// Who was silent for longer has not just moved.
+    /// A client that has been silent for longer has not changed its address just now.
     private static let rest = Duration.seconds(3)
 
-    /// Those who may have moved just now, the likeliest first: who fell silent a moment ago.
-    /// - Parameter silences: of each, for how long nothing has come.
+    /// The clients that may have changed their address just now, the likeliest first: those that fell silent a moment
+    /// ago.
+    /// - Parameter silences: how long each client has been silent.
     static func likeliest<Name>(_ silences: [(name: Name, silence: Duration)]) -> [Name] {
         let recent = silences.filter { $0.silence <= rest }
         let silent = recent.filter { $0.silence >= pause }.sorted { $0.silence < $1.silence }
-        // Who moved may be among those who spoke a moment ago: who has been silent for longest first.
+        // The client may also be among those heard a moment ago; the one silent for longest comes first.
         let others = recent.filter { $0.silence < pause }.sorted { $0.silence > $1.silence }
         return (silent.prefix(trials / 2) + others.prefix(trials / 2)).map(\.name)
     }

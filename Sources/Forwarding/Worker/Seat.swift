@@ -2,30 +2,32 @@ import Base
 import Peer
 import Wire
 
-/// A pair of a session's slots, audio and video, through which it gets a stream's programme.
+/// A pair of a session's slots, audio and video, that carries a stream's programme.
 ///
-/// A player has one, for ever on the same stream; a feed session has two, which control puts on streams as its viewer
-/// swipes. As a preview a seat takes no audio and the lowest layer, or the lowest temporal one of an only layer.
+/// A player has one seat, always on the same stream. A feed session has two, which control puts on streams as its
+/// viewer swipes. A preview seat carries no audio, and only the lowest layer, or the lowest temporal layer of a
+/// single encoding.
 final class Seat {
-    /// How a switch to full quality is counted.
+    /// A switch to full quality whose duration is being measured.
     struct Switch {
-        /// When the viewer asked for it.
+        /// When the viewer requested it.
         let requested: MonotonicTime
+        /// Whether the seat carried the stream as a preview before.
         let wasPreloaded: Bool
     }
 
     unowned let session: Session
     let audio: Slot?
     let video: Slot?
-    /// Nil while nothing is to be shown.
+    /// The stream that the seat is reserved for; nil for none.
     private(set) var stream: StreamID?
     private(set) var isPreview = false
-    /// Until the full layer begins.
+    /// The switch being measured; nil once its layer has begun.
     private var awaited: Switch?
-    /// Whether the stream's picture has begun to be sent.
+    /// Whether video of the stream has been sent.
     private var hasBegun = false
 
-    /// - Parameter pair: counts the session's m-lines of each kind.
+    /// - Parameter pair: index of the pair among the session's m-lines of each kind.
     init(_ pair: Int, of session: Session) {
         self.session = session
         audio = session.slots.filter { $0.plan.kind == .audio }.dropFirst(pair).first
@@ -34,21 +36,22 @@ final class Seat {
 
     var slots: [Slot] { [audio, video].compactMap(\.self) }
 
-    /// The slot that carries a kind, if any may now.
+    /// The slot for a kind; nil if there is none, and for audio in a preview.
     func slot(_ kind: MediaKind) -> Slot? {
         if kind == .video { return video }
         return isPreview ? nil : audio
     }
 
-    /// Height of the picture that it takes; a single pixel stands for the lowest layer.
+    /// Maximum height of the video, in pixels: 1 stands for the lowest layer, nil for the best.
     ///
-    /// A player may have chosen its own.
+    /// A player may have chosen a height.
     var maximumHeight: Int? {
         if session.follows != nil { return video?.maximumHeight }
         return isPreview ? 1 : nil
     }
 
-    /// Notes what control wants.
+    /// Reserves the seat for a stream; nil for none.
+    /// - Parameter requested: when the viewer requested it; nil if the switch is not measured.
     func reserve(_ stream: StreamID?, isPreview: Bool, requested: MonotonicTime?) {
         let wasPreloaded = stream != nil && self.stream == stream && self.isPreview
         awaited = nil
@@ -60,14 +63,16 @@ final class Seat {
         self.isPreview = isPreview
     }
 
-    /// - Returns: the stream whose picture has just begun; once.
+    /// Notes that video has begun.
+    /// - Returns: the stream that has just begun; nil if it had begun before.
     func takeBeginning() -> StreamID? {
         guard !hasBegun else { return nil }
         hasBegun = true
         return stream
     }
 
-    /// - Returns: the switch that ends with what the video slot carries now; once.
+    /// Completes the switch being measured, if the video slot carries its layer now.
+    /// - Returns: the completed switch, once.
     func takeSwitch() -> Switch? {
         guard !isPreview, let video, video.current != nil, video.awaited == nil else { return nil }
         defer { awaited = nil }
@@ -75,11 +80,11 @@ final class Seat {
     }
 }
 
-/// How long viewers of the feed wait for a stream at its best layer.
+/// How long viewers of the feed wait for a stream in full quality.
 package struct SwitchTimes: Equatable, Sendable {
-    /// Of a neighbour that had been attached before.
+    /// For a neighbour, which was attached before.
     package var preloaded = DurationHistogram(.joins)
-    /// Of a stream that was not attached.
+    /// For a stream that was not attached.
     package var cold = DurationHistogram(.joins)
 
     package init() {}

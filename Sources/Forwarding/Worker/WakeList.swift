@@ -1,6 +1,6 @@
 /// Sessions to look at when the batch of datagrams is done.
 ///
-/// A packet of one session can make another one due: a viewer's key-frame request becomes the publisher's.
+/// A packet of one session can make another session due: a viewer's key-frame request becomes one to the publisher.
 /// Noting that costs a flag and an append, however many viewers ask.
 final class WakeList {
     private var sessions: [Session] = []

@@ -2,9 +2,9 @@ import Base
 import Peer
 import Wire
 
-/// Slots that control fills one by one, with tracks of any worker.
+/// Slots to which control attaches tracks of any worker one by one.
 extension Worker {
-    /// Lets a slot carry `published` from its next entry point on; nil for nothing.
+    /// Attaches a track to a slot, which changes at the track's next entry point; nil empties the slot.
     func attach(
         _ id: SessionID, mid: String, _ published: PublishedTrack?, maximumHeight: Int?, at now: MonotonicTime
     ) {
@@ -22,7 +22,7 @@ extension Worker {
         if let previous { giveBack(previous, at: now) }
     }
 
-    /// Lets go of what control gave to a session's slots.
+    /// Releases the tracks that control attached to a session's slots.
     func giveBackTracks(of session: Session, at now: MonotonicTime) {
         for slot in session.slots {
             guard let key = slot.assigned else { continue }
@@ -31,7 +31,7 @@ extension Worker {
         }
     }
 
-    /// The track itself, or a copy that its worker begins to send packets to; nil if its publisher is gone.
+    /// The track itself, or a copy that its worker is asked to relay; nil if its publisher is gone.
     private func take(_ published: PublishedTrack) -> Track? {
         let key = published.key
         guard key.worker != (links?.index ?? 0) else { return self.published[key.track] }
@@ -51,7 +51,7 @@ extension Worker {
         lingering.tracks[key] = now + Lingering.time
     }
 
-    /// The copy of another worker's track, which slots and programmes share.
+    /// The copy of another worker's track, which slots and programmes share; created on first use.
     func relayedTrack(_ published: PublishedTrack) -> Track {
         if let known = relayed[published.key] { return known }
         let track = Track(

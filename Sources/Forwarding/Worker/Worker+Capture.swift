@@ -1,11 +1,13 @@
 import Base
 import Peer
 
-/// Whose headers are to be recorded, and for how long.
+/// A request to record the packet headers of a session.
 package struct CaptureOpening: Sendable {
+    /// The session whose packets are recorded.
     package let session: SessionID
-    /// What the file says the server's address is.
+    /// The server's address in the file.
     package let local: TransportAddress
+    /// Duration of the recording.
     package let time: Duration
 
     package init(session: SessionID, local: TransportAddress, time: Duration) {
@@ -15,15 +17,15 @@ package struct CaptureOpening: Sendable {
     }
 }
 
-/// What came of it.
+/// The result of a capture.
 package enum CaptureOutcome: Sendable {
-    /// A file, as pcap, of the time that was wanted or until the session ended.
+    /// A pcap file of the requested time, or until the end of the session.
     case captured([UInt8])
-    /// Another one is under way.
+    /// Refused, because another capture is under way.
     case running
 }
 
-/// A recording of a session's headers that is under way.
+/// A capture that is under way.
 struct RunningCapture {
     let session: Session
     let headers: HeaderCapture
@@ -32,7 +34,7 @@ struct RunningCapture {
 }
 
 extension Worker {
-    /// For whoever sends the worker's datagrams to let it see them; nil while nothing is recorded.
+    /// The capture to which the sender of the worker's datagrams has to show them; nil while there is none.
     package var headerCapture: HeaderCapture? { capture?.headers }
 
     func open(_ opening: CaptureOpening, _ inquiry: Inquiry<CaptureOutcome>, at now: MonotonicTime) {

@@ -4,7 +4,7 @@ import Peer
 import Wire
 
 extension Worker {
-    /// Carries out what control asked for.
+    /// Performs a command from control.
     package func perform(
         _ command: WorkerCommand, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) {
@@ -57,7 +57,7 @@ extension Worker {
         }
     }
 
-    /// Says goodbye to everybody; called once, before the thread ends.
+    /// Closes all sessions; called once, before the thread ends.
     package func closeAll(at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
         for session in sessions.values.sorted(by: { $0.order < $1.order }) {
             close(session, because: .ended, at: now, into: &sink)
@@ -84,7 +84,7 @@ extension Worker {
         settle(session, at: now, into: &sink)
     }
 
-    /// Takes in what the publisher of a session sent by another protocol.
+    /// Accepts media that a session's publisher sent by another protocol.
     private func ingest(
         _ packets: InjectedPackets, _ id: SessionID, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
@@ -102,7 +102,7 @@ extension Worker {
         remove(session, because: reason, at: now, into: &sink)
     }
 
-    /// Forgets a session whose connection has ended.
+    /// Removes a session whose connection has ended, and everything it published.
     func remove(
         _ session: Session, because reason: PeerConnection.CloseReason, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable

@@ -2,8 +2,9 @@ import Base
 import Peer
 import Wire
 
-/// The control channel of a session, and data tracks: channels `data:NAME` that are passed on to all on the stage, and
-/// to its audience where the stream says so.
+/// A session's control channel, and its data tracks: channels labeled `data:NAME`.
+///
+/// Data tracks are passed on to all sessions on the stage, and to the audience if the stream allows it.
 extension Worker {
     func take(
         _ event: DataChannelEvent, of session: Session, at now: MonotonicTime,
@@ -47,9 +48,9 @@ extension Worker {
         guard let label = session.channels.label(of: stream) else { return counters.messagesDropped &+= 1 }
         guard session.channels.dataGate.admit(bytes: size, at: now) else {
             counters.messagesDropped &+= 1
-            // What the audience says may be lost anyway.
+            // Messages from the audience are unreliable.
             guard session.stage != nil else { return }
-            // What may be lost is; a channel that promised to lose nothing cannot go on.
+            // Messages on unreliable channels are dropped; a reliable channel cannot go on after a loss.
             guard session.connection.dataChannel(stream)?.delivery.reliability == .reliable else { return }
             session.connection.closeDataChannel(stream, at: now, into: &sink)
             return take(.closed(stream), of: session, at: now, into: &sink)
@@ -62,7 +63,7 @@ extension Worker {
         }
     }
 
-    /// Lets control tell a client anew that reads again after it missed something.
+    /// Makes control send the whole state again to a client that missed messages, once it has received all others.
     func retellIfMissed(_ session: Session) {
         guard session.channels.hasMissed, let control = session.channels.control,
             session.connection.buffered(control) == 0
@@ -94,7 +95,7 @@ extension Worker {
             guard error == .bufferFull else { return }
             guard stream != session.channels.control else { return session.channels.hasMissed = true }
             guard session.connection.dataChannel(stream)?.delivery.reliability == .reliable else { return }
-            // Too slow for a channel that may not lose anything.
+            // The client is too slow for a reliable channel.
             session.connection.closeDataChannel(stream, at: now, into: &sink)
             session.channels.forgetIncoming(stream)
         }
@@ -108,7 +109,8 @@ extension Worker {
         return audience.maySend(label, in: stream)
     }
 
-    /// Passes on what one of the audience says on a track: one channel has it from all of them, so it holds who did.
+    /// Passes on a viewer's message on a track; it contains the sender, because one channel carries all viewers'
+    /// messages.
     private func say(
         _ message: DataChannelMessage, by session: Session, label: String, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
@@ -139,13 +141,13 @@ extension Worker {
         deliver(item, at: now, into: &sink)
     }
 
-    /// Passes on what somebody did with a data track to everybody else who gets it.
+    /// Delivers an event of a data track to all others on this worker who receive the track.
     func deliver(
         _ item: DataTrackItem, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) {
         for id in (stages[item.stage] ?? []) + audience.receivers(of: item, at: now) {
-            // Not only once the control channel is known here: its client takes it for open as soon as the
-            // association is up, and expects to hear everything from then on.
+            // This does not wait for the control channel: a client treats it as open once the association is
+            // established, and expects to receive everything from then on.
             guard let session = sessions[id], session.id != item.session, session.connection.hasDataChannels
             else { continue }
             var key = SessionChannels.Incoming(session: item.session, label: item.label)
@@ -163,7 +165,8 @@ extension Worker {
         }
     }
 
-    /// The channel to `session` for somebody's data track, opened if there is none.
+    /// The channel to `session` for another session's data track, opened if there is none; nil if the client refused
+    /// it.
     private func incoming(
         _ key: SessionChannels.Incoming, _ item: DataTrackItem, of session: Session, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
@@ -184,7 +187,7 @@ extension Worker {
         }
     }
 
-    /// Ends the data tracks of a session that is gone.
+    /// Ends the data tracks of a session that has ended.
     func endDataTracks(
         of session: Session, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) {
@@ -195,7 +198,8 @@ extension Worker {
 }
 
 extension DataChannelDelivery {
-    /// To many, nothing is repeated for long: who reads too slowly would keep it all.
+    /// The same with a lifetime of 2 s instead of reliable delivery, because slow viewers would make the server keep
+    /// every message.
     fileprivate var forAudience: DataChannelDelivery {
         guard reliability == .reliable else { return self }
         return DataChannelDelivery(isOrdered: isOrdered, reliability: .lifetime(milliseconds: 2_000))

@@ -1,40 +1,42 @@
 import Base
 import Peer
 
-/// What other workers go on sending although nobody here takes it any more.
+/// Relayed media that no viewer on this worker uses any more, but that other workers still send.
 ///
-/// A copy of a track is good for a new viewer only as long as nothing of it is missing. Viewers come and go: the next
-/// one begins at once with the group of pictures that the copy kept, where it would else wait for a key frame.
+/// A copy of a track is useful to a new viewer only while nothing of it is missing. Viewers come and go. With a
+/// complete copy the next one begins immediately with the cached group of pictures, instead of waiting for a key
+/// frame.
 struct Lingering {
-    /// Longer than any group of pictures is kept: what comes after it begins with a key frame of its own.
+    /// How long relaying continues after the last use.
     static let time = Duration.seconds(10)
 
     var programmes: [StreamID: MonotonicTime] = [:]
     var tracks: [TrackKey: MonotonicTime] = [:]
-    /// When it was last looked at what is over.
+    /// When expired entries were last looked for.
     fileprivate var looked = MonotonicTime.zero
 }
 
 extension Worker {
-    /// The first follower came: other workers have to send what they have of the stream.
+    /// Requests a stream from the other workers for its first viewer here.
     func wantProgramme(_ stream: StreamID) {
         guard lingering.programmes.removeValue(forKey: stream) == nil else { return }
         links?.tellAll(.want(stream, true))
     }
 
-    /// The last follower left.
+    /// Lets a stream linger whose last viewer here has left.
     func letProgrammeLinger(_ stream: StreamID, at now: MonotonicTime) {
         guard links != nil else { return }
         lingering.programmes[stream] = now + Lingering.time
     }
 
-    /// Has other workers stop what has not been taken for long; the copies have gaps from then on.
+    /// Makes other workers stop relaying what was not used for `Lingering.time`; the copies are incomplete from then
+    /// on.
     func endLingering(at now: MonotonicTime) {
         guard !lingering.programmes.isEmpty || !lingering.tracks.isEmpty,
             now.nanoseconds(since: lingering.looked) >= 1_000_000_000
         else { return }
         lingering.looked = now
-        // In an order that hashing has no part in.
+        // Sorted, so that the order does not depend on hashing.
         let programmesOver = lingering.programmes.filter { $0.value <= now }.keys
         for stream in programmesOver.sorted(by: { $0.description < $1.description }) {
             lingering.programmes[stream] = nil
@@ -50,7 +52,7 @@ extension Worker {
         }
     }
 
-    /// Nobody is to begin with a copy that is not kept up any more.
+    /// Empties a copy that is no longer complete, unless it is used otherwise.
     private func flushIfIdle(_ key: TrackKey, at now: MonotonicTime) {
         let isFollowed = programmes.contains { stream, programme in
             (!programme.followers.isEmpty || lingering.programmes[stream] != nil)

@@ -3,7 +3,7 @@ import Peer
 import Wire
 
 extension Worker {
-    /// A session may send and receive from now on: it takes its place in its programme.
+    /// Connects a session to its seats, its stage and its stream, once it can send and receive.
     func begin(_ session: Session, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
         counters.sessionsConnected &+= 1
         for seat in session.seats { occupy(seat, at: now) }
@@ -15,7 +15,7 @@ extension Worker {
         if session.publishes != nil { present(session, at: now, into: &sink) }
     }
 
-    /// Gives viewers tracks of control's choice, at each one's next entry point.
+    /// Gives viewers the tracks that control chose; slots change at each track's next entry point.
     func setProgramme(_ stream: StreamID, _ tracks: [PublishedTrack], at now: MonotonicTime) {
         let programme = programme(of: stream)
         programme.choose(tracks)
@@ -23,7 +23,7 @@ extension Worker {
         forgetIfEmpty(stream)
     }
 
-    /// Takes a session that has ended off its stage.
+    /// Removes a session that has ended from its stage.
     func leaveStage(
         _ session: Session, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) {
@@ -34,7 +34,7 @@ extension Worker {
         if stages[stage]?.isEmpty == true { stages[stage] = nil }
     }
 
-    /// Makes somebody on a stage its source, unless they have not connected: then they are as soon as they do.
+    /// Makes a session on a stage the stream's source, or lets it become the source once it is connected.
     func makeSource(
         _ session: Session, order: UInt64, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
@@ -59,7 +59,7 @@ extension Worker {
         if let previous = programme.change(to: source, at: now) { retire(previous, at: now, into: &sink) }
     }
 
-    /// Lets go of a source that another one has taken over from.
+    /// Closes a source that was replaced, or releases its copies.
     private func retire(
         _ source: Programme.Source, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) {
@@ -69,7 +69,7 @@ extension Worker {
         }
     }
 
-    /// Takes a session that has ended out of its programmes.
+    /// Removes a session that has ended from its programmes.
     func leaveProgrammes(_ session: Session, at now: MonotonicTime) {
         for seat in session.seats { leave(seat, at: now) }
         guard let stream = session.publishes, let programme = programmes[stream],
@@ -80,6 +80,7 @@ extension Worker {
         forgetIfEmpty(stream)
     }
 
+    /// The programme of a stream, created on first use.
     func programme(of stream: StreamID) -> Programme {
         if let known = programmes[stream] { return known }
         let programme = Programme()
@@ -93,7 +94,7 @@ extension Worker {
 
     // MARK: Other workers
 
-    /// Takes in what the other workers had to say.
+    /// Processes the batches of the other workers.
     func receiveFromWorkers(at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
         guard let links else { return }
         endLingering(at: now)
@@ -160,7 +161,7 @@ extension Worker {
         }
     }
 
-    /// Forgets the copies that a programme had, unless slots of a stage have them too.
+    /// Releases a programme's copies, unless slots of a stage use them too.
     private func forget(_ tracks: [Track], at now: MonotonicTime) {
         for track in tracks {
             programmeTracks.remove(track.key)
@@ -169,7 +170,7 @@ extension Worker {
         }
     }
 
-    /// A publisher on another worker.
+    /// Accepts a publisher on another worker, if it is later than the present one.
     private func take(
         _ new: RelayedProgramme, of stream: StreamID, from sender: Int, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable

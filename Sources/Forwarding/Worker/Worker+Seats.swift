@@ -2,12 +2,12 @@ import Base
 import Peer
 import Wire
 
-/// Seats: which session gets which stream's programme.
+/// Seats: which session carries which stream's programme.
 extension Worker {
-    /// Puts a seat of a feed session on a stream, on another one, or on none; the one before stops at once.
+    /// Puts a seat of a feed session on a stream, or on none; the previous stream stops immediately.
     ///
-    /// A session that is not connected yet takes its seats as soon as it is.
-    /// - Parameter requested: when the viewer asked for it; nil if it did not.
+    /// A session that is not connected yet occupies its seats once it is.
+    /// - Parameter requested: when the viewer requested it; nil if the switch is not measured.
     func seat(
         _ id: SessionID, pair: Int, on stream: StreamID?, isPreview: Bool, requested: MonotonicTime?,
         at now: MonotonicTime
@@ -35,7 +35,7 @@ extension Worker {
         fill(seat, at: now)
     }
 
-    /// Lets the seat's slots carry what its programme has for them.
+    /// Attaches the programme's tracks to the seat's slots.
     func fill(_ seat: Seat, at now: MonotonicTime) {
         guard let stream = seat.stream, let programme = programmes[stream] else { return }
         seat.video?.thin(seat.isPreview, at: now)
@@ -52,7 +52,7 @@ extension Worker {
         programme.connect(seat, at: now)
     }
 
-    /// Stops at once whatever the seat's slots carry.
+    /// Stops the seat's slots immediately, and leaves its programme.
     func leave(_ seat: Seat, at now: MonotonicTime) {
         guard let stream = seat.stream else { return }
         seat.reserve(nil, isPreview: false, requested: nil)
@@ -67,7 +67,7 @@ extension Worker {
         forgetIfEmpty(stream)
     }
 
-    /// Forgets the pictures of a stream's past: those who come now may not see them.
+    /// Forgets cached pictures of a stream, because new viewers may not see them.
     func flush(_ stream: StreamID, at now: MonotonicTime) {
         if links != nil {
             flushed = flushed.filter { now < $0.value + GOPCache.maximumAge }

@@ -3,11 +3,13 @@ import Crypto
 import Peer
 import Wire
 
-/// What a worker gets from outside, because it may not take it itself.
+/// What a worker needs from outside: it reads no clock and no random numbers itself.
 package struct WorkerEnvironment {
     /// For the NTP times in RTCP.
     package let clock: WallClock
+    /// For identifiers, SSRCs and report times.
     package var random: any RandomNumberGenerator
+    /// For the peer connections of its sessions.
     package let connection: PeerConnection.Environment
 
     package init(clock: WallClock, random: any RandomNumberGenerator, connection: PeerConnection.Environment)
@@ -18,20 +20,23 @@ package struct WorkerEnvironment {
     }
 }
 
-/// The packet path of one thread: its sessions, and what they publish and watch.
+/// The packet path of one thread, with its sessions and their tracks.
 ///
-/// Takes datagrams and commands with the time they came, and sends through a sink. Reads no clock, opens no
-/// socket, and is made on the thread it stays on.
+/// It receives datagrams and commands with their time of arrival, and sends through a sink. It reads no clock, opens
+/// no socket, and stays on the thread that created it.
 package final class Worker {
     var environment: WorkerEnvironment
+    /// All sessions, connected or not.
     package internal(set) var sessions: [SessionID: Session] = [:]
+    /// The sessions by their clients' proven or checked addresses.
     private var byAddress: [TransportAddress: Session] = [:]
-    /// By the ufrags that we gave; during an ICE restart two of them lead to one session.
+    /// The sessions by their local ufrags; during an ICE restart two ufrags lead to one session.
     private var byUfrag: [String: Session] = [:]
+    /// The programmes of streams with a publisher or viewers here.
     var programmes: [StreamID: Programme] = [:]
-    /// Tracks that sessions of this worker publish.
+    /// Tracks published on this worker, by sessions and injections.
     var published: [TrackID: Track] = [:]
-    /// Which track a tap is on.
+    /// The track of each tap.
     var taps: [TapID: Track] = [:]
     /// Publishers inside the server.
     var injections: [InjectionID: Injection] = [:]
@@ -39,45 +44,47 @@ package final class Worker {
     let renditions = RenditionBoard()
     var lingering = Lingering()
     var ended = EndedAddresses()
-    /// Copies of tracks that other workers receive.
+    /// Copies of tracks that other workers receive from their publishers.
     var relayed: [TrackKey: Track] = [:]
-    /// When a stream's past was to be forgotten, if that was lately: some of it may be on its way from other workers.
+    /// When a stream's past was last flushed; kept for a while, because older packets may be on their way from other
+    /// workers.
     var flushed: [StreamID: MonotonicTime] = [:]
-    /// How many slots control filled with each of those.
+    /// Number of slots to which control attached each copy.
     var slotUses: [TrackKey: Int] = [:]
-    /// Those that are programmes.
+    /// Copies that belong to programmes.
     var programmeTracks: Set<TrackKey> = []
     /// Connected sessions of each stage.
     var stages: [StreamID: [SessionID]] = [:]
-    /// Data tracks that go beyond stages.
+    /// Data tracks that reach audiences.
     var audience = AudienceData()
-    /// Nil for a worker that is alone.
+    /// Nil for a node with a single worker.
     let links: WorkerLinks?
     let remoteOwners: [RemoteTrackOwner]
-    /// Nil for a worker that has its port alone.
+    /// Nil for a worker with a port of its own.
     private let neighbours: (any PortNeighbours)?
     let wakeList = WakeList()
     let fanOut = FanOut()
     let recorder = JoinRecorder()
     private var deadlines = DeadlineQueue<SessionID>()
-    /// Sessions looked at in one turn; with a step of a replay each, some two milliseconds.
+    /// Maximum number of sessions woken per turn; with one replay step each, they take about two milliseconds.
     private static let wakesPerTurn = 32
-    /// So long an address stays with the session that was last heard there: two checks of most clients.
+    /// How long an address belongs to the session last heard there: the interval of two checks of most clients.
     package static let ownership = Duration.seconds(5)
+    /// Whether sessions are due that did not fit into the last turn.
     private var hasMoreDue = false
     var joining = HandshakeQueue()
-    /// What is recorded of one session, while an operator wants that.
+    /// The header capture that is under way; nil while there is none.
     var capture: RunningCapture?
     private var reportSenders = ReportSenders()
-    /// What control has to know; drained by whoever owns the worker.
+    /// Events for control, which the worker's owner takes.
     private var events: [WorkerEvent] = []
     var nextTrack: UInt64 = 1
     var counters = WorkerCounters()
 
     /// - Parameters:
-    ///   - index: which of the node's workers this is.
-    ///   - exchange: connects it to the others; nil if there are none.
-    ///   - neighbours: those that have the same UDP port; nil if it has one of its own.
+    ///   - index: the worker's index within the node.
+    ///   - exchange: connects it to the other workers; nil if there are none.
+    ///   - neighbours: the workers that share its UDP port; nil if it has one of its own.
     package init(
         environment: WorkerEnvironment, index: Int = 0, exchange: RelayExchange? = nil,
         neighbours: (any PortNeighbours)? = nil
@@ -92,8 +99,7 @@ package final class Worker {
             } ?? []
     }
 
-    /// Slots and the tracks they show hold each other, and so do sessions and the list of those to look at: whoever is
-    /// still here when the worker goes must let go.
+    /// Breaks reference cycles: slots and tracks refer to each other, and so do sessions and the wake list.
     deinit {
         for session in sessions.values { session.detachAll() }
         _ = wakeList.takeAll()
@@ -101,8 +107,9 @@ package final class Worker {
 
     // MARK: Datagrams
 
-    /// Takes one datagram in, decrypting it where it lies.
-    /// - Parameter isHandedOver: whether it came to a worker that shares the port, and looked for its session there.
+    /// Processes one datagram, which is decrypted in place.
+    /// - Parameter isHandedOver: whether it arrived at a worker that shares the port and did not find a session for
+    ///   it.
     package func receive(
         _ datagram: inout MutableSpan<UInt8>, from source: TransportAddress, isHandedOver: Bool = false,
         at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
@@ -132,7 +139,7 @@ package final class Worker {
             }
         case .dtls:
             counters.handshakes &+= 1
-            // Nothing of a session overtakes: it is connected once all that it waited for is done.
+            // While connecting, every record is queued, so that a session's records stay in order.
             if session.connection.state == .connecting {
                 if !joining.append(datagram.span, of: session.id, from: source) {
                     counters.handshakesDropped &+= 1
@@ -149,15 +156,16 @@ package final class Worker {
         }
     }
 
-    /// The session that a check names, or that waits for an answer.
+    /// The session that a check names, or that awaits a response.
     private func addressee(of datagram: Span<UInt8>, from source: TransportAddress) -> Session? {
-        // An answer to a request of ours names nobody.
+        // A response to the server's own request contains no ufrag.
         let isAnswer = (try? datagram.uint16(at: 0)) == STUNKind.bindingSuccess.rawValue
         return isAnswer
             ? byAddress[source] : STUNMessage.localUfrag(ofRequest: datagram).flatMap { byUfrag[$0] }
     }
 
-    /// - Returns: whether it may be that of another worker's session, and is on its way there.
+    /// Passes a datagram to a worker that shares the port.
+    /// - Returns: whether it may belong to another worker's session, and was passed there.
     private func pass(
         _ datagram: Span<UInt8>, _ kind: DatagramKind, from source: TransportAddress, at now: MonotonicTime
     ) -> Bool {
@@ -166,7 +174,7 @@ package final class Worker {
         return neighbours.pass(datagram, kind, from: source, isOccupied: isOccupied, at: now)
     }
 
-    /// Takes in what belongs to no session by its address.
+    /// Processes a datagram from an address that belongs to no session.
     private func receiveStray(
         _ datagram: inout MutableSpan<UInt8>, _ kind: DatagramKind, from source: TransportAddress,
         isHandedOver: Bool, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
@@ -178,8 +186,9 @@ package final class Worker {
         countHomeless(from: source, at: now)
     }
 
-    /// Takes in what may be a report or media of a client that a NAT gave another address, and that has not checked it.
-    /// - Returns: whether it was; its address is asked for a proof then.
+    /// Processes a report or media packet that may be from a client to which a NAT gave another address, before the
+    /// client has checked it.
+    /// - Returns: whether it was; then the address is asked for proof.
     private func receiveMoved(
         _ datagram: inout MutableSpan<UInt8>, _ kind: DatagramKind, from source: TransportAddress,
         at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
@@ -199,7 +208,7 @@ package final class Worker {
         return false
     }
 
-    /// Draws the consequences of what a session sent.
+    /// Reports a session's first media, and what its monitor noticed.
     func noteMedia(of session: Session, at now: MonotonicTime) {
         if session.monitor?.hasNotices == true { tellNotices(of: session) }
         guard !session.hasMedia, session.counters.received.packets > 0 else { return }
@@ -220,9 +229,9 @@ package final class Worker {
         }
     }
 
-    /// Takes in what other workers sent, and looks at the sessions that the batch made due.
+    /// Ends a batch: processes other workers' batches, sends what is due, and looks at the sessions that need it.
     ///
-    /// Called after each batch of datagrams or commands, and when another worker calls.
+    /// Called after each batch of datagrams or commands, and when another worker wakes this one.
     package func endOfBatch(at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
         receiveFromWorkers(at: now, into: &sink)
         fanOut.sendDue(at: now, into: &sink)
@@ -250,17 +259,17 @@ package final class Worker {
 
     // MARK: Time
 
-    /// When `advance` wants to be called.
+    /// When `advance` should run next.
     package var deadline: MonotonicTime? {
         [fanOut.deadline, renditions.deadline, deadlines.next, capture?.deadline].compactMap(\.self).min()
     }
 
-    /// Does what is due: retransmissions, reports, feedback, time-outs.
+    /// Performs what is due: retransmissions, reports, feedback, timeouts.
     package func advance(to now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
         fanOut.sendDue(at: now, into: &sink)
         renditions.advance(to: now)
         if let due = capture?.deadline, due <= now { endCapture() }
-        // Those who are left come with the next turn: replays to many must not hold up what is live.
+        // The remaining sessions come with the next turn: replays to many viewers must not delay live media.
         for _ in 0..<Self.wakesPerTurn {
             guard let id = deadlines.popDue(at: now) else { break }
             guard let session = sessions[id] else { continue }
@@ -285,7 +294,7 @@ package final class Worker {
         settle(session, at: now, into: &sink)
     }
 
-    /// Draws the consequences of what happened to a session's connection.
+    /// Processes the events of a session's connection, and schedules the session again.
     func settle(_ session: Session, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
         if let capture, capture.session === session {
             capture.headers.remote = session.connection.remoteAddress
@@ -311,16 +320,17 @@ package final class Worker {
 
     func schedule(_ session: Session, at now: MonotonicTime) {
         let due = min(session.connection.deadline, session.controlDeadline)
-        // What is overdue is served soon, not in a loop without end.
+        // At least a millisecond ahead, so that an overdue session cannot cause an endless loop.
         deadlines.schedule(session.id, at: max(due, now.advanced(byNanoseconds: 1_000_000)))
     }
 
     // MARK: Who is who
 
-    /// The latest check counts: an address that a NAT gave to somebody else is theirs now.
+    /// Assigns an address to the session that was checked from it last, because a NAT may have given it to another
+    /// client.
     ///
-    /// But nobody takes it from a session that was heard there just now: a NAT does not give an address away that
-    /// fast, while a check of one's own session in somebody else's name would take their packets.
+    /// But it stays with a session that was heard there just now. A NAT does not reassign an address that fast, while
+    /// a check with a forged source could divert another client's packets.
     private func admit(_ address: TransportAddress, to session: Session, at now: MonotonicTime) {
         if let owner = byAddress[address], owner !== session, isHeard(owner, from: address, at: now) {
             return
@@ -329,16 +339,17 @@ package final class Worker {
         byAddress[address] = session
     }
 
+    /// Whether a session was heard from an address within `ownership`.
     private func isHeard(_ session: Session, from address: TransportAddress, at now: MonotonicTime) -> Bool {
         session.connection.lastHeard(from: address).map { now < $0 + Self.ownership } ?? false
     }
 
     func session(at address: TransportAddress) -> Session? { byAddress[address] }
 
-    /// Whether somebody's datagrams come from this address.
+    /// Whether a session uses this address.
     package func knows(_ address: TransportAddress) -> Bool { byAddress[address] != nil }
 
-    /// Acts on the end of a TCP connection: its address leads nowhere any more.
+    /// Handles the end of a TCP connection, whose address is no longer valid.
     package func lose(
         _ address: TransportAddress, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) {
@@ -347,7 +358,7 @@ package final class Worker {
         settle(session, at: now, into: &sink)
     }
 
-    /// Takes in how far the TCP connection has come that this address stands for.
+    /// Processes the progress of the TCP connection behind this address.
     package func note(_ backlog: StreamBacklog, of address: TransportAddress, at now: MonotonicTime) {
         guard let session = byAddress[address], session.connection.remoteAddress == address else { return }
         session.receive(backlog, at: now)
@@ -380,7 +391,7 @@ package final class Worker {
 
     // MARK: Events
 
-    /// What happened since the last call.
+    /// The events since the last call.
     package func takeEvents() -> [WorkerEvent] {
         tellInjectionNotices()
         tellRenditionNotices()
@@ -393,7 +404,7 @@ package final class Worker {
         events.append(event)
     }
 
-    /// What was counted, living sessions included.
+    /// All counters, including those of living sessions.
     package var statistics: WorkerCounters {
         var total = counters
         for session in sessions.values {

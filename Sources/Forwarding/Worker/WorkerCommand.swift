@@ -3,85 +3,89 @@ import Crypto
 import Peer
 import Wire
 
-/// What control asks of a worker.
+/// A command from control to a worker.
 package enum WorkerCommand: Sendable {
+    /// Creates a session.
     case open(SessionOpening)
-    /// New credentials of both sides; both pairs are good until the first check with the new ones (RFC 8445 §2.4).
+    /// Sets new ICE credentials of both sides; both pairs are valid until the first check with the new ones (RFC 8445
+    /// §2.4).
     case restartICE(SessionID, ICECredentials, remote: ICECredentials)
     /// Ends a session with a DTLS close.
     case close(SessionID)
-    /// Makes somebody on a stage the source of its stream, which has lost the one that it had.
+    /// Makes a session on a stage the source of its stream, which has lost its former one.
     ///
-    /// - Parameter order: higher than any session's, so that it counts where the loss is not known yet.
+    /// - Parameter order: higher than any session's, so that it also takes effect where the loss is not known yet.
     case makeSource(SessionID, order: UInt64)
-    /// Lets a slot, named by its m-line, carry a track of any worker; nil for nothing.
+    /// Attaches a track of any worker to a slot, named by its MID; nil empties the slot.
     case attach(SessionID, mid: String, PublishedTrack?, maximumHeight: Int?)
-    /// Has the pictures of these m-lines come before a session's others, where its path does not take the best of all.
+    /// Gives the pictures of these m-lines priority over the session's others, if its path cannot carry the best of
+    /// all.
     case favour(SessionID, mids: [String])
-    /// Takes no larger layer than this for a slot, whatever it carries; nil for the best.
+    /// Limits the height of a slot's video, in pixels, whatever it carries; nil for the best layer.
     case limit(SessionID, mid: String, maximumHeight: Int?)
-    /// What a viewer wants of all pictures, beside what control wants of each slot.
+    /// Sets a viewer's preferences for all pictures, which apply in addition to control's limits.
     case prefer(SessionID, DeliveryPreferences)
-    /// Gives the viewers of a stream these tracks, at most one of a kind, instead of what its source sends.
+    /// Gives a stream's viewers these tracks, at most one of a kind, instead of its source's.
     case setProgramme(StreamID, [PublishedTrack])
-    /// Puts a pair of a feed session's slots on a stream, as a preview or in full; nil for nothing.
+    /// Puts a seat of a feed session on a stream, as a preview or in full quality; nil for none.
     ///
-    /// - Parameter requested: when its viewer asked for it, to be counted.
+    /// - Parameter requested: when the viewer requested it, for statistics; nil if the viewer did not.
     case seat(SessionID, pair: Int, StreamID?, isPreview: Bool, requested: MonotonicTime?)
-    /// Says when everything before this has been done.
+    /// Reports `passed` when every earlier command has been performed.
     case fence(UInt64)
-    /// Forgets what was shown of a stream until now: others may see it from now on.
+    /// Forgets cached pictures of a stream, because others may see it from now on.
     case flush(StreamID)
     /// Sends a message on the control channel; dropped while there is none.
     case sendControl(SessionID, DataChannelMessage)
-    /// What the audience of a stream has of its data tracks from now on.
+    /// Sets how far a stream's audience takes part in data tracks.
     case setDataAccess(StreamID, DataAccess)
-    /// Ends all that watch a stream, because it will not come back.
+    /// Closes the sessions of a stream's viewers, because it will not come back.
     case dismissFollowers(StreamID)
-    /// Hands the packets of a track to somebody inside the server.
+    /// Passes the packets of a track to another part of the server.
     case openTap(TapOpening)
     case closeTap(TapID)
-    /// Takes no larger layer than this for a tap from its next key frame on; nil for the best.
+    /// Limits the height of a tap's layer from the next key frame on; nil for the best.
     case limitTap(TapID, maximumHeight: Int?)
-    /// Whoever holds the tap cannot go on without a key frame.
+    /// Requests a key frame, without which the tap's owner cannot go on.
     case demandKeyFrame(TapID)
-    /// What the publisher of a session without a peer connection sent, by the places of its sources.
+    /// Delivers packets that the publisher of a session without a peer connection sent, by index of its sources.
     case ingest(SessionID, InjectedPackets)
-    /// Makes tracks for media that the server makes itself.
+    /// Creates tracks for media that the server makes itself.
     case openInjection(InjectionOpening)
     case inject(InjectionID, InjectedPackets)
     case closeInjection(InjectionID)
-    /// Says how a session is.
+    /// Reports the state of a session.
     case measure(SessionID, Inquiry<SessionMeasurements>)
-    /// Says how what a publisher of this worker sends comes in.
+    /// Reports the reception of a publisher's track.
     case measureTrack(TrackID, Inquiry<TrackMeasurements>)
     /// Records the headers of a session's packets for a while.
     case capture(CaptureOpening, Inquiry<CaptureOutcome>)
 }
 
-/// A session to be made: who it is, and what was agreed.
+/// A request to create a session.
 package struct SessionOpening: Sendable {
-    /// Chosen by control.
+    /// Chosen by control; unique within the node.
     package let id: SessionID
-    /// What was answered.
+    /// What offer and answer agreed on.
     package let plan: SessionPlan
-    /// By whose ufrag the first check finds the session.
+    /// The server's credentials; the first check finds the session by their ufrag.
     package let localCredentials: ICECredentials
-    /// The stream whose programme this session provides.
+    /// The stream whose source this session is; nil for none.
     package let publishes: StreamID?
-    /// The stream whose programme this session gets.
+    /// The stream that a player watches; nil for all others.
     package let follows: StreamID?
-    /// Whether it has two seats, which control puts on streams.
+    /// Whether it is a feed session, with two seats that control puts on streams.
     package let isFeed: Bool
-    /// The stage that this session takes part in: control fills its slots, and hears of its sources.
+    /// The stage that it takes part in, so that control fills its slots and is notified of its sources; nil for all
+    /// others.
     package let stage: StreamID?
-    /// Nil for somebody without a name.
+    /// Nil for an anonymous viewer.
     package let participant: ParticipantID?
-    /// Later sessions of the node have higher numbers; of two publishers of a stream the later one counts.
+    /// Later sessions of the node have higher numbers; of two publishers of a stream the later one is its source.
     package let order: UInt64
-    /// When the client's request came; nil to count from the moment the worker hears of it.
+    /// When the client's request arrived; nil to measure from when the worker receives this.
     package let requested: MonotonicTime?
-    /// Where the worker leaves what it serves.
+    /// Where the worker publishes the quality that it delivers.
     package let gauge: QualityGauge
 
     package init(
@@ -104,111 +108,113 @@ package struct SessionOpening: Sendable {
     }
 }
 
-/// What a worker tells control.
+/// An event that a worker reports to control.
 package enum WorkerEvent: Equatable, Sendable {
-    /// The first valid check came: there is somebody who uses the session.
+    /// The first valid check arrived, so a client uses the session.
     case checked(SessionID)
-    /// ICE and DTLS are done; media goes to this address now, and may move. No profile where there is no peer.
+    /// ICE and DTLS have completed; media is sent to this address, which may change. No profile if there is no peer.
     case connected(SessionID, SRTPProfile?, TransportAddress?)
-    /// The first media packet of a publisher came.
+    /// The first media packet of a publisher arrived.
     case mediaStarted(SessionID)
     case closed(SessionID, PeerConnection.CloseReason)
-    /// A session of a stage is connected, and will send these.
+    /// A session of a stage is connected, and has these tracks.
     case published(SessionID, [PublishedTrack])
-    /// Media of a stage's session began or ceased to come on an m-line.
+    /// Media of a stage's session began or stopped on an m-line.
     case sourceChanged(SessionID, mid: String, isActive: Bool)
-    /// Which simulcast layers of a stage's session somebody takes: its client may let the others rest.
+    /// The simulcast layers of a session that are used; its client may stop sending the others.
     case layersWanted(SessionID, mid: String, rids: [String])
-    /// How loud a stage's session is, 0 to 127, until the next of these.
+    /// The loudness of a stage's session from now on, 0 to 127.
     case voice(SessionID, level: UInt8)
-    /// Much of what a stage's session sends gets lost; repeated at least every 10 s as long as that goes on.
+    /// Much of what a stage's session sends is lost; repeated at least every 10 s while that goes on.
     case uplinkWeak(SessionID)
-    /// Everything before this fence has been done.
+    /// Every command before this fence has been performed.
     case passed(UInt64)
-    /// The control channel can be used.
+    /// The control channel is open, or its client has to be sent everything again.
     case controlOpened(SessionID)
     case controlMessage(SessionID, DataChannelMessage)
-    /// The picture of a stream begins in a pair of slots of a feed session, with this time stamp.
+    /// The video of a stream begins in a seat of a feed session, with this RTP timestamp.
     case begun(SessionID, pair: Int, StreamID, timestamp: UInt32)
-    /// What a client is sent is not what it was.
+    /// The quality that a client receives has changed.
     case qualityChanged(SessionID, DeliveryQuality)
-    /// An injection is there, with these tracks.
+    /// An injection has been opened, with these tracks.
     case injected(InjectionID, [PublishedTrack])
-    /// Viewers of an injection cannot go on, or begin, without a key frame.
+    /// Viewers of an injection need a key frame.
     case keyFrameWanted(InjectionID, source: Int, layer: Int)
-    /// The same of a session whose publisher comes by another protocol than WebRTC.
+    /// The same for a session whose publisher uses another protocol than WebRTC.
     case sessionKeyFrameWanted(SessionID)
-    /// A publisher was asked for a key frame.
+    /// A key frame was requested from a publisher.
     case keyFrameRequested(SessionID, SentKeyFrameRequest)
-    /// Viewers of some worker need a rendition of what a session sends, or have not needed it for a while.
+    /// Viewers of some worker need a rendition of a session's track, or have not needed it for a while.
     case renditionWanted(SessionID, PublishedTrack, isWanted: Bool)
 }
 
-/// A key-frame request that went to the publisher of one layer, and why.
+/// A key-frame request to the publisher of one layer, and its reason.
 package struct SentKeyFrameRequest: Equatable, Sendable {
+    /// The MID of the publisher's m-line.
     package let mid: String
-    /// Nil where there is only one layer.
+    /// Nil for a single layer.
     package let rid: String?
+    /// Why the key frame was requested.
     package let occasion: KeyFrameRequester.Occasion
 }
 
-/// What a worker counted since it was made.
+/// What a worker has counted since its creation.
 package struct WorkerCounters: Equatable, Sendable {
-    /// Datagrams from nowhere: unknown address or ufrag, or no protocol of ours.
+    /// Datagrams from an unknown address or with an unknown ufrag, or of an unknown protocol.
     package var strangers: UInt64 = 0
-    /// Datagrams from where a session ended a moment ago: they were on their way.
+    /// Datagrams from the address of a session that ended a moment ago, which were on their way.
     package var afterTheEnd: UInt64 = 0
-    /// By `.open` commands.
+    /// Sessions created by `.open` commands.
     package var sessionsOpened: UInt64 = 0
-    /// Of those, the ones whose DTLS was completed.
+    /// Sessions of those that have connected.
     package var sessionsConnected: UInt64 = 0
-    /// Datagrams of sessions, by protocol.
+    /// STUN datagrams of sessions.
     package var checks: UInt64 = 0
-    /// Of DTLS: handshakes and data channels.
+    /// DTLS datagrams of sessions: handshakes and data channels.
     package var handshakes: UInt64 = 0
     /// DTLS records of joining clients for which there was no room.
     package var handshakesDropped: UInt64 = 0
-    /// SRTP.
+    /// SRTP datagrams of sessions.
     package var mediaDatagrams: UInt64 = 0
-    /// SRTCP.
+    /// SRTCP datagrams of sessions.
     package var controlDatagrams: UInt64 = 0
-    /// Packets that came from other workers.
+    /// Packets received from other workers.
     package var packetsRelayed: UInt64 = 0
-    /// Of those packets.
+    /// Bytes of those packets.
     package var bytesRelayed: UInt64 = 0
-    /// Packets that came from other workers for a track that is gone.
+    /// Packets received from other workers for a track that is gone.
     package var relayedInVain: UInt64 = 0
-    /// Packets handed to other workers, once for each.
+    /// Packets sent to other workers, counted once per worker.
     package var packetsToWorkers: UInt64 = 0
-    /// Of those packets.
+    /// Bytes of those packets.
     package var bytesToWorkers: UInt64 = 0
     /// Packets of publishers inside the server.
     package var packetsInjected: UInt64 = 0
     /// How long packets waited for others, while the worker was busy.
     package var waits = DurationHistogram(.packets)
-    /// Of sessions that publish.
+    /// Joining times of sessions that publish.
     package var publishers = JoinPhases()
-    /// Of all others.
+    /// Joining times of all others.
     package var viewers = JoinPhases()
-    /// Of viewers of the feed.
+    /// Switching times of viewers of the feed.
     package var switches = SwitchTimes()
-    /// Streams that seats of feed sessions were put on.
+    /// Number of times that a seat of a feed session was put on a stream.
     package var seatsTaken: UInt64 = 0
-    /// On data channels.
+    /// Messages received on data channels.
     package var messagesReceived: UInt64 = 0
-    /// On data channels.
+    /// Messages sent on data channels.
     package var messagesSent: UInt64 = 0
-    /// Too many, too long, or for a client that reads too slowly.
+    /// Messages dropped because there were too many, they were too long, or the client reads too slowly.
     package var messagesDropped: UInt64 = 0
-    /// That live now.
+    /// Number of living sessions.
     package var sessions = 0
-    /// Slots of sessions that live now, and those among them that carry a track.
+    /// Number of slots of living sessions.
     package var slots = 0
-    /// Those of them that carry a track.
+    /// Number of those slots that carry a track.
     package var slotsAttached = 0
-    /// Of sessions that live now.
+    /// What living sessions are sent.
     package var delivery = DeliveryCensus()
-    /// In `Worker.counters` of sessions that have ended; `Worker.statistics` adds those that live.
+    /// In `Worker.counters` only of sessions that have ended; `Worker.statistics` adds living ones.
     package var media = MediaCounters()
 
     package init() {}
