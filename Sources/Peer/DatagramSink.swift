@@ -1,10 +1,10 @@
 import Base
 import Crypto
 
-/// Takes datagrams that want to leave, without saying how they do.
+/// Where outgoing datagrams go, independent of how they are sent.
 ///
-/// `Net` writes them into a batch for `sendmmsg`; simulations put them on a network of their own. Generic, never
-/// existential, so that a call costs nothing.
+/// `Net` writes them into a batch for `sendmmsg`; simulations put them on a simulated network. Used as a generic
+/// parameter, never as an existential, so that calls are specialized and cost nothing extra.
 package protocol DatagramSink: ~Copyable {
     /// Lets `write` fill up to `capacity` bytes in place and queues the datagram.
     ///
@@ -19,10 +19,10 @@ package protocol DatagramSink: ~Copyable {
 
     /// Lets `write` fill several datagrams for one destination, which should leave together.
     ///
-    /// The sink makes the tags that are missing.
+    /// The sink computes authentication tags that `write` left out.
     /// - Parameters:
-    ///   - capacity: of each, at most 1,500 bytes.
-    ///   - write: gets the number of the datagram; a length of 0 leaves it out.
+    ///   - capacity: of each datagram, at most 1,500 bytes.
+    ///   - write: receives the index of the datagram; a length of 0 skips it.
     mutating func append(
         _ count: Int, to destination: TransportAddress, capacity: Int,
         _ write: (Int, inout MutableSpan<UInt8>) -> EncryptedPacket
@@ -30,6 +30,7 @@ package protocol DatagramSink: ~Copyable {
 }
 
 extension DatagramSink where Self: ~Copyable {
+    /// Queues the datagrams one by one and completes each tag immediately, for sinks without batches.
     package mutating func append(
         _ count: Int, to destination: TransportAddress, capacity: Int,
         _ write: (Int, inout MutableSpan<UInt8>) -> EncryptedPacket
@@ -39,7 +40,7 @@ extension DatagramSink where Self: ~Copyable {
         }
     }
 
-    /// Queues a datagram that is complete already.
+    /// Queues a datagram that is already complete.
     package mutating func append(_ bytes: [UInt8], to destination: TransportAddress) {
         append(to: destination, capacity: bytes.count) { buffer in
             let length = min(bytes.count, buffer.count)

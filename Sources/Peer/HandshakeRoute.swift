@@ -1,26 +1,28 @@
 import Base
 
-/// Where the datagrams of one DTLS handshake went.
+/// The addresses to which datagrams of one DTLS handshake were sent.
 ///
-/// Whoever makes the other half of the handshake got ours. So if all of ours went to one address, that one is proven;
-/// and until one is, it gets no more than a handshake on a bad network needs, whoever asked for it.
+/// A peer that completes the handshake must have received our half of it. So if all of our datagrams went to one
+/// address, the completed handshake proves that address. Until then, the number of datagrams to unproven addresses
+/// is limited to what a handshake on a bad network needs, because the source of a request can be forged.
 struct HandshakeRoute {
-    /// Some 20 are what DTLS sends by itself in 30 s without an answer; the rest is for a client that repeats
-    /// its hello.
+    /// Datagrams to unproven addresses.
+    ///
+    /// DTLS sends about 20 within 30 s if nothing answers; the rest is for a client that repeats its ClientHello.
     static let limit = 32
 
-    /// Where the first record came from: some clients begin before they nominate.
+    /// Source of the first record: some clients start DTLS before they nominate a pair.
     var origin: TransportAddress?
     private var first: TransportAddress?
     private var isSplit = false
     private var unproven = 0
 
-    /// The only address that anything was sent to.
+    /// The only address that was sent anything; nil if there were several, or none yet.
     var only: TransportAddress? { isSplit ? nil : first }
 
-    /// Counts a datagram that is to be sent.
+    /// Counts a datagram that is about to be sent.
     ///
-    /// - Returns: false if it must not.
+    /// - Returns: false if it must not be sent.
     mutating func take(_ address: TransportAddress, isProven: Bool) -> Bool {
         guard isProven || unproven < Self.limit else { return false }
         if !isProven { unproven += 1 }

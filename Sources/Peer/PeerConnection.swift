@@ -3,59 +3,61 @@ import Crypto
 import SCTP
 import Wire
 
-/// The server's end of one peer connection: ICE-lite, DTLS and SRTP under one roof.
+/// The server's end of one peer connection: ICE-lite, DTLS, SRTP and data channels.
 ///
-/// Takes datagrams and the time, sends through a sink, and tells what happened through `takeEvents()`. It knows
-/// nothing of tracks and slots: it decrypts what came and encrypts what is to leave.
+/// Receives datagrams and the time, sends through a `DatagramSink`, and reports what happened through
+/// `takeEvents()`. Tracks and slots are unknown at this level: it decrypts what arrives and encrypts what leaves.
+/// Belongs to one worker thread.
 /// - Source: RFC 8827 §6.5 (DTLS-SRTP), RFC 5764, RFC 8445.
 package final class PeerConnection {
-    /// How far the connection is; it never goes back.
+    /// How far the connection has come; a state never returns to an earlier one.
     package enum State: Equatable, Sendable {
-        /// ICE or DTLS have still to finish, or no address is proven.
+        /// ICE or DTLS is not finished, or no address is proven.
         case connecting
         case connected
         case closed(CloseReason)
     }
 
-    /// Why a connection is over, as logs and metrics say it.
+    /// Why a connection closed, as logs and metrics name it.
     package enum CloseReason: String, Sendable {
         /// This server ended it.
         case ended
-        /// Another publisher of the same stream took over.
+        /// Another publisher took over the stream.
         case replaced
-        /// The peer said goodbye: close_notify or a fatal alert.
+        /// The peer sent close_notify or a fatal alert.
         case closedByPeer
-        /// Nothing authentic came for the consent time (RFC 7675 §5.1).
+        /// No authentic datagram arrived within the consent timeout (RFC 7675 §5.1).
         case consentLost
-        /// The DTLS handshake failed, or the certificate was not the one that was offered.
+        /// The DTLS handshake failed, or the certificate does not match the offer's fingerprints.
         case handshakeFailed
-        /// No connection was made in time.
+        /// The connection was not established in time.
         case timedOut
     }
 
-    /// What happened, in order.
+    /// What happened on the connection, reported in order.
     package enum Event: Equatable, Sendable {
-        /// An address passed a check: its datagrams belong here.
+        /// This address passed a check: its datagrams belong to this session.
         case admitted(TransportAddress)
-        /// An address was forgotten, because too many others came.
+        /// This address was dropped: the limit of addresses was reached, or its TCP connection closed.
         case dismissed(TransportAddress)
-        /// Checks with this ufrag of ours are no longer answered, after an ICE restart.
+        /// Checks with this local ufrag are no longer answered, after an ICE restart.
         case retired(ufrag: String)
-        /// Media may be encrypted and sent from now on; without a profile where there is no peer.
+        /// Media may be encrypted and sent from now on; the profile is nil for an ingested stream, which has no
+        /// peer.
         case connected(SRTPProfile?)
         case closed(CloseReason)
         case dataChannel(DataChannelEvent)
     }
 
-    /// What all connections of a worker share.
+    /// What all connections of a worker have in common.
     package struct Environment {
         /// Certificate, ciphers and profiles.
         package let dtls: DTLSContext
-        /// What encrypts media.
+        /// Which implementation encrypts and decrypts media.
         package let engine: SRTPEngine
-        /// How long clients may be silent.
+        /// Consent and connect timeouts.
         package let ice: ICELiteAgent.Configuration
-        /// The clock by which data channels run.
+        /// The clock that drives SCTP's timers.
         package let timeline: SCTPTimeline
 
         package init(
@@ -69,15 +71,15 @@ package final class PeerConnection {
         }
     }
 
-    /// How long offer and connected may be apart, unless the first check alone may come later.
+    /// Time limit from the offer to `.connected`; a longer `ICELiteAgent.Configuration.connectTimeout` replaces it.
     private static let connectTimeout = Duration.seconds(30)
     private static let authenticator = OpenSSLAuthenticator()
 
-    // These two stand first because they are read for every packet that is sent; see `cacheHints`.
-    /// Where media goes; nil until somebody proved to be there.
+    // These two are declared first because they are read for every packet that is sent; see `cacheHints`.
+    /// Where media is sent; nil until an address is proven, and while the client has none left.
     package private(set) var remoteAddress: TransportAddress?
     private var outbound: SRTPOutbound?
-    /// Media may flow while it is `.connected`.
+    /// Media may flow while this is `.connected`.
     package private(set) var state = State.connecting
     private var ice: ICELiteAgent
     private let dtls: DTLSEndpoint
@@ -85,16 +87,20 @@ package final class PeerConnection {
     private let engine: SRTPEngine
     private let channelPlan: DataChannelPlan?
     private let timeline: SCTPTimeline
-    /// Nil without an offer of them, and until DTLS is done.
+    /// Nil if the offer has no data channels, and until DTLS is done.
     private var channels: DataChannelEndpoint?
     private let connectDeadline: MonotonicTime
-    /// Whether nobody is there: see `SessionPlan.isIngested`.
+    /// Whether there is no remote peer: see `SessionPlan.isIngested`.
     private let isIngested: Bool
     private var route = HandshakeRoute()
-    /// Of a handshake that is made while no address is proven.
+    /// Keys of a completed handshake, until an address is proven.
     private var keys: SRTPKeyingMaterial?
     private var events: [Event] = []
 
+    /// Starts a connection for one offer and answer.
+    /// - Parameters:
+    ///   - plan: what offer and answer agreed on: fingerprints, remote credentials, data channels.
+    ///   - localCredentials: the ufrag and password in the answer.
     package init(
         plan: SessionPlan, localCredentials: ICECredentials, environment: Environment, at now: MonotonicTime
     ) {
@@ -116,23 +122,24 @@ package final class PeerConnection {
         events.append(.connected(nil))
     }
 
-    /// Whether nothing is sent or understood any more.
+    /// Whether the connection is over: it neither sends nor decrypts any more.
     package var isClosed: Bool {
         if case .closed = state { true } else { false }
     }
 
-    /// By which a worker finds the connection of a check: one ufrag, or two during an ICE restart.
+    /// The ufrags by which a worker assigns a check to this connection: one, or two during an ICE restart.
     package var localUfrags: [String] { ice.localUfrags }
 
-    /// By which it finds that of any other datagram; at most 8.
+    /// The addresses by which a worker assigns any other datagram to this connection; at most 8.
     package var addresses: [TransportAddress] { ice.addresses }
 
-    /// When an authentic check or packet last came from an address; nil for one where nobody need be.
+    /// When an authentic check or packet last came from this address.
+    /// - Returns: nil for an address that is not known, or not proven while another is selected, and once closed.
     package func lastHeard(from address: TransportAddress) -> MonotonicTime? {
         isClosed ? nil : ice.lastHeard(from: address)
     }
 
-    /// What happened since the last call.
+    /// Removes and returns what happened since the last call.
     package func takeEvents() -> [Event] {
         guard !events.isEmpty else { return [] }
         defer { events.removeAll() }
@@ -141,7 +148,7 @@ package final class PeerConnection {
 
     // MARK: Connecting
 
-    /// Answers a connectivity check that carries our ufrag, or takes the answer to a request of ours in.
+    /// Answers a connectivity check that carries a local ufrag, or processes the response to a request of ours.
     package func receiveCheck(
         _ datagram: Span<UInt8>, from source: TransportAddress, at now: MonotonicTime,
         using random: inout some RandomNumberGenerator, into sink: inout some DatagramSink & ~Copyable
@@ -157,7 +164,8 @@ package final class PeerConnection {
         }
     }
 
-    /// An authentic control packet came from an address that is not known: it is asked whether the client is there now.
+    /// Handles an authentic packet from an unknown address: asks that address whether the client is there
+    /// now.
     package func noteStray(
         from source: TransportAddress, at now: MonotonicTime, using random: inout some RandomNumberGenerator,
         into sink: inout some DatagramSink & ~Copyable
@@ -168,18 +176,19 @@ package final class PeerConnection {
         perform(effects, at: now, into: &sink)
     }
 
-    /// Takes a DTLS record in, of the handshake or of what follows it.
+    /// Processes a DTLS record, of the handshake or after it.
     package func receiveHandshake(
         _ datagram: Span<UInt8>, from source: TransportAddress, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
     ) {
         guard !isClosed else { return }
         if route.origin == nil { route.origin = source }
-        // No sign of life: anybody can send records from an address that was once admitted.
+        // A record does not renew consent: any host can send records with the source address of an admitted one.
         perform(dtls.receive(datagram, at: now), at: now, into: &sink)
     }
 
-    /// Forgets an address whose TCP connection was closed; consent says later whether the client is gone too.
+    /// Drops an address whose TCP connection closed; the consent timeout decides later whether the client is gone
+    /// too.
     package func lose(
         _ address: TransportAddress, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) {
@@ -188,7 +197,7 @@ package final class PeerConnection {
         if route.origin == address { route.origin = nil }
     }
 
-    /// New credentials from both sides; the addresses and keys stay (RFC 8445 §2.4).
+    /// Replaces the ICE credentials of both sides; addresses and keys remain (RFC 8445 §2.4).
     package func restartICE(
         _ credentials: ICECredentials, remote: ICECredentials, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
@@ -237,7 +246,7 @@ package final class PeerConnection {
         }
     }
 
-    /// Becomes connected once there are keys and an address that is proven.
+    /// Moves to `.connected` once there are keys and a proven address.
     private func connectIfReady(at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
         guard state == .connecting, remoteAddress != nil, let keys else { return }
         self.keys = nil
@@ -250,10 +259,10 @@ package final class PeerConnection {
         state = .connected
         events.append(.connected(keys.profile))
         guard let channelPlan else {
-            // 75 kB a session; without data channels there is nothing left to say but goodbye.
+            // Frees about 75 kB a session: without data channels, a close is all that DTLS still has to handle.
             return dtls.releaseHandshake()
         }
-        // Media goes on without them if the process has as many associations as there can be.
+        // Media continues without data channels if the process has reached its limit of SCTP associations.
         channels = try? DataChannelEndpoint(plan: channelPlan, role: .server, timeline: timeline, at: now)
         withChannels(into: &sink) { _ in }
     }
@@ -268,7 +277,7 @@ package final class PeerConnection {
 
     // MARK: Time
 
-    /// When `advance` wants to be called.
+    /// When `advance` must be called next.
     package var deadline: MonotonicTime {
         switch state {
         case .connecting:
@@ -282,7 +291,7 @@ package final class PeerConnection {
         }
     }
 
-    /// Does what is due: time-outs, DTLS and SCTP repetitions, requests to new addresses, lost consent.
+    /// Handles what is due: timeouts, DTLS and SCTP retransmissions, requests to new addresses, lost consent.
     package func advance(
         to now: MonotonicTime, using random: inout some RandomNumberGenerator,
         into sink: inout some DatagramSink & ~Copyable
@@ -297,7 +306,9 @@ package final class PeerConnection {
         if let due = channels?.deadline, now >= due { withChannels(into: &sink) { $0.advance(to: now) } }
     }
 
-    /// Ends the connection from this side, with a DTLS close.
+    /// Closes the connection from this side with a DTLS close_notify.
+    ///
+    /// Reports no event: the caller knows the reason. Pending events are dropped.
     package func close(
         because reason: CloseReason, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) {
@@ -310,13 +321,14 @@ package final class PeerConnection {
 
     // MARK: Data channels
 
-    /// What a channel is called; nil if there is none that can be used.
+    /// The label, subprotocol and reliability of a usable channel; nil if there is none with this number.
     package func dataChannel(_ stream: UInt16) -> DataChannelOpen? { channels?.description(of: stream) }
 
-    /// Whether channels can be opened: the peer asked for data channels, and their association is up.
+    /// Whether channels can be opened: the offer has data channels, and the SCTP association is established.
     package var hasDataChannels: Bool { channels?.isEstablished ?? false }
 
-    /// Opens a channel, on which messages can be sent at once.
+    /// Opens a channel; messages may be sent on it immediately.
+    /// - Returns: its SCTP stream.
     package func openDataChannel(
         _ open: DataChannelOpen, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) throws(DataChannelError) -> UInt16 {
@@ -326,7 +338,8 @@ package final class PeerConnection {
         return stream
     }
 
-    /// - Throws: `.bufferFull` where as much waits as may.
+    /// Sends a message on a channel.
+    /// - Throws: `.noChannel`, `.tooLong`, or `.bufferFull` if the channel's queue is full.
     package func send(
         _ message: DataChannelMessage, on stream: UInt16, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
@@ -336,17 +349,17 @@ package final class PeerConnection {
         withChannels(into: &sink) { _ in }
     }
 
-    /// Closes the channel, once what was sent on it has arrived.
+    /// Closes the channel once everything sent on it has arrived.
     package func closeDataChannel(
         _ stream: UInt16, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) {
         withChannels(into: &sink) { $0.close(stream, at: now) }
     }
 
-    /// Bytes of a channel that wait for the peer.
+    /// Bytes queued on a channel that the peer has not acknowledged.
     package func buffered(_ stream: UInt16) -> Int { channels?.buffered(stream) ?? 0 }
 
-    /// Calls `body`, and sends what came of it.
+    /// Calls `body`, then collects the events and sends the packets that resulted.
     private func withChannels(
         into sink: inout some DatagramSink & ~Copyable, _ body: (DataChannelEndpoint) -> Void
     ) {
@@ -361,8 +374,8 @@ package final class PeerConnection {
 
     // MARK: Media
 
-    /// Decrypts an RTP packet in place; one that is authentic shows that the peer lives.
-    /// - Returns: its length without the authentication tag.
+    /// Decrypts an RTP packet in place; an authentic one shows that the peer is alive.
+    /// - Returns: the length without the authentication tag.
     package func unprotect(
         _ packet: inout MutableSpan<UInt8>, from source: TransportAddress, at now: MonotonicTime
     ) throws(SRTPError) -> Int {
@@ -380,8 +393,8 @@ package final class PeerConnection {
         return length
     }
 
-    /// Decrypts an RTCP compound in place.
-    /// - Returns: its length without tag and index.
+    /// Decrypts an RTCP compound packet in place.
+    /// - Returns: the length without tag and index.
     package func unprotectControl(
         _ packet: inout MutableSpan<UInt8>, from source: TransportAddress, at now: MonotonicTime
     ) throws(SRTPError) -> Int {
@@ -392,31 +405,31 @@ package final class PeerConnection {
         return length
     }
 
-    /// Decrypts in place a packet from an address that is not known to be this session's.
-    /// - Returns: its length without what SRTP added; nil for somebody else's, which is left as it came.
+    /// Tries to decrypt in place a packet from an address that no session is known to use.
+    /// - Returns: the length without what SRTP added; nil for a packet of another session, which is left unchanged.
     package func unprotectStray(_ packet: inout MutableSpan<UInt8>, _ kind: DatagramKind) -> Int? {
         guard kind == .rtp else { return inbound?.unprotectStray(&packet, headerLength: nil) }
         guard let length = try? RTPHeader.length(of: packet.span) else { return nil }
         return inbound?.unprotectStray(&packet, headerLength: length)
     }
 
-    /// When the client last proved to be there.
+    /// When the client last proved that it is there.
     package var lastHeard: MonotonicTime { ice.lastConsent }
 
-    /// An authentic packet shows that the client is there, and on which of its networks.
+    /// Notes an authentic packet, which shows that the client is there, and from which of its addresses it sends.
     private func follow(_ source: TransportAddress, at now: MonotonicTime) {
         guard case .nominate(let address)? = ice.noteTraffic(from: source, at: now) else { return }
         remoteAddress = address
     }
 
-    /// What `encrypt` reads: of this object, and of the keys once there are any.
+    /// Memory that `encrypt` reads: of this object, and of the keys once there are any.
     package var cacheHints: (connection: CacheHint, keys: CacheHint?) {
         (CacheHint(self, bytes: 384), outbound?.cacheHint)
     }
 
-    /// Hot path: encrypts a packet whose header and payload start stand in `destination`, and whose rest is `body`.
+    /// Hot path: encrypts a packet from the header and payload start in `destination` and the rest in `body`.
     ///
-    /// Its tag may be left for later.
+    /// The engine may defer the authentication tag; see `EncryptedPacket`.
     /// - Parameter index: 48 bits, used once per SSRC (see `SRTPOutbound`).
     package func encrypt(
         _ destination: inout MutableSpan<UInt8>, headerLength: Int, prefixLength: Int, body: Span<UInt8>,
@@ -430,10 +443,10 @@ package final class PeerConnection {
         return packet
     }
 
-    /// Encrypts and sends an RTCP compound of at most 1,200 bytes; dropped while there are no keys.
+    /// Encrypts and sends an RTCP compound packet of at most 1,200 bytes; dropped while there are no keys.
     package func sendControl(_ bytes: [UInt8], into sink: inout some DatagramSink & ~Copyable) {
         guard let remoteAddress, let overhead = outbound?.profile.controlOverhead else { return }
-        // A packet that cannot be protected has no use; the next report comes soon.
+        // A report that cannot be protected is dropped; the next one follows soon.
         try? sink.append(to: remoteAddress, capacity: bytes.count + overhead) { buffer throws(SRTPError) in
             for index in 0..<bytes.count { buffer[index] = bytes[index] }
             return try outbound?.protectControl(&buffer, length: bytes.count) ?? 0

@@ -1,8 +1,8 @@
-// Checked access to network bytes. A subscript of `Span` traps, and a trap ends the server for everybody:
-// code that reads what a stranger sent goes through these readers, or calls `require` first.
+// Checked access to network bytes. A subscript of `Span` traps, and a trap ends the process for every client: code
+// that reads untrusted bytes uses these readers, or calls `require` first.
 
 extension Span where Element == UInt8 {
-    /// Throws `WireError.truncated` unless at least `length` bytes are there.
+    /// Throws `WireError.truncated` unless there are at least `length` bytes.
     @inline(__always)
     package func require(_ length: Int) throws(WireError) {
         guard length >= 0, length <= count else { throw .truncated }
@@ -14,6 +14,7 @@ extension Span where Element == UInt8 {
         guard range.lowerBound >= 0, range.upperBound <= count else { throw .truncated }
     }
 
+    /// Reads one byte.
     /// - Throws: `WireError.truncated` past the end.
     @inline(__always)
     package func uint8(at offset: Int) throws(WireError) -> UInt8 {
@@ -21,21 +22,22 @@ extension Span where Element == UInt8 {
         return self[offset]
     }
 
-    /// Big-endian, like every reader here.
+    /// Reads big-endian, like every reader here.
     @inline(__always)
     package func uint16(at offset: Int) throws(WireError) -> UInt16 {
         guard offset >= 0, offset <= count &- 2 else { throw .truncated }
         return UInt16(self[offset]) << 8 | UInt16(self[offset &+ 1])
     }
 
-    /// Three bytes in the low bits of the result.
+    /// Reads three bytes into the low bits of the result.
     @inline(__always)
     package func uint24(at offset: Int) throws(WireError) -> UInt32 {
         guard offset >= 0, offset <= count &- 3 else { throw .truncated }
         return UInt32(self[offset]) << 16 | UInt32(self[offset &+ 1]) << 8 | UInt32(self[offset &+ 2])
     }
 
-    /// - Throws: `WireError.truncated` if fewer than four bytes are left.
+    /// Reads four bytes.
+    /// - Throws: `WireError.truncated` if fewer are left.
     @inline(__always)
     package func uint32(at offset: Int) throws(WireError) -> UInt32 {
         guard offset >= 0, offset <= count &- 4 else { throw .truncated }
@@ -43,13 +45,14 @@ extension Span where Element == UInt8 {
             | UInt32(self[offset &+ 2]) << 8 | UInt32(self[offset &+ 3])
     }
 
-    /// - Throws: `WireError.truncated` if fewer than eight bytes are left.
+    /// Reads eight bytes.
+    /// - Throws: `WireError.truncated` if fewer are left.
     @inline(__always)
     package func uint64(at offset: Int) throws(WireError) -> UInt64 {
         try UInt64(uint32(at: offset)) << 32 | UInt64(uint32(at: offset &+ 4))
     }
 
-    /// A copy of `range`, for values that outlive the packet.
+    /// Returns a copy of `range`, for values that outlive the packet.
     package func bytes(_ range: Range<Int>) throws(WireError) -> [UInt8] {
         try require(range)
         var copy: [UInt8] = []
@@ -59,22 +62,23 @@ extension Span where Element == UInt8 {
 }
 
 extension [UInt8] {
-    /// Appends a copy of what is borrowed.
+    /// Appends a copy of the borrowed bytes.
     ///
-    /// Room is looked for once, and not for each byte, which takes ten times as long.
+    /// Reserves capacity once instead of checking it for each byte, which takes ten times as long.
     package mutating func append(_ bytes: Span<UInt8>) {
         append(addingCapacity: bytes.count) { output in
             for index in bytes.indices { output.append(bytes[index]) }
         }
     }
 
-    /// Appends one byte several times, for the same reason not one by one.
+    /// Appends one byte several times, with one reservation of capacity.
     package mutating func append(repeating byte: UInt8, count: Int) {
         append(addingCapacity: count) { $0.append(repeating: byte, count: count) }
     }
 }
 
 extension MutableSpan where Element == UInt8 {
+    /// Writes one byte.
     /// - Throws: `WireError.noRoom` past the end.
     @inline(__always)
     package mutating func store(_ value: UInt8, at offset: Int) throws(WireError) {
@@ -82,7 +86,7 @@ extension MutableSpan where Element == UInt8 {
         self[offset] = value
     }
 
-    /// Big-endian.
+    /// Writes big-endian.
     @inline(__always)
     package mutating func store(_ value: UInt16, at offset: Int) throws(WireError) {
         guard offset >= 0, offset <= count &- 2 else { throw .noRoom }
@@ -90,7 +94,7 @@ extension MutableSpan where Element == UInt8 {
         self[offset &+ 1] = UInt8(truncatingIfNeeded: value)
     }
 
-    /// Big-endian.
+    /// Writes big-endian.
     @inline(__always)
     package mutating func store(_ value: UInt32, at offset: Int) throws(WireError) {
         guard offset >= 0, offset <= count &- 4 else { throw .noRoom }
@@ -101,6 +105,7 @@ extension MutableSpan where Element == UInt8 {
     }
 
     /// Copies `source[range]` to `offset`.
+    /// - Throws: `WireError.truncated` if the range exceeds the source, `.noRoom` if it does not fit.
     @inline(__always)
     package mutating func store(_ source: Span<UInt8>, _ range: Range<Int>, at offset: Int) throws(WireError)
     {
@@ -111,16 +116,19 @@ extension MutableSpan where Element == UInt8 {
 }
 
 extension [UInt8] {
+    /// Appends in network byte order.
     package mutating func append(bigEndian value: UInt16) {
         append(UInt8(truncatingIfNeeded: value >> 8))
         append(UInt8(truncatingIfNeeded: value))
     }
 
+    /// Appends in network byte order.
     package mutating func append(bigEndian value: UInt32) {
         append(bigEndian: UInt16(truncatingIfNeeded: value >> 16))
         append(bigEndian: UInt16(truncatingIfNeeded: value))
     }
 
+    /// Appends in network byte order.
     package mutating func append(bigEndian value: UInt64) {
         append(bigEndian: UInt32(truncatingIfNeeded: value >> 32))
         append(bigEndian: UInt32(truncatingIfNeeded: value))

@@ -1,34 +1,35 @@
 extension WireError.Field {
-    /// What comes first is of no protocol that shares a TCP port.
+    /// The first bytes belong to no protocol that may share a TCP port.
     static let streamOpening = WireError.Field("stream.opening")
 }
 
-/// What a TCP connection is for that several protocols may share a port with, by what its client sends first.
+/// The protocol of a TCP connection on a port shared by several, recognized by the client's first bytes.
 ///
 /// - Source: RFC 8489 §5 (STUN's cookie), RFC 4571 §2 (frames), RFC 7443 §2 and RFC 7301 §6 (names of protocols).
 package enum StreamOpening: Equatable, Sendable {
-    /// STUN as it is, as clients of TURN over TCP send it.
+    /// Unframed STUN, as sent by clients of TURN over TCP.
     case stun
-    /// STUN in a frame, as ICE over TCP has it.
+    /// STUN in a frame, as in ICE over TCP.
     case framedSTUN
-    /// TLS, for what the names of protocols say; nil where they say nothing, or there are none.
+    /// TLS, with the application named by ALPN; nil if ALPN is absent or names neither.
     case tls(Application?)
-    /// A letter: a request of HTTP in the clear, or what else is text.
+    /// A letter: an HTTP request without TLS, or other text.
     case text
 
-    /// What TLS is for.
+    /// The application protocol inside TLS.
     package enum Application: Equatable, Sendable {
         case turn, http
     }
 
-    /// So many bytes are enough to tell.
+    /// Bytes that are always enough for a decision.
     package static let longest = ClientHello.longestStream
     private static let cookie: UInt32 = 0x2112_A442
     private static let stunHead = 8
     private static let framedHead = 10
 
-    /// - Returns: nil while more has to come.
-    /// - Throws: for what is none of these.
+    /// Recognizes a stream by its beginning.
+    /// - Returns: nil while more bytes are needed.
+    /// - Throws: for a stream of no known protocol.
     package init?(_ stream: Span<UInt8>) throws(WireError) {
         guard !stream.isEmpty else { return nil }
         switch try stream.uint8(at: 0) {
@@ -37,7 +38,7 @@ package enum StreamOpening: Equatable, Sendable {
             self = .tls(Self.application(of: hello))
         case 0x41...0x5A, 0x61...0x7A:
             self = .text
-        // The first byte of STUN's type is below 4, and so is that of a check's length in a frame.
+        // The first byte of a STUN type is below 4, and so is the first byte of the length of a framed check.
         case 0...3:
             guard stream.count >= Self.stunHead else { return nil }
             if try stream.uint32(at: 4) == Self.cookie {
@@ -54,11 +55,11 @@ package enum StreamOpening: Equatable, Sendable {
         }
     }
 
-    /// Whether plain bytes out of TLS are TURN's; all else is for HTTP to judge.
-    /// - Parameter first: of the bytes.
+    /// Whether decrypted bytes from TLS are TURN's; everything else is left to the HTTP parser.
+    /// - Parameter first: their first byte.
     package static func isSTUN(first: UInt8) -> Bool { first <= 3 }
 
-    /// coturn's client names HTTP before TURN; nobody who comes for HTTP names TURN.
+    /// coturn's client lists HTTP before TURN, and no HTTP client lists TURN, so TURN takes precedence.
     private static func application(of hello: ClientHello) -> Application? {
         let names = hello.protocols.map { String(decoding: $0, as: UTF8.self) }
         if names.contains(where: { ["stun.turn", "stun.nat-discovery"].contains($0) }) { return .turn }

@@ -1,17 +1,18 @@
-/// Why bytes from the network were not understood.
+/// Why bytes from the network could not be parsed, or a value not written.
 package enum WireError: Error, Equatable, Sendable {
     /// The bytes end before the value does.
     case truncated
-    /// A field holds what its format forbids.
+    /// A field has a value that its format forbids, or that exceeds a limit of the parser.
     case invalid(Field)
-    /// There is no room left in the buffer being written.
+    /// The buffer being written is full.
     case noRoom
 
-    /// Names a field of a format, such as `rtp.version`; each format declares its own beside its parser.
+    /// Names a field of a format, such as `rtp.version`; each format declares its own next to its parser.
     package struct Field: Equatable, Sendable, CustomStringConvertible {
-        /// `format.field`, as it stands in logs and refusals.
+        /// `format.field`, as in logs and refusals.
         package let description: String
 
+        /// - Parameter name: as `format.field`.
         package init(_ name: String) {
             description = name
         }

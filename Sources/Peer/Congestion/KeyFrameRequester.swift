@@ -3,11 +3,12 @@ import Wire
 
 /// Turns the key-frame demands of any number of viewers into few requests to one publisher.
 ///
-/// One per track layer. At most one request is outstanding, at most one leaves in a second, and a key frame
-/// that arrives satisfies every demand made so far: a thousand joins cost the publisher no more than one. While
-/// demands keep coming faster than that, requests move further apart, because key frames take their bits from the
-/// pictures between them: one a second for an hour makes a picture visibly worse. For the same reason what viewers
-/// cause is bounded by what key frames of this source cost, as far as nobody has to wait for long who sees nothing.
+/// One per track layer. At most one request is outstanding, at most one leaves in a second, and a key frame that
+/// arrives satisfies every demand made so far: a thousand joins cost the publisher no more than one. If demands
+/// continue faster than that, requests move further apart, because key frames take their bits from the pictures
+/// between them: one a second for an hour makes a picture visibly worse. For the same reason the requests that
+/// viewers cause are limited by what this source's key frames cost, unless a viewer without any picture would wait
+/// for long.
 /// - Source: RFC 4585 §6.3.1 (PLI), RFC 5104 §4.3.1 (FIR; §4.3.1.2 for its sequence number).
 package struct KeyFrameRequester: Sendable {
     /// What to send to the publisher.
@@ -28,45 +29,47 @@ package struct KeyFrameRequester: Sendable {
         }
     }
 
-    /// Why somebody wants a key frame; the greatest reason decides how long it may take.
+    /// Why a key frame is needed; the greatest reason decides how long it may take.
     package enum Reason: Comparable, Sendable {
-        /// Nobody waits: there is a picture to show until a newer one comes, asked for or not.
+        /// No viewer waits: there is a picture to show until a newer one arrives, requested or not.
         case renewal
-        /// A viewer asks who could have, or has just been sent, all packets from the latest key frame on.
+        /// A viewer asks although it could have had, or has just been sent, all packets from the latest key frame
+        /// on.
         case repetition
-        /// Somebody has nothing to begin with.
+        /// A viewer has nothing to begin with.
         case beginning
-        /// Packets were lost on the way here: everybody waits.
+        /// Packets were lost between publisher and server: every viewer waits.
         case loss
     }
 
-    /// How seldom a publisher is asked, and what that may cost.
+    /// How often a publisher is asked, and what that may cost.
     package struct Limits: Equatable, Sendable {
-        /// Between any two requests, whatever is demanded.
+        /// Least time between two requests, whatever is demanded.
         package var minimumInterval = Duration.seconds(1)
-        /// What the interval grows to, by a quarter each time a demand had to wait for it.
+        /// What the interval grows to, by a quarter each time a demand has to wait for it.
         package var maximumInterval = Duration.seconds(2)
-        /// An unanswered request is repeated after twice the round-trip time, but not before this.
+        /// An unanswered request is repeated after twice the round-trip time, but not earlier than this.
         package var minimumRetry = Duration.milliseconds(500)
-        /// Retries double their wait up to this.
+        /// Upper limit of the retry interval, which doubles with every retry.
         package var maximumRetry = Duration.seconds(8)
 
-        /// Percent of the source's bitrate that key frames may take which viewers asked for.
+        /// Percent of the source's bitrate that may go to key frames requested by viewers.
         package var viewersShare = 2
-        /// Nobody who has nothing to begin with waits longer than this for the sake of `viewersShare`.
+        /// Longest wait that `viewersShare` may cause for a viewer with nothing to begin with.
         package var maximumWait = Duration.seconds(2)
-        /// Nobody at all waits longer than this for its sake: of a screen that rests key frames are all there is.
+        /// Longest wait that `viewersShare` may cause at all: a still screen share consists of key frames only.
         package var maximumCostInterval = Duration.seconds(20)
 
         package init() {}
     }
 
-    /// One request that was sent, for whoever wants to know why.
+    /// One request that was sent, for logs and operators.
     package struct Occasion: Equatable, Sendable {
+        /// The greatest reason among the demands at that time.
         package let reason: Reason
-        /// 1, and one more each time that it is repeated because no key frame came.
+        /// 1 for the first request, increased with every repetition because no key frame came.
         package let attempt: Int
-        /// Since the latest key frame began to come; nil before the first.
+        /// Time since the latest key frame began to arrive; nil before the first.
         package let age: Duration?
 
         package init(reason: Reason, attempt: Int, age: Duration?) {
@@ -76,16 +79,16 @@ package struct KeyFrameRequester: Sendable {
         }
     }
 
-    /// Nil if the publisher negotiated neither: then nothing is ever requested.
+    /// `none` if the publisher negotiated neither: then nothing is ever requested.
     private enum Kind { case pictureLossIndication, fullIntraRequest, none }
 
     private let kind: Kind
     private let limits: Limits
-    /// Why somebody waits for a key frame; nil while nobody does.
+    /// Why a key frame is needed; nil while none is.
     private var reason: Reason?
-    /// The demand came before another request was allowed.
+    /// Whether the demand came before another request was allowed.
     private var isDeferred = false
-    /// How far apart key frames for viewers should be, by what the latest one cost.
+    /// How far apart key frames for viewers should be, given the cost of the latest one.
     package private(set) var costInterval = Duration.zero
     private var interval: Duration
     /// Requests sent since the last key frame.
@@ -95,24 +98,25 @@ package struct KeyFrameRequester: Sendable {
     private var notBefore: MonotonicTime?
     private var lastRequest: MonotonicTime?
     private var lastKeyFrame: MonotonicTime?
-    /// Of the latest request; nil before the first.
+    /// The latest request; nil before the first.
     package private(set) var occasion: Occasion?
 
-    /// For metrics: how often somebody asked, and how often the publisher was.
+    /// For metrics: key-frame demands, of which several can share one request.
     package private(set) var demandCount: UInt64 = 0
-    /// PLIs and FIRs that were sent.
+    /// For metrics: PLIs and FIRs sent.
     package private(set) var requestCount: UInt64 = 0
-    /// Key frames that came, asked for or not.
+    /// For metrics: key frames that arrived, requested or not.
     package private(set) var keyFrameCount: UInt64 = 0
 
-    /// PLI is preferred: it is what every browser answers; FIR is for encoders that know nothing else.
+    /// Uses PLI if it was negotiated, because every browser answers it; FIR is for encoders that support nothing
+    /// else.
     package init(pictureLossIndication: Bool, fullIntraRequest: Bool, limits: Limits = Limits()) {
         kind = pictureLossIndication ? .pictureLossIndication : fullIntraRequest ? .fullIntraRequest : .none
         self.limits = limits
         interval = limits.minimumInterval
     }
 
-    /// A viewer, or the server itself, cannot go on without a key frame.
+    /// Notes that a viewer, or the server itself, cannot continue without a key frame.
     package mutating func demand(_ reason: Reason, at now: MonotonicTime) {
         demandCount &+= 1
         guard kind != .none else { return }
@@ -125,7 +129,7 @@ package struct KeyFrameRequester: Sendable {
         if notBefore == nil { notBefore = now }
     }
 
-    /// Satisfies every demand made so far, also one that still waited for its request.
+    /// Satisfies every demand made so far, including one whose request was not sent yet.
     package mutating func keyFrameArrived(at now: MonotonicTime) {
         keyFrameCount &+= 1
         lastKeyFrame = now
@@ -134,7 +138,7 @@ package struct KeyFrameRequester: Sendable {
         unanswered = 0
     }
 
-    /// Takes in what a key frame of this source costs.
+    /// Notes the cost of a key frame of this source.
     /// - Parameters:
     ///   - size: in bytes.
     ///   - bitrate: of the source, in bits a second.
@@ -145,12 +149,12 @@ package struct KeyFrameRequester: Sendable {
         costInterval = min(.milliseconds(milliseconds), limits.maximumCostInterval)
     }
 
-    /// Nobody waits any longer: the last viewer left.
+    /// Drops the demand, because the last viewer left.
     package mutating func cancel() {
         reason = nil
     }
 
-    /// When `requestDue` has to be called next; nil while nobody waits.
+    /// When `requestDue` must be called next; nil while there is no demand.
     package var deadline: MonotonicTime? {
         guard let reason, let notBefore else { return nil }
         guard unanswered == 0, let lastRequest else { return notBefore }
@@ -161,7 +165,7 @@ package struct KeyFrameRequester: Sendable {
         }
     }
 
-    /// Whether what is demanded now leaves at once, or left just now and was not answered yet.
+    /// Whether a demand made now causes a request immediately, or one has just left and was not answered yet.
     package func asksAtOnce(for reason: Reason, at now: MonotonicTime) -> Bool {
         guard kind != .none else { return false }
         guard unanswered == 0 else { return unanswered == 1 }
@@ -186,8 +190,8 @@ package struct KeyFrameRequester: Sendable {
         occasion = Occasion(
             reason: reason, attempt: unanswered,
             age: lastKeyFrame.map { .nanoseconds(now.nanoseconds(since: $0)) })
-        // A publisher who is too busy to answer is not asked again for the sake of nobody; whoever still wants a newer
-        // picture later says so.
+        // A publisher that is too busy to answer is not asked again for a mere renewal; a viewer that still wants a
+        // newer picture demands it again.
         if reason == .renewal { self.reason = nil }
         switch kind {
         case .pictureLossIndication: return .pictureLossIndication
@@ -196,6 +200,7 @@ package struct KeyFrameRequester: Sendable {
         }
     }
 
+    /// The wait before the next retry; doubles with each unanswered request.
     private func retryInterval(rtt: Duration?) -> Duration {
         let rtt = min(rtt ?? .zero, RTTEstimator.maximum)
         let first = max(rtt * 2, limits.minimumRetry)

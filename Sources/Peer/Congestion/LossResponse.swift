@@ -1,19 +1,22 @@
 import Base
 
-/// Says what becomes of a viewer whose reports tell of loss: what may be repeated, and whether pictures are sent.
+/// Decides how to treat a viewer whose reports show loss: what may be sent again, and whether video is sent.
 ///
-/// Goes by loss alone, so it acts late and estimates nothing. Where more than a tenth is lost again and again, nothing
-/// of the past is shown and little is repeated: both would only add to what is lost. Where it is more than a third no
-/// picture can be repaired, and sound is lost with them: they stop, and are tried again, later each time that it fails.
-/// Where less could be sent before that it says how much is lost, and is asked no more: `ReportEstimator` goes on.
-/// Only for clients by UDP that do no more than report: of those that tell of each packet `BandwidthEstimator` knows
-/// more, and sooner, of those that say what they can take in `ReportEstimator`, of TCP connections `BacklogEstimator`.
+/// Knows nothing but loss, so it acts late and estimates nothing. Where more than a tenth is lost repeatedly, no
+/// replay is sent and little is retransmitted: both would only add to the loss. Where more than a third is lost, no
+/// picture can be repaired, and audio is lost together with the video: video stops and is tried again, later each
+/// time that it fails. Where the loss is excessive but a lower bitrate is possible, `excessiveLoss` reports it and
+/// `ReportEstimator` takes over. Used only for clients by UDP that send nothing but receiver reports: with feedback
+/// per packet `BandwidthEstimator` knows more, and sooner; `ReportEstimator` does for clients that send REMB,
+/// `BacklogEstimator` for TCP connections.
 package struct LossResponse: Sendable {
-    /// What reports tell of some time.
+    /// The loss that reports show for some time.
     package struct Interval: Equatable, Sendable {
+        /// Packets that the viewer should have received, by sequence numbers.
         package var expected = 0
+        /// Of those, the packets that did not arrive.
         package var lost = 0
-        /// Whether something began with a burst, which may lose more than a link that takes the stream.
+        /// Whether a burst left in this time; it may lose packets on a link that can carry the stream.
         package var hasBurst = false
 
         package init(expected: Int = 0, lost: Int = 0, hasBurst: Bool = false) {
@@ -22,7 +25,7 @@ package struct LossResponse: Sendable {
             self.hasBurst = hasBurst
         }
 
-        /// Takes in what another report told of a later time.
+        /// Adds the numbers of a later report.
         package mutating func add(_ other: Interval) {
             expected &+= other.expected
             lost &+= other.lost
@@ -30,39 +33,43 @@ package struct LossResponse: Sendable {
         }
     }
 
+    /// Thresholds and times; percentages are of expected packets.
     package struct Limits: Equatable, Sendable {
-        /// Percent that may be lost; radio links lose some by themselves.
+        /// Percent that may be lost; radio links lose some at any rate.
         package var tolerated = 10
-        /// Percent that no radio link loses for long: that is for the rate.
+        /// Percent above which loss on any link, radio links included, means too high a bitrate.
         package var excessive = 15
-        /// Percent with which pictures cannot be repaired any more.
+        /// Percent from which on pictures can no longer be repaired.
         package var hopeless = 33
-        /// Of fewer packets nothing is concluded.
+        /// Fewest packets from which a conclusion is drawn.
         package var minimumExpected = 30
-        /// Loss that lasts less long, or is told only once, changes nothing.
+        /// Loss that is shorter than this, or reported only once, changes nothing.
         package var minimumDuration = Duration.milliseconds(800)
-        /// After pictures stop reports speak of what was sent before for so long: a round trip with a full queue.
+        /// How long after video stops reports still describe what was sent before: a round trip with a full queue.
         package var settling = Duration.seconds(1)
-        /// Before pictures are tried again, doubled each time that it fails.
+        /// How long video stays stopped before the next trial; doubles with each trial that fails.
         package var minimumHold = Duration.seconds(5)
+        /// Upper limit of `minimumHold` after it has doubled.
         package var maximumHold = Duration.seconds(60)
-        /// What is tried has succeeded once it was sent for so long.
+        /// How long video must be sent on trial to count as successful.
         package var trial = Duration.seconds(4)
-        /// Nobody waits longer for a key frame of what is tried.
+        /// Longest wait for a key frame before the trial begins without one.
         package var maximumWait = Duration.seconds(30)
 
         package init() {}
     }
 
+    /// Whether video is sent.
     private enum Pictures: Equatable {
         case sent
         case stopped
-        /// May be sent since then, and wait for a key frame.
+        /// Video may be sent again, since this time, and waits for a key frame.
         case announced(MonotonicTime)
+        /// Video is sent on trial.
         case tried
     }
 
-    /// How often in a row too much was lost.
+    /// Consecutive reports with too much loss.
     private struct Streak {
         private var count = 0
         private var first = MonotonicTime.zero
@@ -74,25 +81,26 @@ package struct LossResponse: Sendable {
 
         var isEmpty: Bool { count == 0 }
 
+        /// Whether there were at least two, over at least this duration.
         func lasts(_ duration: Duration, at now: MonotonicTime) -> Bool {
             count > 1 && now >= first + duration
         }
     }
 
-    /// Between two looks at whether what is tried has begun.
+    /// Interval at which `advance` checks whether the key frame for a trial has come.
     private static let look = Duration.milliseconds(500)
     private let limits: Limits
     private var pending = Interval()
-    /// What reports say before is not counted.
+    /// Reports before this time are ignored.
     private var settled = MonotonicTime.zero
     private var intolerable = Streak()
     private var excess = Streak()
     private var hopeless = Streak()
-    /// Percent; nil while no more than tolerated is lost.
+    /// Percent; nil while the loss is tolerated.
     private var loss: Int?
     private var pictures = Pictures.sent
     private var hold: Duration
-    /// When `advance` wants to be called.
+    /// When `advance` must be called next.
     package private(set) var deadline: MonotonicTime?
 
     package init(limits: Limits = Limits()) {
@@ -100,24 +108,25 @@ package struct LossResponse: Sendable {
         hold = limits.minimumHold
     }
 
-    /// Percent that is lost, where it is so much again and again that less should be sent; nil elsewhere.
+    /// Percent lost while loss is excessive again and again, so that the bitrate should fall; nil otherwise.
     package private(set) var excessiveLoss: Int?
 
+    /// Whether video may be sent, if only on trial.
     package var sendsPictures: Bool { pictures != .stopped }
 
-    /// Whether pictures have stopped, or are sent to see whether they get through.
+    /// Whether video is stopped or on trial.
     package var isTrying: Bool { pictures != .sent }
 
-    /// Whether the past may be shown again: it takes more than what is live.
+    /// Whether a replay may be sent: it takes more bitrate than live packets.
     package var mayReplay: Bool { loss == nil && !isTrying }
 
-    /// Percent of the usual budget for packets that are sent again; falls with the square of the loss.
+    /// Percent of the usual budget for retransmissions; falls with the square of the loss.
     package var repairShare: Int { loss.map { max(5_000 / max($0 * $0, 1), 1) } ?? 100 }
 
-    /// Whether pictures were tried in vain since they last got through.
+    /// Whether a trial of video has failed since video last got through.
     package var hasFailed: Bool { hold > limits.minimumHold }
 
-    /// Takes in what a report tells; nothing is decided before enough packets were expected.
+    /// Adds what a report shows; decides nothing before enough packets were expected.
     package mutating func receive(_ interval: Interval, at now: MonotonicTime) {
         pending.add(interval)
         guard pending.expected >= limits.minimumExpected else { return }
@@ -148,15 +157,15 @@ package struct LossResponse: Sendable {
         deadline = now + hold
     }
 
-    /// Tries pictures when it is time.
-    /// - Parameter isWaiting: whether a picture that may be sent waits for its key frame.
+    /// Starts or ends a trial of video when it is time.
+    /// - Parameter isWaiting: whether video that may be sent is waiting for its key frame.
     package mutating func advance(to now: MonotonicTime, isWaiting: Bool) {
         guard let deadline, now >= deadline else { return }
         switch pictures {
         case .sent:
             self.deadline = nil
         case .stopped:
-            // Of sound alone, too, as much is lost.
+            // Loss at this level with audio alone means that a trial of video would fail.
             guard hopeless.isEmpty else { return self.deadline = now + limits.settling }
             pictures = .announced(now)
             self.deadline = now + Self.look

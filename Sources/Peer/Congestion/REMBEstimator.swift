@@ -1,36 +1,37 @@
 import Base
 
-/// Tells a publisher without transport-wide feedback how much it may send.
+/// Estimates how much a publisher without transport-wide feedback may send.
 ///
-/// A cap, not a model of the network: it grows while next to nothing is lost, stays while a little is, and falls
-/// below what arrived when much is. The publisher's own loss-based control works below it.
+/// A cap, not a model of the network: it grows while almost nothing is lost, stays while a little is, and falls
+/// below the arriving bitrate when much is. The publisher's own loss-based control works below it.
 /// - Source: draft-alvestrand-rmcat-remb-03; the thresholds are those of draft-ietf-rmcat-gcc-02 §6.
 package struct REMBEstimator: Sendable {
-    /// Between which rates the estimate stays.
+    /// The range of the estimate, and how fast it grows.
     package struct Limits: Equatable, Sendable {
         /// In bits per second, like all rates here; enough for a good picture from the first second.
         package var start = 1_500_000
-        /// Reported whatever the loss.
+        /// Lowest value reported, whatever the loss.
         package var minimum = 150_000
-        /// Nothing more is ever asked for.
+        /// Highest value reported.
         package var maximum = 8_000_000
-        /// Growth in a second without loss.
+        /// Percent of growth per second without loss.
         package var growthPercent = 25
 
         package init() {}
     }
 
+    // Time between two estimates that are sent.
     private static let interval = Duration.seconds(1)
-    /// Fewer packets say nothing about loss; they are kept for the next look.
+    /// Too few packets to judge loss; they count in the next judgement.
     private static let leastExpected = 20
-    /// A burst of loss within less is not yet congestion.
+    /// Loss within a shorter time is not congestion yet.
     private static let judgementInterval = Duration.milliseconds(200)
-    /// After a decrease the network needs so long to show its effect.
+    /// How long the network needs to show the effect of a decrease.
     private static let decreasePause = Duration.milliseconds(500)
 
     private let limits: Limits
     private var rate = RateMeter()
-    /// Since the last judgement, for a quick decrease; and since the last estimate, for growth.
+    /// Loss since the last judgement, for a quick decrease, and since the last estimate, for growth.
     private var recent = Tally()
     private var whole = Tally()
     private var lastJudgement: MonotonicTime?
@@ -44,7 +45,7 @@ package struct REMBEstimator: Sendable {
         var lossPercent: Int { expected > 0 ? lost * 100 / expected : 0 }
 
         mutating func add(_ loss: ReceiveStream.LossInterval) {
-            // More than anybody sends between two looks; keeps the arithmetic far from overflow.
+            // More than any client sends between two judgements; keeps the arithmetic far from overflow.
             let expected = min(max(loss.expected, 0), 1_000_000)
             guard self.expected < 1 << 40 else { return }
             self.expected += expected
@@ -54,7 +55,7 @@ package struct REMBEstimator: Sendable {
 
     /// Bits per second over all SSRCs of the session.
     package private(set) var bitrate: Int
-    /// When `estimateDue` has to be called next; nil before the first packet.
+    /// When `estimateDue` must be called next; nil before the first packet.
     package private(set) var deadline: MonotonicTime?
 
     package init(limits: Limits = Limits()) {
@@ -68,7 +69,7 @@ package struct REMBEstimator: Sendable {
         if deadline == nil { deadline = now }
     }
 
-    /// Takes in how much was lost, before repair, since the last call; a few times a second at most.
+    /// Adds packets expected and lost, before repair, since the last call; a few times a second at most.
     package mutating func observe(_ loss: ReceiveStream.LossInterval, at now: MonotonicTime) {
         whole.add(loss)
         recent.add(loss)
@@ -91,7 +92,7 @@ package struct REMBEstimator: Sendable {
         deadline = now
     }
 
-    /// The bit rate to tell the publisher now, if it is time; once returned it counts as sent.
+    /// Returns the bitrate to report to the publisher now, if it is time; what is returned counts as sent.
     package mutating func estimateDue(at now: MonotonicTime) -> Int? {
         guard let deadline, now >= deadline else { return nil }
         self.deadline = now + Self.interval
@@ -101,7 +102,7 @@ package struct REMBEstimator: Sendable {
         return bitrate
     }
 
-    /// Never beyond twice what arrives: a cap far above what was ever tried is no estimate.
+    /// Raises the estimate, but not beyond twice what arrives: a cap far above all that was tried is no estimate.
     private mutating func grow(at now: MonotonicTime) {
         let proven = max(rate.bitrate(at: now) * 2, limits.start)
         let grown = bitrate + bitrate * limits.growthPercent / 100

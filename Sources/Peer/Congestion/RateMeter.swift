@@ -7,19 +7,19 @@ package struct RateMeter: Sendable {
     /// A bucket is 2^26 ns long, so that finding one takes a shift.
     private static let bucketShift: Int64 = 26
     private static let bucketCount: Int64 = 16
-    /// What passed longer ago counts no more.
+    /// Bytes that passed longer ago do not count.
     package static let window = Duration.nanoseconds(bucketCount << bucketShift)
 
     private var buckets = InlineArray<16, UInt32>(repeating: 0)
     /// Number of the bucket being filled; nil before the first packet.
     private var newest: Int64?
-    /// When the meter began, so that a young meter is not read as a slow one.
+    /// When the meter began, so that a new meter does not report too low a rate.
     private var began = MonotonicTime.zero
     private var sum = 0
 
     package init() {}
 
-    /// Adds `bytes`; a time before the last one given counts as the last one.
+    /// Adds `bytes`; a time earlier than the last one counts as the last one.
     package mutating func add(_ bytes: Int, at now: MonotonicTime) {
         let bucket = advance(to: now)
         let amount = UInt32(clamping: bytes)
@@ -30,14 +30,14 @@ package struct RateMeter: Sendable {
         sum &+= Int(amount)
     }
 
-    /// Bytes of the last 1.01 to 1.07 s.
+    /// Bytes that passed in the last 1.01 to 1.07 s.
     package mutating func bytes(at now: MonotonicTime) -> Int {
         guard newest != nil else { return 0 }
         _ = advance(to: now)
         return sum
     }
 
-    /// Bits per second over the window, or over the meter's life while that is shorter, but 100 ms at least.
+    /// Bits per second over the window, or over the meter's age while that is shorter, but over at least 100 ms.
     package mutating func bitrate(at now: MonotonicTime) -> Int {
         let bytes = bytes(at: now)
         guard bytes > 0, let newest else { return 0 }
@@ -47,7 +47,7 @@ package struct RateMeter: Sendable {
         return Int(Double(bytes) * 8e9 / Double(covered))
     }
 
-    /// Empties the buckets that have grown too old, and returns the current one's number.
+    /// Empties the buckets that have left the window, and returns the current one's number.
     private mutating func advance(to now: MonotonicTime) -> Int64 {
         let bucket = now.nanoseconds >> Self.bucketShift
         guard let last = newest else {
@@ -62,7 +62,7 @@ package struct RateMeter: Sendable {
             sum = 0
             return bucket
         }
-        // Not a range: in a debug build, where allocations are counted, its iterator allocates.
+        // Not a `for` loop over a range: its iterator allocates in debug builds, in which allocations are counted.
         var passed = last
         while passed < bucket {
             passed += 1

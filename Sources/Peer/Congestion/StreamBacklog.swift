@@ -1,12 +1,12 @@
 import Base
 
-/// How far a TCP connection has come with what it was given to send.
+/// How much of what a TCP connection was given has been sent and acknowledged.
 package struct StreamBacklog: Equatable, Sendable {
-    /// Bytes that the peer has acknowledged since the connection stands.
+    /// Bytes that the peer has acknowledged since the connection was established.
     package var acknowledged: UInt64
-    /// Bytes that wait: for room in the kernel, for their turn, or for the peer's acknowledgement.
+    /// Bytes that are queued here or in the kernel, or sent and not acknowledged.
     package var waiting: Int
-    /// The shortest round trip that the kernel has measured; nil for none.
+    /// The shortest round trip that the kernel has measured; nil if it has measured none.
     package var roundTrip: Duration?
 
     package init(acknowledged: UInt64, waiting: Int, roundTrip: Duration?) {

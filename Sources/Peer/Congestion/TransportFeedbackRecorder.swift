@@ -1,56 +1,57 @@
 import Base
 import Wire
 
-/// Notes when the packets of a publishing session arrive, and tells the publisher in regular feedback.
+/// Records when the packets of a publishing session arrive, and reports that to the publisher at regular intervals.
 ///
-/// One per session: the transport-wide number counts over media, RTX and probes alike. Memory is fixed. A packet
-/// that comes after it was reported missing is reported again together with all that follow it, so that no
-/// arrival is ever taken back.
+/// One per session: transport-wide numbers run over media, RTX and probes together. Memory is fixed. A packet that
+/// arrives after it was reported missing is reported again together with all that follow it, so that no feedback
+/// withdraws an arrival.
 /// - Source: draft-holmer-rmcat-transport-wide-cc-extensions-01 §2, §3.
 package struct TransportFeedbackRecorder: Sendable {
-    /// Arrivals are remembered this many numbers back from the newest.
+    /// How many numbers, counted back from the newest, have their arrivals remembered; a power of two.
     package static let capacity: Int64 = 1_024
-    /// Between two feedbacks, in nanoseconds.
+    /// Nanoseconds between two feedbacks.
     private static let interval: Int64 = 100_000_000
+    /// The same at `fastRate` packets a second and more.
     private static let fastInterval: Int64 = 50_000_000
-    /// Packets a second from which the fast interval pays: about 4 Mbit/s.
+    /// Packets per second from which the shorter interval is worth its overhead: about 4 Mbit/s.
     private static let fastRate: Int64 = 400
-    /// Unreported arrivals that make feedback due at once, so that none falls out of memory.
+    /// Unreported arrivals that make feedback due immediately, so that none leaves the memory first.
     private static let pressing = 512
-    /// So many packets in a row from too far back are a counter that was set anew.
+    /// Consecutive packets from too far back that are taken for a counter that restarted.
     private static let restartEvidence = 32
 
     private var builder: TransportFeedbackBuilder
-    /// Nanoseconds of each arrival, at its number's remainder by the capacity; made by the first packet.
+    /// Arrival times in nanoseconds, each at its number modulo the capacity; allocated by the first packet.
     private var times: [Int64] = []
     private static let missing = Int64.min
     private var highest: Int64 = 0
-    /// What the next feedback begins with.
+    /// The number with which the next feedback begins.
     private var start: Int64 = 0
     private var unreported = 0
     private var tooOldInARow = 0
     private var lastFeedback: MonotonicTime?
     private var pace = Self.interval
 
-    /// When `feedbackDue` has to be called next; nil while there is nothing to report.
+    /// When `feedbackDue` must be called next; nil while there is nothing to report.
     package private(set) var deadline: MonotonicTime?
-    /// For metrics: packets that were not reported because they came too late or too fast.
+    /// For metrics: packets never reported because they came too late or too fast.
     package private(set) var droppedCount: UInt64 = 0
-    /// Packets with a number that came before.
+    /// For metrics: packets whose number had arrived before.
     package private(set) var duplicateCount: UInt64 = 0
 
-    /// - Parameter mediaSSRC: any SSRC the publisher sends; it tells transports apart, not streams.
+    /// - Parameter mediaSSRC: any SSRC that the publisher sends; it identifies the transport, not a stream.
     package init(senderSSRC: UInt32, mediaSSRC: UInt32) {
         builder = TransportFeedbackBuilder(senderSSRC: senderSSRC, mediaSSRC: mediaSSRC)
     }
 
-    /// Known only when the first packet comes.
+    /// An SSRC of the publisher; it is known only when the first packet arrives.
     package var mediaSSRC: UInt32 {
         get { builder.mediaSSRC }
         set { builder.mediaSSRC = newValue }
     }
 
-    /// Notes an arrival; call it for each authenticated packet that carries the extension.
+    /// Records an arrival; must be called for each authenticated packet that carries the extension.
     package mutating func record(_ sequenceNumber: UInt16, at now: MonotonicTime) {
         guard !times.isEmpty else {
             times = Array(repeating: Self.missing, count: Int(Self.capacity))
@@ -104,7 +105,7 @@ package struct TransportFeedbackRecorder: Sendable {
         start = max(start, index - Self.capacity + 1)
     }
 
-    /// Makes room where a number `capacity` older may still wait for its report.
+    /// Clears the slot of a new number; an arrival a `capacity` older that was not reported yet is dropped.
     private mutating func forget(_ index: Int64) {
         let slot = Self.slot(index)
         let old = index - Self.capacity
@@ -133,7 +134,7 @@ package struct TransportFeedbackRecorder: Sendable {
         begin(at: highest &+ forward, now)
     }
 
-    /// The feedback to send now, if it is time; once returned it counts as sent.
+    /// Returns the feedback to send now, if it is time; what is returned counts as sent.
     package mutating func feedbackDue(at now: MonotonicTime) -> [TransportFeedback] {
         guard let deadline, now >= deadline, start <= highest else { return [] }
         var arrivals: [TransportFeedbackBuilder.Arrival] = []

@@ -2,13 +2,13 @@ import Crypto
 import SCTP
 import Wire
 
-/// Which channels an association has, and what may be said on them.
+/// The channels of an association, their states, and the messages allowed on them.
 ///
-/// Channel 0 is there from the beginning without being opened (`negotiated: true`, label `control`). A client that
-/// opens stream 0 instead has not agreed to that, and gets the channel that it asks for.
+/// Channel 0 exists from the beginning without being opened (`negotiated: true`, label `control`). A client that
+/// opens stream 0 with DCEP instead has not agreed to that, and gets the channel that it requests.
 /// - Source: RFC 8831 §6, RFC 8832 §6.
 package struct DataChannelTable {
-    /// What the endpoint has to do with its association, or to tell.
+    /// What the endpoint must do with its association, or report.
     package enum Effect: Equatable, Sendable {
         case send(SCTPMessage)
         /// Close our direction of the stream.
@@ -17,42 +17,43 @@ package struct DataChannelTable {
     }
 
     private enum State: Equatable {
-        /// By us; the peer has not acknowledged.
+        /// We opened the channel; the peer has not acknowledged it.
         case opening
         case open
-        /// Which directions are closed; both, and the stream is free again.
+        /// Which directions are reset; once both are, the stream can be reused.
         case closing(ours: Bool, theirs: Bool)
     }
 
     private struct Channel {
         var open: DataChannelOpen
         var state: State
-        /// Of a message whose sender cut it in pieces.
+        /// The parts so far of a message that the sender split.
         var pieces: [UInt8] = []
-        /// Whether something was received on it.
+        /// Whether anything was received on the channel.
         var isUsed = false
 
         var isClosing: Bool { if case .closing = state { true } else { false } }
     }
 
-    /// Negotiated by number, so that it is there without DCEP (RFC 8831 §6.4).
+    /// Negotiated by number, so that it exists without DCEP (RFC 8831 §6.4).
     package static let controlStream: UInt16 = 0
-    /// The label that clients give the channel.
+    /// The label that clients give this channel.
     package static let controlLabel = "control"
-    /// Channels that are not closing.
+    /// Limit of channels that are not closing.
     package static let maximumChannels = 64
-    /// Label and subprotocol together, in bytes.
+    /// Limit for label and subprotocol together, in bytes.
     static let maximumNames = 256
-    /// All pieces of messages that are not yet whole, in bytes.
+    /// Limit for the parts of all unfinished messages together, in bytes.
     static let maximumPieces = DataChannelPlan.maximumReceived
 
     private let role: DTLSRole
     private var channels: [UInt16: Channel]
     private var pieceBytes = 0
     private var isEnded = false
-    /// Messages that belong to no channel or make no sense.
+    /// Messages without a channel or with invalid content.
     package private(set) var undecodable: UInt64 = 0
 
+    /// - Parameter role: ours; it decides which stream numbers each side may open.
     package init(role: DTLSRole) {
         self.role = role
         channels = [
@@ -60,10 +61,10 @@ package struct DataChannelTable {
         ]
     }
 
-    /// How many channels can be used.
+    /// Number of usable channels.
     package var count: Int { channels.values.count { !$0.isClosing } }
 
-    /// What a channel that can be used is called; nil if there is none.
+    /// The label, subprotocol and reliability of a usable channel; nil if there is none with this number.
     package func description(of stream: UInt16) -> DataChannelOpen? {
         guard let channel = channels[stream], !channel.isClosing else { return nil }
         return channel.open
@@ -72,7 +73,11 @@ package struct DataChannelTable {
     // MARK: From here
 
     /// Opens a channel.
-    /// - Parameter streams: how many the association has.
+    ///
+    /// The DTLS client uses even stream numbers, the server odd ones, so that both can open channels at the same
+    /// time.
+    /// - Parameter streams: how many streams the association has.
+    /// - Throws: `.tooManyChannels`, also where no stream number is free.
     package mutating func open(
         _ open: DataChannelOpen, streams: UInt16
     ) throws(DataChannelError) -> (stream: UInt16, effects: [Effect]) {
@@ -85,7 +90,7 @@ package struct DataChannelTable {
         return (free, [.send(Self.control(.open(open), on: free))])
     }
 
-    /// The message as it has to be sent; ordered until the peer has acknowledged the channel (RFC 8832 §6).
+    /// Encodes a message for sending; ordered until the peer has acknowledged the channel (RFC 8832 §6).
     package func encode(
         _ message: DataChannelMessage, on stream: UInt16
     ) throws(DataChannelError) -> SCTPMessage {
@@ -96,7 +101,7 @@ package struct DataChannelTable {
         return SCTPMessage(stream: stream, payload: payload.rawValue, delivery: delivery, bytes: bytes)
     }
 
-    /// Closes a channel; the peer's messages on it are dropped from now on.
+    /// Closes a channel; messages that arrive on it from now on are dropped.
     package mutating func close(_ stream: UInt16) -> [Effect] {
         guard let channel = channels[stream], !channel.isClosing else { return [] }
         beginClosing(stream, theirs: false)
@@ -105,7 +110,7 @@ package struct DataChannelTable {
 
     // MARK: From the association
 
-    /// Takes what the association says: messages, resets, the end.
+    /// Applies an event of the association: a message, a reset, the end.
     package mutating func receive(_ event: SCTPAssociation.Event) -> [Effect] {
         guard !isEnded else { return [] }
         switch event {
@@ -134,7 +139,7 @@ package struct DataChannelTable {
         guard payload != .control else { return receiveControl(message) }
         guard let channel = channels[message.stream], !channel.isClosing else { return ignore() }
         channels[message.stream]?.isUsed = true
-        // Whoever uses a channel knows of it, even if the acknowledgement comes later.
+        // A peer that uses a channel knows of it, even if its acknowledgement arrives later.
         if channel.state == .opening { channels[message.stream]?.state = .open }
         switch payload {
         case .control: return []
@@ -152,7 +157,7 @@ package struct DataChannelTable {
         }
     }
 
-    /// The message with the pieces that came before it.
+    /// Returns the message joined with the parts that came before it.
     private mutating func whole(_ message: SCTPMessage) -> [UInt8] {
         guard let pieces = channels[message.stream]?.pieces, !pieces.isEmpty else { return message.bytes }
         dropPieces(of: message.stream)
@@ -175,6 +180,7 @@ package struct DataChannelTable {
         }
     }
 
+    /// Handles a peer's DATA_CHANNEL_OPEN, and refuses it for a stream that is taken or not the peer's to open.
     private mutating func receive(_ open: DataChannelOpen, on stream: UInt16) -> [Effect] {
         let isFree = channels[stream] == nil
         let replacesControl = stream == Self.controlStream && channels[stream]?.isUsed == false
@@ -186,6 +192,7 @@ package struct DataChannelTable {
         return [.send(Self.control(.acknowledge, on: stream)), .tell(.opened(stream, open))]
     }
 
+    /// Handles the reset of the peer's direction; our direction follows, so that the stream can be reused.
     private mutating func peerClosed(_ stream: UInt16) -> [Effect] {
         switch channels[stream]?.state {
         case nil: return []
@@ -199,6 +206,8 @@ package struct DataChannelTable {
     }
 
     /// Closes a channel on which the peer broke a rule, or one that it may not open.
+    ///
+    /// A refused stream occupies an entry until its reset is complete, so that it cannot be opened meanwhile.
     private mutating func refuse(_ stream: UInt16) -> [Effect] {
         undecodable &+= 1
         let isOpen = description(of: stream) != nil

@@ -1,16 +1,17 @@
 import Base
 import Wire
 
-/// Writes the Binding requests of one lite agent, not too many of them.
+/// Writes the Binding requests of one lite agent and limits their rate.
 ///
 /// - Source: RFC 8445 §7.1 (attributes), §7.2.2 (credentials).
 struct BindingRequester: Sendable {
-    /// Enough for a client that changes its address, too few to trouble anybody with.
+    /// Enough for a client that changes its address, too few to flood a third party.
     static let requestsPerSecond = 5
-    /// Of a peer-reflexive candidate of the best kind (RFC 8445 §5.1.2.1); a full agent has no use for a lite one's.
+    /// That of a peer-reflexive candidate of the best kind (RFC 8445 §5.1.2.1); full agents ignore a lite one's
+    /// value.
     private static let priority: UInt32 = 110 << 24 | 0xFFFF << 8 | 255
 
-    /// The client's.
+    /// The client's ufrag and password.
     var credentials: ICECredentials
     private var limit = PerSecondLimit(Self.requestsPerSecond)
     /// Nil until the first request.
@@ -23,18 +24,19 @@ struct BindingRequester: Sendable {
     /// When the next request may be sent.
     var earliest: MonotonicTime { limit.next }
 
-    /// Whether a check's USERNAME is as long as that of the request which it would cause.
+    /// Whether a check's USERNAME is at least as long as that of the request which it would cause.
     ///
-    /// Every client's is, and so nobody is sent longer requests than a forger sends checks.
+    /// Every genuine check passes. So a forger cannot cause requests that are longer than its checks.
     func mayFollow(_ check: STUNMessage, to local: ICECredentials) -> Bool {
         (check[.username]?.count ?? 0) >= username(for: local).utf8.count
     }
 
     /// Counts a request.
     ///
-    /// - Returns: false if there were too many lately.
+    /// - Returns: false if the limit for this second is reached.
     mutating func take(at now: MonotonicTime) -> Bool { limit.take(at: now) }
 
+    /// Builds a request as the controlled agent, authenticated with the client's password.
     mutating func request(
         _ id: STUNTransactionID, from local: ICECredentials, authenticator: some MessageAuthenticator,
         using random: inout some RandomNumberGenerator

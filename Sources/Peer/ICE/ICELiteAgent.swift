@@ -1,16 +1,18 @@
 import Base
 import Wire
 
-/// The server's half of ICE: it answers checks, follows the client's nominations and watches its consent.
+/// The server's half of ICE: answers checks, follows the client's nominations and watches its consent.
 ///
-/// Holds credentials and addresses; owns no socket and no timer. Its own requests ask only whether somebody is at an
-/// address where the client's checks come from; see `AddressProof`.
-/// - Source: RFC 8445 §2.5 (lite), §7.3 (checks), §9 (restart); RFC 8489 §6.3, §9.1.3 (refusals);
-///   RFC 7675 (consent).
+/// Holds credentials and addresses; owns no socket and no timer. Its own requests only verify that the client
+/// receives at an address from which its checks come; see `AddressProof`.
+/// - Source: RFC 8445 §2.5 (lite), §7.3 (checks), §9 (restart); RFC 8489 §6.3, §9.1.3 (refusals); RFC 7675
+///   (consent).
 package struct ICELiteAgent: Sendable {
+    /// How long the agent waits for its client.
     package struct Configuration: Sendable {
-        /// How long a client may stay silent before it counts as gone (RFC 7675 §5.1): whoever comes out of a tunnel
-        /// sees the picture go on.
+        /// How long a client may stay silent before it counts as gone (RFC 7675 §5.1).
+        ///
+        /// The default lets a viewer who passes through a tunnel continue without a new session.
         package var consentTimeout: Duration = .seconds(30)
         /// How long a session waits for its first valid check.
         package var connectTimeout: Duration = .seconds(10)
@@ -18,60 +20,64 @@ package struct ICELiteAgent: Sendable {
         package init() {}
     }
 
+    /// What the owner of the agent must do, in order.
     package enum Effect: Equatable, Sendable {
         case send([UInt8], to: TransportAddress)
-        /// This address passed a check: datagrams from it are this session's.
+        /// This address passed a check: datagrams from it belong to this session.
         ///
-        /// Comes with every valid check, so that where two sessions claim an address the latest one counts.
+        /// Repeated for every valid check, so that the latest session wins where two claim one address.
         case admit(TransportAddress)
-        /// The address was forgotten: too many others came.
+        /// The address was dropped: the limit was reached, or its TCP connection closed.
         case dismiss(TransportAddress)
-        /// Media may now flow to this address, which is proven; replaces any earlier one.
+        /// Media may flow to this address, which is proven; replaces any earlier one.
         case nominate(TransportAddress)
-        /// No way to the client is left; nothing may be sent until the next `nominate`.
+        /// No address of the client is left; nothing may be sent until the next `nominate`.
         case abandon
-        /// Checks with this ufrag of ours are no longer answered (after an ICE restart).
+        /// Checks with this local ufrag are no longer answered (after an ICE restart).
         case retire(ufrag: String)
-        /// The client is gone. Comes once; the agent refuses everything afterwards.
+        /// The client is gone. Reported once; the agent refuses everything afterwards.
         case consentLost
     }
 
     /// Why a datagram changed nothing.
     package struct Refusal: Error, Equatable, Sendable {
+        /// The reason as a label for metrics.
         package enum Reason: String, Hashable, CaseIterable, Sendable {
             case malformed, notARequest, unknownUfrag, badRequest, unauthenticated, unknownAttribute
             case roleConflict, consentLost
         }
 
+        /// What is wrong with the datagram.
         package let reason: Reason
-        /// What to send back to where the datagram came from; nil where silence is right.
+        /// The response to the datagram's source; nil where none must be sent.
         package let answer: [UInt8]?
     }
 
-    /// How many requests without a valid password are answered a second: enough to debug a client with, too
-    /// few to make a reflector of.
+    /// Responses per second to requests without a valid password: enough to debug a client, too few for a
+    /// reflector.
     package static let answersToStrangers = 5
 
     private let configuration: Configuration
     private var credentials: ICECredentials
-    /// Those of a restart that no valid check has used yet.
+    /// Credentials of a restart that no valid check has used yet.
     private var next: (local: ICECredentials, remote: ICECredentials)?
     /// Counts completed restarts.
     private var generation = 0
     private var pairs = RemotePairs()
     private var requester: BindingRequester
-    /// Whether new addresses are asked: not while the handshake can prove the only one.
+    /// Whether new addresses are sent requests; false while the handshake can still prove the only one.
     private var asksAddresses = false
-    /// When the client last proved to be there, or when the agent was made.
+    /// When the client last proved that it is there; initially when the agent was created.
     package private(set) var lastConsent: MonotonicTime
     private var isConsentLost = false
-    /// Whether a valid check ever came.
+    /// Whether a valid check ever arrived.
     private var wasReached = false
     private var strangers = PerSecondLimit(Self.answersToStrangers)
 
     /// - Parameters:
-    ///   - credentials: ours, as the answer says them; see `ICECredentials(using:)`.
-    ///   - remote: the client's, as the offer says them.
+    /// - Parameters:
+    ///   - credentials: ours, as in the answer; see `ICECredentials(using:)`.
+    ///   - remote: the client's, as in the offer.
     package init(
         credentials: ICECredentials, remote: ICECredentials, configuration: Configuration = Configuration(),
         at now: MonotonicTime
@@ -85,17 +91,18 @@ package struct ICELiteAgent: Sendable {
     /// Where media goes; nil until the client has nominated a pair whose address is proven.
     package var selected: TransportAddress? { pairs.selected }
 
-    /// Where a handshake goes: as `selected`, but need not be proven.
+    /// Where the handshake is sent: as `selected`, or an address that is nominated but not yet proven.
     package var nominated: TransportAddress? { pairs.nominated }
 
-    /// Whether whoever is there has proven that the address is theirs.
+    /// Whether the host at this address has proven that it receives there.
     package func isProven(_ address: TransportAddress) -> Bool { pairs.isProven(address) }
 
     /// The addresses that passed a check and were not dismissed; at most 8.
     package var addresses: [TransportAddress] { pairs.all.map(\.address) }
 
-    /// When an authentic check or packet last came from an address; nil for one that is not known, or not proven while
-    /// another one is.
+    /// When an authentic check or packet last came from this address.
+    ///
+    /// - Returns: nil for an address that is not known, or not proven while another is selected.
     package func lastHeard(from address: TransportAddress) -> MonotonicTime? {
         guard pairs.isBelieved(address) else { return nil }
         return pairs.all.first { $0.address == address }?.lastHeard
@@ -106,11 +113,12 @@ package struct ICELiteAgent: Sendable {
         [credentials.ufrag] + (next.map { [$0.local.ufrag] } ?? [])
     }
 
-    /// Answers one connectivity check, or takes the answer to a request of ours in.
+    /// Answers one connectivity check, or processes the response to a request of ours.
     ///
     /// - Parameters:
     ///   - source: where `datagram` came from.
-    ///   - random: cryptographic outside of tests: it makes what proves an address.
+    ///   - random: cryptographically secure outside of tests: transaction ids prove addresses.
+    /// - Throws: a `Refusal` for a datagram that changes nothing; its `answer`, if any, goes back to `source`.
     package mutating func receive(
         _ datagram: Span<UInt8>,
         from source: TransportAddress,
@@ -142,7 +150,7 @@ package struct ICELiteAgent: Sendable {
         if let forgotten { effects.append(.dismiss(forgotten)) }
         effects.append(.admit(source))
         if check.useCandidate, pairs.nominate(source, at: now) { effects.append(.nominate(source)) }
-        // With a second address the handshake proves neither.
+        // With a second address the handshake cannot prove either one.
         if check.useCandidate, let before, before != source { asksAddresses = true }
         if asksAddresses, requester.mayFollow(check, to: credentials) { pairs.inquire(source, at: now) }
         return effects + ask(at: now, authenticator: authenticator, using: &random) + follow(at: now)
@@ -186,10 +194,10 @@ package struct ICELiteAgent: Sendable {
         return effects
     }
 
-    /// Records that the DTLS handshake was made: from now on every new address is asked.
+    /// Records that the DTLS handshake completed: from now on every new address is sent requests.
     ///
-    /// - Parameter address: the only one that our half of it went to, which proves it, because nobody else could make
-    ///   the other half; nil if there were several.
+    /// - Parameter address: the only address that received our half of the handshake, which proves it, because no
+    ///   other host could complete the other half; nil if there were several.
     package mutating func noteHandshake(
         through address: TransportAddress?, at now: MonotonicTime
     ) -> [Effect] {
@@ -199,11 +207,11 @@ package struct ICELiteAgent: Sendable {
         return [.nominate(selected)]
     }
 
-    /// Records that media or DTLS came, which shows that the client is there and which pair it uses.
+    /// Records that media arrived, which shows that the client is there and which pair it uses.
     ///
     /// Hot path: costs a comparison of addresses.
-    /// - Parameter source: of an SRTP or SRTCP packet that was authentic, or a DTLS record that was accepted.
-    /// - Returns: at most one `nominate`, hardly ever.
+    /// - Parameter source: of an authentic SRTP or SRTCP packet.
+    /// - Returns: at most one `nominate`, and that rarely.
     package mutating func noteTraffic(from source: TransportAddress, at now: MonotonicTime) -> Effect? {
         guard !isConsentLost, pairs.heardTraffic(from: source, at: now) else { return nil }
         lastConsent = now
@@ -211,10 +219,10 @@ package struct ICELiteAgent: Sendable {
         return follow(at: now).first
     }
 
-    /// Records an authentic packet from an address that no check came from: a NAT changed it, and the client does not
-    /// check again.
+    /// Records an authentic packet from an address without a check: a NAT changed the address, and the client does
+    /// not check again.
     ///
-    /// It is asked as after a check, and only this once: no packet that comes later brings a request.
+    /// The address is sent requests as after a check, but only once: later packets cause none.
     package mutating func noteStray(
         from source: TransportAddress, at now: MonotonicTime, authenticator: some MessageAuthenticator,
         using random: inout some RandomNumberGenerator
@@ -227,7 +235,7 @@ package struct ICELiteAgent: Sendable {
             + ask(at: now, authenticator: authenticator, using: &random)
     }
 
-    /// Forgets an address whose TCP connection was closed: media goes elsewhere, if the client left another way.
+    /// Drops an address whose TCP connection closed: media moves to another address of the client, if there is one.
     package mutating func lose(_ address: TransportAddress, at now: MonotonicTime) -> [Effect] {
         guard !isConsentLost else { return [] }
         let before = pairs.selected
@@ -238,7 +246,8 @@ package struct ICELiteAgent: Sendable {
 
     /// Begins an ICE restart: from now on checks with these credentials are answered too.
     ///
-    /// The old ones of both sides, and the selected address, stay good until the first valid check with the new ones.
+    /// The old credentials of both sides, and the selected address, stay valid until the first valid check with the
+    /// new ones.
     package mutating func restart(with credentials: ICECredentials, remote: ICECredentials) -> [Effect] {
         guard !localUfrags.contains(credentials.ufrag) else {
             assertionFailure("an ICE restart needs a new ufrag")
@@ -249,7 +258,7 @@ package struct ICELiteAgent: Sendable {
         return superseded.map { [.retire(ufrag: $0.ufrag)] } ?? []
     }
 
-    /// Does what is due: ends consent, asks addresses to prove themselves, follows a client that has moved.
+    /// Handles what is due: ends consent, sends requests to unproven addresses, follows a client that has moved.
     package mutating func advance(
         to now: MonotonicTime, authenticator: some MessageAuthenticator,
         using random: inout some RandomNumberGenerator
@@ -262,9 +271,9 @@ package struct ICELiteAgent: Sendable {
         return ask(at: now, authenticator: authenticator, using: &random) + follow(at: now)
     }
 
-    /// When `advance` wants to be called; nil once consent is lost.
+    /// When `advance` must be called next; nil once consent is lost.
     ///
-    /// Traffic moves it only to later times, so it need not be read after every packet.
+    /// Traffic only postpones it, so it need not be read after every packet.
     package var deadline: MonotonicTime? {
         guard !isConsentLost else { return nil }
         var deadline = consentDeadline
@@ -284,7 +293,7 @@ package struct ICELiteAgent: Sendable {
 }
 
 extension ICELiteAgent {
-    /// Everything that can be wrong with a check, in the order of RFC 8489 §6.3 and §9.1.3.
+    /// Verifies a check, in the order of RFC 8489 §6.3 and §9.1.3.
     ///
     /// - Returns: the check, and the credentials it was made with.
     private mutating func accept(
@@ -298,8 +307,8 @@ extension ICELiteAgent {
         guard check[.username] != nil, check[.messageIntegrity] != nil else {
             throw refusal(of: check, .badRequest, .badRequest, at: now)
         }
-        // Deviates from RFC 8489 §9.1.3, which wants 401, because an open port that answers anybody is a
-        // reflector. The remote half of the user name is not looked at: the password proves enough.
+        // Deviates from RFC 8489 §9.1.3, which requires a 401 response, because an open port that answers any
+        // sender is a reflector. The remote half of the user name is ignored: the password is proof enough.
         guard let ufrag = STUNMessage.localUfrag(ofRequest: datagram),
             let used = [credentials, next?.local].compactMap({ $0 }).first(where: { $0.ufrag == ufrag })
         else { throw Refusal(reason: .unknownUfrag, answer: nil) }
@@ -313,18 +322,18 @@ extension ICELiteAgent {
             return Refusal(reason: reason, answer: answer.sealed(key: used.key, by: authenticator))
         }
         guard check.unknownRequired.isEmpty else { throw sealed(.unknownAttribute, .unknownAttribute) }
-        // RFC 8445 §7.1.1 and §7.1: both must be there. Deviates from RFC 8489 §6.3, which drops what lacks
-        // FINGERPRINT, because an answer helps whoever writes a client, and this one knew the password.
+        // RFC 8445 §7.1.1 and §7.1: both are required. Deviates from RFC 8489 §6.3, which drops messages without
+        // FINGERPRINT, because an error helps the author of a client, and this sender knows the password.
         guard check.fingerprint(in: datagram) == .right, check.priority != nil else {
             throw sealed(.badRequest, .badRequest)
         }
-        // Deviates from RFC 8445 §7.3.1.1, which compares tie-breakers, because a lite agent whose peer is
-        // full can only be controlled (§6.1.1).
+        // Deviates from RFC 8445 §7.3.1.1, which compares tie-breakers, because a lite agent whose peer is full can
+        // only be controlled (§6.1.1).
         guard check.iceControlled == nil else { throw sealed(.roleConflict, .roleConflict) }
         return (check, used)
     }
 
-    /// A refusal of what shows no password of ours; only some of those are answered.
+    /// Refuses a check without a valid password; the number of responses to such checks is limited.
     private mutating func refusal(
         of check: STUNMessage, _ reason: Refusal.Reason, _ code: STUNErrorCode, at now: MonotonicTime
     ) -> Refusal {

@@ -1,48 +1,49 @@
 import Base
 import Wire
 
-/// One remote address that passed a connectivity check, and what is known of it.
+/// One remote address that passed a connectivity check, and its history.
 struct RemotePair: Equatable, Sendable {
     let address: TransportAddress
-    /// Which credentials its last check used; counts ICE restarts.
+    /// The generation of the credentials in its last check; each ICE restart begins a new one.
     var generation: Int
     /// The PRIORITY of its last check with USE-CANDIDATE in this generation; nil if there was none.
     var nominatedPriority: UInt32?
-    /// When an authenticated check or packet last came.
+    /// When an authenticated check or packet last arrived.
     var lastHeard: MonotonicTime
     /// When the client last showed that it sends media here: by USE-CANDIDATE or by an authentic packet.
     ///
-    /// Plain checks do not show it: browsers also keep pairs alive which they do not use.
+    /// Plain checks do not show it: browsers also keep alive pairs that they do not use.
     var lastUsed: MonotonicTime?
+    /// Whether the host at this address is known to receive there.
     var proof: AddressProof
 
     var isProven: Bool { proof.isGiven }
 }
 
-/// The remote addresses of one session, and which of them media is sent to.
+/// The remote addresses of one session, and the one to which media is sent.
 ///
-/// The client decides, but Firefox and Chrome say so in different ways: Firefox nominates every pair it
-/// checks and then uses the one with the highest priority; Chrome nominates the one it uses, and another one
-/// later, of whatever priority, when its network changes; both check without USE-CANDIDATE what they keep in
-/// reserve, and Firefox even what it uses. Four rules serve them all, among the addresses that are proven; one that is
-/// nominated and not proven yet is selected as soon as it is:
+/// The client decides, but Firefox and Chrome signal it differently. Firefox nominates every pair it checks and
+/// then uses the one with the highest priority. Chrome nominates the pair it uses, and another one later, of any
+/// priority, when its network changes. Both check their reserve pairs without USE-CANDIDATE, and Firefox even the
+/// pair it uses. Four rules serve both. They apply to proven addresses; an address that is nominated but not yet
+/// proven is selected as soon as it is:
 /// 1. The first nominated pair is selected, and so is the first of each restart.
-/// 2. A nomination of the same or a higher priority than the selected pair's moves media at once: an address
+/// 2. A nomination of the same or a higher priority than the selected pair's moves media immediately: an address
 ///    that a NAT changed has the same priority.
 /// 3. A pair that was used later than the selected one, and not just after the selection, takes over once the
-///    selected one has been unused for `grace`. So a nomination of a worse pair loses if the client goes on
-///    sending on the better one, stragglers on the old path change nothing, and a client that fell back to
+///    selected one has been unused for `grace`. So a nomination of a worse pair loses if the client continues to
+///    send on the better one, stragglers on the old path change nothing, and a client that fell back to
 ///    a worse network is followed after that time.
-/// 4. A selected pair from which nothing came at all for `silence` gives way to the one heard last since.
+/// 4. A selected pair from which nothing arrives for `silence` gives way to the pair heard last since then.
 /// - Source: RFC 8445 §8.1.1, §8.3.2 (nomination as seen by the controlled side), §2.5 (lite).
 struct RemotePairs: Equatable, Sendable {
     /// As many as other servers keep; a browser with many networks and both IP versions checks about six.
     static let limit = 8
-    /// Longer than reordering between two networks takes, shorter than a viewer notices.
+    /// Longer than packets reorder between two networks, shorter than a viewer notices.
     static let grace = Duration.milliseconds(250)
-    /// Longer than the 2.5 s between Chrome's checks; what Firefox uses is heard by its packets between its checks.
+    /// Longer than the 2.5 s between Chrome's checks; Firefox sends packets on the pair it uses between its checks.
     static let silence = Duration.seconds(5)
-    /// How long a nomination waits for the proof of its address: longer than the three requests and a slow round trip.
+    /// How long a nomination waits for the proof of its address: longer than three requests and a slow round trip.
     static let patience = Duration.seconds(2)
 
     private struct Nomination: Equatable {
@@ -53,15 +54,15 @@ struct RemotePairs: Equatable, Sendable {
     private(set) var all: [RemotePair] = []
     private(set) var selected: TransportAddress?
     private var selectedAt = MonotonicTime.zero
-    /// The nomination that waits for the proof of its address.
+    /// The nominated address that is not proven yet.
     private var pending: Nomination?
 
-    /// The selected address, or before there is one that of the nomination that waits for its proof.
+    /// The selected address; before there is one, the nominated address that is not proven yet.
     var nominated: TransportAddress? { selected ?? pending?.address }
 
     /// Records an authentic check.
     ///
-    /// - Returns: the address that was forgotten to make room, if this one is new and there were too many.
+    /// - Returns: the address that was dropped to make room, if this one is new and the limit was reached.
     mutating func heardCheck(
         from address: TransportAddress, generation: Int, nominating priority: UInt32?, at now: MonotonicTime
     ) -> TransportAddress? {
@@ -97,15 +98,16 @@ struct RemotePairs: Equatable, Sendable {
         return false
     }
 
-    /// Whether what comes from an address shows that the client is there: it is proven, or none is yet.
+    /// Whether datagrams from an address show that the client is there: it is proven, or no address is selected
+    /// yet.
     func isBelieved(_ address: TransportAddress) -> Bool {
         guard let pair = pair(address) else { return false }
         return pair.isProven || selected == nil
     }
 
-    /// Rules 1 and 2, for a check with USE-CANDIDATE from `address`.
+    /// Applies rules 1 and 2 to a check with USE-CANDIDATE from `address`.
     ///
-    /// - Returns: whether another address is selected now.
+    /// - Returns: whether the selection changed.
     mutating func nominate(_ address: TransportAddress, at now: MonotonicTime) -> Bool {
         guard selected != address, let pair = pair(address), let priority = pair.nominatedPriority else {
             return false
@@ -135,7 +137,7 @@ struct RemotePairs: Equatable, Sendable {
 
     func isProven(_ address: TransportAddress) -> Bool { pair(address)?.isProven ?? false }
 
-    /// Has an address asked, unless it is proven.
+    /// Schedules requests to an address, unless it is proven.
     mutating func inquire(_ address: TransportAddress, at now: MonotonicTime) {
         guard let index = all.firstIndex(where: { $0.address == address }),
             case .wanted(var inquiry) = all[index].proof
@@ -144,7 +146,7 @@ struct RemotePairs: Equatable, Sendable {
         all[index].proof = .wanted(inquiry)
     }
 
-    /// The address to be asked next, and when.
+    /// The address that is due for a request first, and when.
     var nextInquiry: (address: TransportAddress, due: MonotonicTime)? {
         var next: (address: TransportAddress, due: MonotonicTime)?
         for pair in all {
@@ -154,7 +156,9 @@ struct RemotePairs: Equatable, Sendable {
         return next
     }
 
-    /// - Returns: the transaction id of the request that is to be sent now; nil for an address that needs none.
+    /// Counts a request to an address.
+    ///
+    /// - Returns: the transaction id to send now; nil for an address that needs no request.
     mutating func ask(
         _ address: TransportAddress, at now: MonotonicTime, using random: inout some RandomNumberGenerator
     ) -> STUNTransactionID? {
@@ -166,14 +170,14 @@ struct RemotePairs: Equatable, Sendable {
         return id
     }
 
-    /// Of the requests that an address was sent; nil if there were none, or one was answered.
+    /// The transaction id of the requests to an address; nil if there were none, or one was answered.
     func transactionID(of address: TransportAddress) -> STUNTransactionID? {
         pair(address)?.proof.inquiry?.transactionID
     }
 
-    /// Records that an address answered.
+    /// Records that an address answered a request.
     ///
-    /// - Returns: whether another address is selected now.
+    /// - Returns: whether the selection changed.
     mutating func answered(_ address: TransportAddress, at now: MonotonicTime) -> Bool {
         guard let index = all.firstIndex(where: { $0.address == address }), !all[index].isProven else {
             return false
@@ -182,14 +186,14 @@ struct RemotePairs: Equatable, Sendable {
         return prove(index, at: now)
     }
 
-    /// Records that the handshake was made.
+    /// Records that the DTLS handshake completed.
     ///
-    /// - Parameter address: the only one that our half of it went to; nil if there were several.
-    /// - Returns: whether another address is selected now.
+    /// - Parameter address: the only address that received our half of it; nil if there were several.
+    /// - Returns: whether the selection changed.
     mutating func madeHandshake(through address: TransportAddress?, at now: MonotonicTime) -> Bool {
         var isChanged = false
         if let index = all.firstIndex(where: { $0.address == address }) {
-            // Somebody who has not nominated yet, or never does.
+            // The client has not nominated a pair yet, or never does.
             if nominated == nil { pending = Nomination(address: all[index].address, since: now) }
             isChanged = prove(index, at: now)
         }
@@ -200,6 +204,7 @@ struct RemotePairs: Equatable, Sendable {
         return isChanged
     }
 
+    /// Marks an address as proven, and selects it if it was waiting for that.
     private mutating func prove(_ index: Int, at now: MonotonicTime) -> Bool {
         all[index].proof = .given
         let pair = all[index]
@@ -217,9 +222,9 @@ struct RemotePairs: Equatable, Sendable {
 
     // MARK: Use
 
-    /// Rules 3 and 4.
+    /// Applies rules 3 and 4.
     ///
-    /// - Returns: whether another address is selected now.
+    /// - Returns: whether the selection changed.
     mutating func followUse(at now: MonotonicTime) -> Bool {
         let next: RemotePair?
         if let used = usedTakeover, used <= now {
@@ -234,23 +239,25 @@ struct RemotePairs: Equatable, Sendable {
         return true
     }
 
-    /// When rule 3 or 4 moves media, if the selected pair stays as it is until then.
+    /// When rule 3 or 4 moves media, if the selected pair stays silent or unused until then.
     var takeover: MonotonicTime? {
         guard let used = usedTakeover else { return silentTakeover }
         return silentTakeover.map { min($0, used) } ?? used
     }
 
+    /// Rule 3: the end of `grace` for the selected pair; nil without a rival.
     private var usedTakeover: MonotonicTime? {
         guard rival != nil, let used = selected.flatMap(pair)?.lastUsed else { return nil }
         return used + Self.grace
     }
 
+    /// Rule 4: the end of `silence` for the selected pair; nil without a successor.
     private var silentTakeover: MonotonicTime? {
         guard successor != nil, let heard = selected.flatMap(pair)?.lastHeard else { return nil }
         return max(heard, selectedAt) + Self.silence
     }
 
-    /// The pair heard last, if the selected one was not heard since.
+    /// The proven pair heard last, if the selected one has not been heard since.
     private var successor: RemotePair? {
         guard let current = selected.flatMap(pair) else { return nil }
         let latest = current.lastHeard + Self.grace
@@ -258,7 +265,7 @@ struct RemotePairs: Equatable, Sendable {
             .max { $0.lastHeard < $1.lastHeard }
     }
 
-    /// The pair used last, if rule 3 prefers it to the selected one.
+    /// The proven pair used last, if rule 3 prefers it to the selected one.
     private var rival: RemotePair? {
         guard let current = selected.flatMap(pair), let used = current.lastUsed else { return nil }
         var latest = max(used, selectedAt + Self.grace)
@@ -275,10 +282,10 @@ struct RemotePairs: Equatable, Sendable {
         all.first { $0.address == address }
     }
 
-    /// Forgets a pair whose connection is gone.
+    /// Removes a pair whose TCP connection closed.
     ///
-    /// If it was the selected one, the proven pair that the client used last takes its place: one that was nominated,
-    /// or else one that it keeps in reserve.
+    /// If it was the selected one, the proven pair that the client used last replaces it: a pair that was
+    /// nominated, or else one that the client keeps in reserve.
     /// - Returns: false if there was no such pair.
     mutating func remove(_ address: TransportAddress, at now: MonotonicTime) -> Bool {
         guard let index = all.firstIndex(where: { $0.address == address }) else { return false }
@@ -296,6 +303,7 @@ struct RemotePairs: Equatable, Sendable {
         return true
     }
 
+    /// Drops the pair heard longest ago, other than the selected and the nominated one.
     private mutating func forgetQuietest() -> TransportAddress? {
         let spare = all.indices.filter { all[$0].address != selected && all[$0].address != pending?.address }
         guard let index = spare.min(by: { all[$0].lastHeard < all[$1].lastHeard }) else { return nil }

@@ -1,13 +1,13 @@
 import Wire
 
-/// Writes the answer, one m-line after the other.
+/// Writes an SDP answer, one m-line after the other.
 ///
 /// - Source: RFC 9429 §5.3.1.
 struct AnswerWriter {
     private let offer: SessionOffer
     private let transport: LocalTransport
     private let policy: NegotiationPolicy
-    /// mids of accepted m-lines.
+    /// The mids of accepted m-lines.
     private let bundle: [String]
     private var media: [MediaDescription] = []
 
@@ -18,7 +18,7 @@ struct AnswerWriter {
         self.bundle = bundle
     }
 
-    /// The same m-line with port 0; Firefox wants a `c=` line even there.
+    /// Repeats the m-line with port 0; Firefox requires a `c=` line even there.
     mutating func appendRejected(_ offered: OfferedMedia) {
         var section = MediaDescription(
             media: offered.description.media, port: 0, transport: offered.description.transport,
@@ -29,6 +29,8 @@ struct AnswerWriter {
         media.append(section)
     }
 
+    /// Appends an accepted audio or video m-line.
+    /// - Parameter slot: the identifiers under which we send on it; nil if it only publishes.
     mutating func append(_ line: NegotiatedLine, _ slot: SlotIdentifiers.Slot?) {
         let formats = line.formats.flatMap { $0.payloadTypes.map(String.init) }
         var section = MediaDescription(
@@ -45,7 +47,7 @@ struct AnswerWriter {
         if let slot { section.append(.msid, slot.msid.text) }
         section.append(.rtcpMux)
         if line.offered.description.allowsReducedSizeRTCP { section.append(.rtcpReducedSize) }
-        // Reference times are answered, and asked for, where they are offered (RFC 3611 §5.1).
+        // Reference times are answered, and requested, where the client offers them (RFC 3611 §5.1).
         if line.offered.description.first(.rtcpXR) == Self.roundTripTimes {
             section.append(.rtcpXR, Self.roundTripTimes)
         }
@@ -59,6 +61,7 @@ struct AnswerWriter {
         media.append(section)
     }
 
+    /// Appends the m-line of data channels.
     /// - Source: RFC 8841 §10.3.
     mutating func appendDataChannels(_ offered: OfferedMedia) {
         var section = DataChannelPlan.section(answering: offered.description)
@@ -70,10 +73,10 @@ struct AnswerWriter {
 
     private static let roundTripTimes = "rcvr-rtt=all"
 
-    /// The same in every m-line, candidates too.
+    /// Repeats the transport attributes and the candidates in every m-line.
     ///
-    /// Deviates from RFC 9143 §7.3.1, which has candidates in the first m-line of a BUNDLE alone, because aiortc takes
-    /// those of the last one; who goes by the RFC ignores the copies.
+    /// Deviates from RFC 9143 §7.3.1, which has candidates only in the first m-line of a BUNDLE, because aiortc
+    /// uses those of the last one; clients that follow the RFC ignore the copies.
     private func appendTransport(to section: inout MediaDescription) {
         for candidate in transport.candidates { section.append(.candidate, candidate.text) }
         section.append(.endOfCandidates)
@@ -107,7 +110,7 @@ struct AnswerWriter {
         section.append(.fmtp, "\(repair) apt=\(item.format.payloadType)")
     }
 
-    /// Firefox drops packets of an RTX SSRC that it was not told of.
+    /// Appends the SSRCs of a slot: Firefox drops packets of an RTX SSRC that the answer does not contain.
     private func append(_ slot: SlotIdentifiers.Slot, to section: inout MediaDescription) {
         let ssrcs = [slot.ssrc] + (slot.repairSSRC.map { [$0] } ?? [])
         if ssrcs.count == 2 { section.append(.ssrcGroup, SourceGroup(semantics: "FID", ssrcs: ssrcs).text) }
@@ -123,6 +126,8 @@ struct AnswerWriter {
         section.append(.simulcast, Simulcast(receive: layers.map { [.init($0.id)] }).text)
     }
 
+    /// Completes the description with its session-level attributes.
+    /// - Parameter isMixed: whether `a=extmap-allow-mixed` was offered.
     func finish(sessionID: UInt64, isMixed: Bool) -> SessionDescription {
         var description = SessionDescription(origin: "- \(sessionID) 1 IN IP4 0.0.0.0", media: media)
         if offer.bundle != nil {
@@ -138,7 +143,7 @@ struct AnswerWriter {
 }
 
 extension SDPField {
-    /// The address is what ICE finds out.
+    /// The placeholder for addresses, which ICE provides.
     static var noAddress: SDPField { SDPField(UInt8(ascii: "c"), "IN IP4 0.0.0.0") }
 }
 

@@ -1,21 +1,22 @@
 import Wire
 
-/// What the PATCH of a session asks for: more candidates, or new credentials.
+/// The content of a PATCH request: more candidates, or new credentials.
 ///
 /// - Source: RFC 9725 §4.3; RFC 8840 §4.
 package enum ICEUpdate: Equatable, Sendable {
-    /// Candidates of the client under the credentials it has; a lite agent needs none of them.
+    /// Candidates of the client under its present credentials; a lite agent needs none of them.
     case candidates([ICECandidate], isComplete: Bool)
     /// An ICE restart under new credentials.
     case restart(ICECredentials)
 
-    /// Why a PATCH changes nothing.
+    /// Why a PATCH request changes nothing.
     package enum Refusal: Error, Equatable, Sendable {
         /// 400: half of the credentials is missing, or they are malformed.
         case invalidCredentials
     }
 
-    /// - Parameter current: the credentials of the client that the session has now.
+    /// Classifies the fragment in a PATCH request.
+    /// - Parameter current: the client's credentials in the session so far.
     package init(_ fragment: SDPFragment, current: ICECredentials) throws(Refusal) {
         let sections: [any SDPSection] = [fragment] + fragment.media
         let named = sections.contains { $0.has(.iceUfrag) || $0.has(.icePassword) }
@@ -32,14 +33,14 @@ package enum ICEUpdate: Equatable, Sendable {
 }
 
 extension SDPFragment {
-    /// The ufrags it names, each once; a client that only trickles may leave its password out.
+    /// The distinct ufrags in it; a client that only trickles may omit its password.
     fileprivate var ufrags: Set<String> {
         Set(all(.iceUfrag) + media.flatMap { $0.all(.iceUfrag) })
     }
 
-    /// Our reply to an ICE restart: new credentials and the same candidates.
+    /// The response to an ICE restart: new credentials and the same candidates.
     ///
-    /// - Parameter plan: what the session agreed on; its first m-line carries everything.
+    /// - Parameter plan: what the session agreed on; everything is in its first m-line.
     package init(restarting plan: SessionPlan, as transport: LocalTransport) {
         self.init()
         append(.iceLite)

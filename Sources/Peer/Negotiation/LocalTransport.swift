@@ -1,18 +1,18 @@
 import Base
 import Wire
 
-/// Our end of a session's transport, as its answer describes it.
+/// Our end of a session's transport, as the answer describes it.
 package struct LocalTransport: Sendable {
-    /// Of this session alone; the ufrag names its worker too.
+    /// Used by this session only; the ufrag also identifies its worker.
     package var credentials: ICECredentials
-    /// Of the certificate we show.
+    /// Fingerprint of our DTLS certificate.
     package var fingerprint: SDPFingerprint
-    /// All of them: the answer says `a=end-of-candidates`.
+    /// All candidates: the answer contains `a=end-of-candidates`.
     package var candidates: [ICECandidate]
 
     /// - Parameters:
-    ///   - udp: addresses to advertise, the preferred one first; never names, which Firefox rejects.
-    ///   - tcp: passive ICE-TCP addresses, which rank below.
+    ///   - udp: addresses to advertise, the preferred one first; never host names, which Firefox rejects.
+    ///   - tcp: passive ICE-TCP addresses, which get lower priorities.
     package init(
         credentials: ICECredentials, fingerprint: SDPFingerprint, udp: [TransportAddress],
         tcp: [TransportAddress] = []
@@ -26,9 +26,9 @@ package struct LocalTransport: Sendable {
 }
 
 extension ICECredentials {
-    /// Fresh ones: a ufrag of 8 characters (47 bits) and a password of 24 (142 bits).
+    /// Generates a ufrag of 8 characters (47 bits) and a password of 24 (142 bits).
     ///
-    /// - Source: RFC 8445 §5.3 asks for 24 and 128 bits of randomness.
+    /// - Source: RFC 8445 §5.3 requires 24 and 128 bits of randomness.
     package init(using random: inout some RandomNumberGenerator) {
         self.init(
             ufrag: .random(length: 8, using: &random), password: Secret(.random(length: 24, using: &random)))
@@ -36,7 +36,7 @@ extension ICECredentials {
 }
 
 extension String {
-    /// `length` random letters and digits, which may stand in a ufrag, a CNAME and an msid alike.
+    /// Returns random letters and digits, which are valid in a ufrag, a CNAME and an msid.
     package static func random(length: Int, using random: inout some RandomNumberGenerator) -> String {
         let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8)
         var text = ""

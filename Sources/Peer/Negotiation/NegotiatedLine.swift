@@ -8,11 +8,11 @@ struct NegotiatedLine {
     let formats: [OfferedFormat]
     let publishes: Bool
     let receives: Bool
-    /// As the client named them; the answer turns their directions round.
+    /// As the client offered them; the answer reverses their directions.
     private(set) var extensions: [ExtensionMap] = []
-    /// Ids for what we send.
+    /// Ids of the extensions in what we send.
     private(set) var slotExtensions = ExtensionIDs()
-    /// Of all formats; one of transport-wide, by sequence number, or receiver estimates at most.
+    /// Feedback kinds of all formats together; of `transport-cc`, `ack ccfb` and `goog-remb` at most one remains.
     private(set) var feedback: OfferedFormat.FeedbackKinds
     private(set) var layers: [StreamRestriction] = []
 
@@ -29,7 +29,7 @@ struct NegotiatedLine {
         if publishes { layers = Self.layers(of: offered, formats) }
         chooseCongestionControl()
         for map in offered.extensions { accept(map, &registry) }
-        // Feedback on every packet needs packets that are numbered; estimates need their send times.
+        // Packet feedback needs numbered packets; REMB needs their send times.
         if extensions.contains(where: { $0.uri == RTPExtensionURI.transportSequenceNumber.rawValue }) {
             feedback.remove(.receiverEstimate)
         } else {
@@ -39,11 +39,11 @@ struct NegotiatedLine {
         }
     }
 
-    /// Whether the client is to tell of each packet by its sequence number (RFC 8888).
+    /// Decides whether the client reports each packet by its sequence number (RFC 8888).
     ///
-    /// Only where it is not to tell by transport-wide numbers, which know a quarter of a millisecond where these know
-    /// one, need no table to look packets up in, and are what browsers have measured with for years. A client that
-    /// sends is told by those, or by receiver estimates: nothing is reported to it by sequence number.
+    /// Only where it does not report by transport-wide numbers. Those have a resolution of a quarter of a
+    /// millisecond instead of one, need no table to look packets up, and are what browsers have used for years. A
+    /// publisher gets transport-wide feedback or REMB from us, never RFC 8888 feedback.
     private mutating func chooseCongestionControl() {
         let uri = RTPExtensionURI.transportSequenceNumber.rawValue
         let isNumbered =
@@ -55,24 +55,27 @@ struct NegotiatedLine {
         }
     }
 
-    /// Leaves it at the receiver reports: other m-lines of the connection are told of by transport-wide numbers, and
-    /// one path is not measured by two clocks.
+    /// Falls back to receiver reports only.
+    ///
+    /// Used where another m-line of the session has transport-wide numbers: two clocks must not measure one path.
     mutating func refuseCongestionControl() {
         feedback.remove(.congestionControl)
     }
 
+    /// Whether media flows on the m-line in either direction.
     var isActive: Bool { publishes || receives }
 
-    /// Our direction.
+    /// The direction from our side.
     var direction: MediaDirection { MediaDirection(sends: receives, receives: publishes) }
 
-    /// What we answer for one format: the offered kinds that this m-line uses.
+    /// Feedback in the answer for one format: the offered kinds that this m-line uses.
     func feedback(of format: OfferedFormat) -> OfferedFormat.FeedbackKinds {
         let common: OfferedFormat.FeedbackKinds = [.transportWide, .nack]
         return format.feedback.intersection(feedback).intersection(
             kind == .audio ? common : common.union([.pictureLoss, .fullIntraRequest, .receiverEstimate]))
     }
 
+    /// The m-line as a source, for one that publishes.
     var source: SourcePlan {
         let kinds = formats.reduce(into: OfferedFormat.FeedbackKinds()) { $0.formUnion(feedback(of: $1)) }
         return SourcePlan(
@@ -82,9 +85,12 @@ struct NegotiatedLine {
             answersKeyFrameRequests: kinds.contains(.pictureLoss) || kinds.contains(.fullIntraRequest))
     }
 
+    /// The m-line as a slot, for one that receives.
+    /// - Parameter isMixed: whether one- and two-byte header extensions may be mixed.
     func slot(_ identifiers: SlotIdentifiers.Slot, isMixed: Bool) -> SlotPlan {
         var extensions = slotExtensions
-        // A key frame's takes more than the 16 bytes of the one-byte form, and without it the others say nothing.
+        // A key frame's descriptor exceeds the 16 bytes of the one-byte form, and without it the others are
+        // useless.
         if !isMixed { extensions.dependencyDescriptor = nil }
         return SlotPlan(
             mid: offered.mid, kind: kind, ssrc: identifiers.ssrc, repairSSRC: identifiers.repairSSRC,
@@ -92,10 +98,10 @@ struct NegotiatedLine {
             allowsMixedExtensions: isMixed, reportsBySequenceNumber: feedback.contains(.congestionControl))
     }
 
-    /// Payload types of a layer that are looked at: there are no more in RTP.
+    /// Payload types of a layer that are read; RTP has no more.
     private static let maximumLayerFormats = 128
 
-    /// The layers that some accepted format may carry, with their `pt=` cut down to accepted formats.
+    /// The layers that some accepted format may carry, with `pt=` reduced to accepted formats.
     private static func layers(of offered: OfferedMedia, _ formats: [OfferedFormat]) -> [StreamRestriction] {
         let known = Set(formats.map { String($0.format.payloadType) })
         return offered.layers.compactMap { layer in
@@ -110,6 +116,7 @@ struct NegotiatedLine {
         }
     }
 
+    /// Accepts an extension that is useful in a direction in which media flows, if its id is consistent.
     private mutating func accept(_ map: ExtensionMap, _ registry: inout ExtensionRegistry) {
         guard let uri = RTPExtensionURI(rawValue: map.uri), let id = UInt8(exactly: map.id), isUseful(uri),
             !extensions.contains(where: { $0.uri == map.uri })
@@ -122,7 +129,7 @@ struct NegotiatedLine {
         if isSentByUs { slotExtensions[uri] = id }
     }
 
-    /// Whether we do anything with an extension on this m-line.
+    /// Whether the server uses an extension on this m-line.
     private func isUseful(_ uri: RTPExtensionURI) -> Bool {
         switch uri {
         // The one-byte form has room for 16 bytes.
@@ -139,26 +146,28 @@ struct NegotiatedLine {
     }
 }
 
-/// Which publishers may send the dependency descriptor.
+/// Limits which publishers may send the dependency descriptor.
 extension NegotiatedLine {
-    /// Those that will send AV1, whose layers nothing else tells of each packet, in one encoding.
+    /// Whether the publisher sends AV1 without simulcast; only the descriptor marks the layers of AV1 packets.
     ///
-    /// Where Chrome may send it and VP8, it strips VP8's own descriptor of picture ids and layers; viewers that do not
-    /// know the extension (Firefox, most libraries) would have neither.
+    /// If Chrome may send it together with VP8, it strips picture ids and layers from VP8's own descriptor; viewers
+    /// that do not support the extension (Firefox, most libraries) would then have neither.
     fileprivate var mayDescribe: Bool {
         layers.isEmpty && formats.first?.format.codec == .av1
             && !formats.contains { $0.format.codec == .vp8 }
     }
 }
 
-/// Keeps one id for one header extension over the m-lines of a session.
+/// Ensures that each header extension has one id in all m-lines of a session.
 ///
-/// A receiver reads the MID before it knows the m-line, so ids must not differ within a BUNDLE (RFC 9143 §9.1); an
+/// A receiver reads the MID before it knows the m-line, so ids must not differ within a BUNDLE (RFC 9143 §12). An
 /// m-line that deviates from those before it goes without the extension.
 struct ExtensionRegistry {
     private var ids: [RTPExtensionURI: UInt8] = [:]
     private(set) var published = ExtensionIDs()
 
+    /// Reserves an id for an extension.
+    /// - Returns: false if the extension has another id, or the id belongs to another extension.
     mutating func take(_ id: UInt8, for uri: RTPExtensionURI, isPublished: Bool) -> Bool {
         if let known = ids[uri] {
             guard known == id else { return false }
@@ -172,7 +181,7 @@ struct ExtensionRegistry {
 }
 
 extension ExtensionIDs {
-    /// The id of an extension; nil where it was not negotiated or is none that we handle.
+    /// The id of an extension; nil if it was not negotiated or is not supported.
     package subscript(uri: RTPExtensionURI) -> UInt8? {
         get { Self.fields[uri].flatMap { self[keyPath: $0] } }
         set {
@@ -181,6 +190,7 @@ extension ExtensionIDs {
         }
     }
 
+    /// The extensions that are supported, each with its property.
     private static var fields: [RTPExtensionURI: WritableKeyPath<ExtensionIDs, UInt8?>] {
         [
             .mid: \.mid, .rtpStreamID: \.rtpStreamID, .repairedRTPStreamID: \.repairedRTPStreamID,

@@ -1,17 +1,17 @@
 import Wire
 
-/// What an operator decides about codecs and bit rates.
+/// The operator's choices for codecs and bitrates.
 package struct NegotiationPolicy: Sendable, Equatable {
-    /// Video codecs that are accepted at all.
+    /// Video codecs that are accepted.
     package var videoCodecs: Set<MediaCodec.Family>
-    /// These come first in answers to publishers, in this order; others follow in the client's own.
+    /// Codecs that come first in answers to publishers, in this order; the others follow in the client's order.
     ///
     /// A browser encodes with the first codec of the answer.
     package var preferredVideoCodecs: [MediaCodec.Family]
-    /// Nil: the browser starts as it likes, Chrome at about 300 kbit/s.
+    /// Nil to let the browser choose; Chrome starts at about 300 kbit/s.
     package var videoBitrate: VideoBitrate?
 
-    /// Hints for a publisher's rate control, in kbit/s; Chrome obeys all, others the maximum.
+    /// Hints for a publisher's rate control, in kbit/s; Chrome follows all three, other browsers the maximum.
     package struct VideoBitrate: Sendable, Equatable {
         /// Nil to leave it to the browser.
         package var start: Int?
@@ -37,7 +37,7 @@ package struct NegotiationPolicy: Sendable, Equatable {
         self.videoBitrate = videoBitrate
     }
 
-    /// The accepted ones of an m-line's formats, in the order of our answer.
+    /// The accepted formats of an m-line, in the order of our answer.
     func formats(of line: OfferedMedia, publishing: Bool) -> [OfferedFormat] {
         let accepted = line.formats.filter {
             !$0.format.codec.isVideo || videoCodecs.contains($0.format.codec.family)
@@ -49,7 +49,7 @@ package struct NegotiationPolicy: Sendable, Equatable {
         return preferred + accepted.filter { !preferredVideoCodecs.contains($0.format.codec.family) }
     }
 
-    /// Hints as parameters of a publisher's video format.
+    /// The hints as format parameters of a publisher's video.
     var bitrateParameters: [FormatParameters.Parameter] {
         let hints = [
             ("x-google-start-bitrate", videoBitrate?.start), ("x-google-min-bitrate", videoBitrate?.minimum),
@@ -58,7 +58,7 @@ package struct NegotiationPolicy: Sendable, Equatable {
         return hints.compactMap { name, value in value.map { .init(name, String($0)) } }
     }
 
-    /// The maximum as `b=` lines (RFC 8866 §5.8, RFC 3890 §6.2).
+    /// The maximum as `b=` lines, in kbit/s and bit/s (RFC 8866 §5.8, RFC 3890 §6.2).
     var bandwidthFields: [SDPField] {
         guard let maximum = videoBitrate?.maximum else { return [] }
         return ["AS:\(maximum)", "TIAS:\(maximum.multipliedReportingOverflow(by: 1_000).partialValue)"]

@@ -1,6 +1,6 @@
 import Wire
 
-/// Answers offers: decides what each m-line becomes, and says so to the client and to the media path.
+/// Answers offers: decides what each m-line becomes, for the client as an answer, for the media path as a plan.
 ///
 /// - Source: RFC 9429 §5.3 (answers), RFC 9143 §7.3 (BUNDLE), RFC 9725 §4.2 (WHIP).
 package struct Negotiator: Sendable {
@@ -11,10 +11,10 @@ package struct Negotiator: Sendable {
         self.policy = policy
     }
 
-    /// Answers `offer`.
+    /// Answers an offer.
     ///
-    /// - Throws: a refusal if nothing useful is left; a publisher's m-lines are taken all or none, because RFC 9725
-    ///   §4.2 knows no partial answers.
+    /// - Throws: a refusal if nothing useful is left. A publisher's m-lines are accepted all or none, because RFC
+    ///   9725 §4.4 allows no partial answers.
     package func answer(
         to offer: SessionOffer, as transport: LocalTransport, using random: inout some RandomNumberGenerator
     ) throws(SessionOffer.Refusal) -> (plan: SessionPlan, description: SessionDescription) {
@@ -30,6 +30,7 @@ package struct Negotiator: Sendable {
                 lines.append(nil)
             }
         }
+        // One path must not be measured by two kinds of packet feedback.
         if lines.contains(where: { $0?.slotExtensions.transportSequenceNumber != nil }) {
             for index in lines.indices { lines[index]?.refuseCongestionControl() }
         }
@@ -53,7 +54,7 @@ package struct Negotiator: Sendable {
         return (plan, answer.finish(sessionID: random.next() >> 1, isMixed: offer.allowsMixedExtensions))
     }
 
-    /// What becomes of one m-line; nil if it is rejected without harm to the rest.
+    /// Negotiates one m-line; nil if it is rejected while the rest of the answer stands.
     private func line(
         _ offered: OfferedMedia, of offer: SessionOffer, registry: inout ExtensionRegistry
     ) throws(SessionOffer.Refusal) -> NegotiatedLine? {
@@ -72,7 +73,7 @@ package struct Negotiator: Sendable {
             registry: &registry)
     }
 
-    /// The first m-line of data channels, where the endpoint has a use for it.
+    /// The first data channel m-line, if the endpoint has a use for it.
     private func dataChannels(of offer: SessionOffer) throws(SessionOffer.Refusal) -> DataChannelPlan? {
         guard offer.purpose.hasDataChannels else { return nil }
         do throws(WireError) {
@@ -105,7 +106,7 @@ package struct Negotiator: Sendable {
         } else if feedback.contains(where: { $0.contains(.receiverEstimate) }) {
             plan.congestionFeedback = .receiverEstimate
         }
-        // RFC 5506 speaks of one m-line; a BUNDLE is one RTP session, and Safari names it for video only.
+        // RFC 5506 describes one m-line; a BUNDLE is one RTP session, and Safari offers it for video only.
         plan.allowsReducedSizeRTCP = accepted.contains { $0.offered.description.allowsReducedSizeRTCP }
         plan.dataChannel = channels
         let mids = accepted.map(\.offered.mid) + (channels.map { [$0.mid] } ?? [])

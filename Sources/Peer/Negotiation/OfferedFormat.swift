@@ -1,17 +1,18 @@
 import Wire
 
-/// One codec of an m-line that we forward, as the client offers it.
+/// One codec of an m-line that is forwarded, as the client offers it.
 package struct OfferedFormat: Sendable {
-    /// Under the payload types of the offer, which an answer keeps.
+    /// With the payload types of the offer, which an answer keeps.
     package let format: MediaFormat
-    /// As offered: an answer repeats it.
+    /// The offered `a=rtpmap`; an answer repeats it.
     package let map: RTPMap
-    /// Nil where the offer has no `a=fmtp` for it.
+    /// Nil if the offer has no `a=fmtp` for it.
     package let parameters: FormatParameters?
-    /// What the client understands of what we could use.
+    /// Feedback kinds that both the client and the server support.
     package let feedback: FeedbackKinds
-    /// Whether RED of it stands before it: libwebrtc then sends RED, as long as the answer has them in that order too
-    /// (`WebRtcVoiceSendChannel::SetSendCodecs`).
+    /// Whether RED precedes the codec in the offer.
+    ///
+    /// libwebrtc then sends RED, if the answer keeps that order (`WebRtcVoiceSendChannel::SetSendCodecs`).
     let prefersRedundancy: Bool
 
     /// Payload types in the order of the answer, which is the offer's (RFC 3264 §6.1).
@@ -21,7 +22,7 @@ package struct OfferedFormat: Sendable {
         return (prefersRedundancy ? [redundancy] + bare : bare + [redundancy]).compactMap(\.self)
     }
 
-    /// Kinds of RTCP feedback that we send or answer.
+    /// Kinds of RTCP feedback that the server sends or processes.
     package struct FeedbackKinds: OptionSet, Sendable {
         /// A bit for each kind.
         package let rawValue: UInt8
@@ -43,7 +44,7 @@ package struct OfferedFormat: Sendable {
         /// `ack ccfb`, for a whole m-line only: RFC 8888 §6.
         package static let congestionControl = FeedbackKinds(rawValue: 32)
 
-        /// As `a=rtcp-fb` spells them, in the order in which we answer.
+        /// Spelled as in `a=rtcp-fb`, in the order of our answer.
         static let names: [(kind: FeedbackKinds, name: String)] = [
             (.receiverEstimate, "goog-remb"), (.transportWide, "transport-cc"),
             (.fullIntraRequest, "ccm fir"),
@@ -52,7 +53,7 @@ package struct OfferedFormat: Sendable {
         static let congestionControlName = "ack ccfb"
     }
 
-    /// The formats of an m-line that we forward, in the order of its payload types.
+    /// The formats of an m-line that are forwarded, in the order of its payload types.
     package static func formats(of description: MediaDescription) throws(WireError) -> [OfferedFormat] {
         let table = try PayloadTypeTable(description)
         var formats: [OfferedFormat] = []
@@ -74,9 +75,10 @@ package struct OfferedFormat: Sendable {
         return formats.withoutSingleUnitModeWherePossible
     }
 
-    /// The `a=fmtp` of our answer.
+    /// The parameters for `a=fmtp` in our answer.
     ///
-    /// - Parameter sends: whether we send on this m-line; then what the client says of its own decoder holds for us.
+    /// - Parameter sends: whether we send on this m-line; then what the client offers for its own decoder applies
+    ///   to us.
     func answeredParameters(sends: Bool) -> [FormatParameters.Parameter] {
         switch format.codec {
         case .opus:
@@ -101,20 +103,20 @@ package struct OfferedFormat: Sendable {
     }
 }
 
-/// What an m-line says of each payload type, gathered in one pass: an offer may have 2,000 lines.
+/// The attributes of an m-line by payload type, gathered in one pass because an offer may have 2,000 lines.
 private struct PayloadTypeTable {
     var maps: [UInt8: RTPMap] = [:]
     var parameters: [UInt8: FormatParameters] = [:]
     /// RTX payload types by the payload type they repair.
     var repairs: [UInt8: UInt8] = [:]
-    /// RED payload types of sound by the one payload type of all their blocks.
+    /// RED payload types of audio by the one payload type of all their blocks.
     var redundancies: [UInt8: UInt8] = [:]
     var feedback: [UInt8: OfferedFormat.FeedbackKinds] = [:]
-    /// Of `a=rtcp-fb:*`.
+    /// From `a=rtcp-fb:*`.
     var commonFeedback: OfferedFormat.FeedbackKinds = []
 
     init(_ description: MediaDescription) throws(WireError) {
-        // Where a payload type is described twice, the first description counts.
+        // If a payload type is described twice, the first description counts.
         for map in try description.rtpMaps() where maps[map.payloadType] == nil {
             maps[map.payloadType] = map
         }
@@ -142,7 +144,7 @@ private struct PayloadTypeTable {
                 continue
             }
             if let payloadType = item.payloadType {
-                // It speaks of sequence numbers, which all payload types of a stream share (RFC 8888 §6).
+                // This feedback concerns sequence numbers, which all payload types of a stream share (RFC 8888 §6).
                 guard known.kind != .congestionControl else { continue }
                 feedback[payloadType, default: []].insert(known.kind)
             } else {
@@ -151,7 +153,7 @@ private struct PayloadTypeTable {
         }
     }
 
-    /// Of `111/111`; nil for blocks of several payload types.
+    /// The payload type in a list such as `111/111`; nil if blocks have several payload types.
     private static func onlyBlock(of text: String) -> UInt8? {
         let blocks = text.utf8.split(separator: UInt8(ascii: "/"), maxSplits: 8).map { UInt8(Substring($0)) }
         guard let first = blocks.first, let first, blocks.count > 1, blocks.allSatisfy({ $0 == first }) else {
@@ -162,9 +164,9 @@ private struct PayloadTypeTable {
 }
 
 extension [OfferedFormat] {
-    /// Without H.264 in packetization mode 0, unless it is all the H.264 there is.
+    /// The formats without H.264 in packetization mode 0, unless there is no other H.264.
     ///
-    /// Mode 1 takes all that mode 0 takes (RFC 6184 §6.3), and each format more makes the answer longer.
+    /// Mode 1 permits all that mode 0 does (RFC 6184 §6.3), and each further format makes the answer longer.
     fileprivate var withoutSingleUnitModeWherePossible: [OfferedFormat] {
         guard contains(where: { $0.format.codec == .h264(packetizationMode: 1) }) else { return self }
         return filter { $0.format.codec != .h264(packetizationMode: 0) }
@@ -172,12 +174,12 @@ extension [OfferedFormat] {
 }
 
 extension MediaCodec {
-    /// A codec without its parameters, as configurations and metrics name it.
+    /// A codec without its parameters, for configuration and metrics.
     package enum Family: String, Hashable, Sendable, CaseIterable {
         case opus, vp8, vp9, h264, av1
     }
 
-    /// The codec without its profile, by which formats are preferred.
+    /// The codec without its profile.
     package var family: Family {
         switch self {
         case .opus: .opus
@@ -188,13 +190,14 @@ extension MediaCodec {
         }
     }
 
-    /// - Returns: nil for a codec, or a variant of one, that we do not forward.
+    /// Recognizes a codec.
+    /// - Returns: nil for a codec, or a variant of one, that is not forwarded.
     init?(_ map: RTPMap, _ parameters: FormatParameters?, kind: MediaKind?) {
         switch (kind, map.encoding.lowercased(), map.clockRate) {
         case (.audio, "opus", 48_000): self = .opus
         case (.video, "vp8", 90_000): self = .vp8
         case (.video, "vp9", 90_000):
-            // 1 and 3 have colour at other resolutions than 4:2:0, which browsers do not encode.
+            // Profiles 1 and 3 have other chroma formats than 4:2:0, which browsers do not encode.
             switch parameters?[name: "profile-id"] ?? "0" {
             case "0": self = .vp9(profile: 0)
             case "2": self = .vp9(profile: 2)

@@ -1,44 +1,46 @@
 import Wire
 
-/// One m-line of an offer, with what we understand of it.
+/// One m-line of an offer, with the attributes that are supported.
+///
+/// Lists are limited in length, because an offer comes from an untrusted client.
 package struct OfferedMedia: Sendable {
-    /// The m-line's place, which the answer keeps (RFC 3264 §6).
+    /// The position of the m-line, which the answer keeps (RFC 3264 §6).
     package let index: Int
     /// Unique in the offer.
     package let mid: String
     /// The m-line as it was offered.
     package let description: MediaDescription
-    /// As the client sees it.
+    /// From the client's side.
     package let direction: MediaDirection
-    /// Whether the client itself offers it as unused: port 0, and not because of `a=bundle-only`.
+    /// Whether the client offers the m-line as unused: port 0 without `a=bundle-only`.
     package let isRejected: Bool
-    /// Whether it is in the BUNDLE group, or alone.
+    /// Whether it is in the BUNDLE group, or the only m-line.
     package let isBundled: Bool
-    /// The formats we forward, in the client's order.
+    /// The formats that are forwarded, in the client's order.
     package let formats: [OfferedFormat]
-    /// Those of the session included, which come first.
+    /// Header extensions, with those of the session level first.
     package let extensions: [ExtensionMap]
     /// Simulcast layers that the client can send, in its order of preference.
     package let layers: [StreamRestriction]
-    /// Empty where the client names no SSRCs, as with RIDs.
+    /// SSRCs from `a=ssrc`; empty if the client announces none, as with RIDs.
     package let announced: [SourcePlan.AnnouncedSSRC]
-    /// The browser's MediaStream and track that it sends, if it says so.
+    /// The browser's MediaStream and track, if the offer has them.
     package let msid: MediaStreamIdentifier?
 
     /// Longest `a=mid` accepted, in bytes.
     static let maximumMIDLength = 64
-    /// Most simulcast layers taken from one m-line.
+    /// Most simulcast layers accepted from one m-line.
     static let maximumLayers = 8
-    /// Most SSRCs taken from one m-line.
+    /// Most SSRCs accepted from one m-line.
     static let maximumAnnounced = 16
 
-    /// Nil for a kind that we do not know, which is rejected.
+    /// Nil for an unknown kind, which is rejected.
     package var kind: MediaKind? { description.kind }
 
     /// Whether it is audio or video.
     package var isMedia: Bool { kind == .audio || kind == .video }
 
-    /// What a session says for all its m-lines.
+    /// Session-level values that apply to all m-lines.
     struct Defaults {
         var direction: MediaDirection
         var extensions: [ExtensionMap]
@@ -72,7 +74,7 @@ package struct OfferedMedia: Sendable {
         }
     }
 
-    /// Whether it is RTP over DTLS-SRTP; RFC 9429 §5.1.2 wants every spelling accepted.
+    /// Whether it is RTP over DTLS-SRTP; RFC 9429 §5.1.2 requires every spelling to be accepted.
     package var hasSupportedTransport: Bool {
         switch description.transport {
         case "UDP/TLS/RTP/SAVPF", "UDP/TLS/RTP/SAVP", "TCP/DTLS/RTP/SAVPF", "TCP/DTLS/RTP/SAVP", "RTP/SAVPF",
@@ -82,7 +84,7 @@ package struct OfferedMedia: Sendable {
         }
     }
 
-    /// The layers of `a=simulcast:send` that have an `a=rid`, each once.
+    /// The layers in `a=simulcast:send` that have an `a=rid`, without duplicates.
     private static func layers(of description: MediaDescription) throws(WireError) -> [StreamRestriction] {
         guard let simulcast = try description.simulcast() else { return [] }
         let restrictions = Dictionary(
@@ -99,10 +101,11 @@ package struct OfferedMedia: Sendable {
         return layers
     }
 
+    /// The announced SSRCs, each with its RTX SSRC from the `FID` group.
     private static func announced(
         by description: MediaDescription
     ) throws(WireError) -> [SourcePlan.AnnouncedSSRC] {
-        // By dictionary: an offer may have thousands of both.
+        // Dictionaries instead of searches: an offer may have thousands of both.
         var repairs: [UInt32: UInt32] = [:]
         var repairing: Set<UInt32> = []
         for group in try description.sourceGroups() where group.semantics == "FID" && group.ssrcs.count == 2 {

@@ -1,16 +1,16 @@
 import Wire
 
 extension SessionOffer {
-    /// Why an offer gets no answer.
+    /// Why an offer is refused.
     package enum Refusal: Error, Equatable, Sendable {
-        /// An attribute that matters is not written as its RFC demands.
+        /// A required attribute does not have the form that its RFC prescribes.
         case malformed(WireError)
-        /// No m-line, or none that sends or receives what it may.
+        /// There is no m-line, or none that may send or receive here.
         case noMedia
         case missingMID
         case invalidMID
         case duplicateMID(String)
-        /// The BUNDLE group names an m-line that is not there.
+        /// The BUNDLE group contains a mid that no m-line has.
         case unknownMID(String)
         case noICECredentials
         case invalidICECredentials
@@ -18,39 +18,41 @@ extension SessionOffer {
 
         /// Several m-lines without BUNDLE: a session has one transport.
         case noBundle
-        /// An m-line that wants a transport of its own.
+        /// An m-line requires a transport of its own.
         case notBundled(String)
-        /// RTCP on a port of its own.
+        /// An m-line requires a separate port for RTCP.
         case noRTCPMultiplexing(String)
-        /// The client is ICE-lite too: nobody would send checks.
+        /// The client is ICE-lite as well: neither side would send checks.
         case iceLite
         case unsupportedFingerprint
         case unsupportedSetup(SetupRole)
         /// An m-line that is not RTP over DTLS.
         case unsupportedTransport(String)
+        /// An m-line sends or receives where this endpoint does not allow it.
         case wrongDirection(String)
+        /// More tracks of a kind than one session may publish.
         case tooManyTracks(MediaKind)
-        /// More m-lines than the endpoint has a use for; how many it takes.
+        /// More m-lines than the endpoint accepts; the value is the limit.
         case tooManyLines(Int)
-        /// More `a=extmap` for the whole session than anybody has.
+        /// More session-level `a=extmap` lines than any client sends.
         case tooManyExtensions
 
         case noUsableCodec(String)
     }
 
-    /// What kind of answer over HTTP a refusal deserves.
+    /// The kind of HTTP error for a refusal.
     package enum RefusalKind: Sendable {
-        /// 400: not a proper offer.
+        /// 400: not a valid offer.
         case malformed
-        /// 422: a proper offer of something we do not do (RFC 9725 §4.5).
+        /// 422: a valid offer of something that is not supported (RFC 9725 §4.4).
         case unsupported
-        /// 406: a proper offer, with which we have nothing in common.
+        /// 406: a valid offer without any codec in common.
         case notAcceptable
     }
 }
 
 extension SessionOffer.Refusal: CustomStringConvertible {
-    /// What the HTTP status is made of.
+    /// Determines the HTTP status.
     package var kind: SessionOffer.RefusalKind {
         switch self {
         case .malformed, .noMedia, .missingMID, .invalidMID, .duplicateMID, .unknownMID, .noICECredentials,
@@ -64,7 +66,7 @@ extension SessionOffer.Refusal: CustomStringConvertible {
         }
     }
 
-    /// A sentence for whoever sent the offer.
+    /// A sentence for the author of the offer.
     package var description: String {
         switch self {
         case .malformed(.truncated): "The session description ends too early."

@@ -1,27 +1,29 @@
 import Wire
 
-/// What a client asks for: its offer, checked and read into the terms the negotiator works with.
+/// A client's offer, verified and brought into the terms of the negotiator.
 ///
-/// - Source: RFC 9429 §5.8 (parsing an offer); RFC 9725 §4.2 and §4.4 (what a WHIP offer must hold).
+/// - Source: RFC 9429 §5.8 (parsing an offer); RFC 9725 §4.2 and §4.4 (what a WHIP offer must contain).
 package struct SessionOffer: Sendable {
     /// What the session is for; decides which directions are allowed.
     package enum Purpose: Sendable {
         /// WHIP: one audio, one video or both, all sent by the client.
         case publish
-        /// WHEP: every m-line receives.
+        /// WHEP: every m-line is a slot.
         case play
-        /// The story feed: like WHEP, with data channels.
+        /// The feed: like WHEP, with data channels.
         case feed
         /// The stage: m-lines publish, receive or both.
         case stage
-        /// The audience of a stage, with the same offer: m-lines receive, whatever else they would do.
+        /// The audience of a stage, with the same offer: m-lines only receive, even if they are offered to send.
         case audience
 
-        /// Sources of one kind that one session may publish; a speaker may share a screen beside the camera.
+        /// Most sources of one kind in a session; a speaker may share a screen in addition to the camera.
         var maximumSources: Int { self == .stage ? 4 : 1 }
 
-        /// Most m-lines of an offer: on the stage as many as a description may have; else those that may be of use,
-        /// and a few that browsers put in beside them.
+        /// Most m-lines in an offer.
+        ///
+        /// A stage allows as many as a description may have; the others allow those that can be used, and the few
+        /// that browsers add.
         var maximumLines: Int {
             switch self {
             case .publish, .play: 5
@@ -30,31 +32,33 @@ package struct SessionOffer: Sendable {
             }
         }
 
-        /// Whether nothing is sent by the client.
+        /// Whether the client sends no media.
         var isPlaying: Bool { self == .play || self == .feed || self == .audience }
 
-        /// Whether an `m=application` is answered.
+        /// Whether an `m=application` is accepted.
         var hasDataChannels: Bool { self == .feed || self == .stage || self == .audience }
     }
 
-    /// What m-lines may do here, and what must be there.
+    /// Determines which directions are allowed.
     package let purpose: Purpose
-    /// In the offer's order, rejected ones too.
+    /// In the offer's order, including rejected ones.
     package let media: [OfferedMedia]
-    /// The mids of the BUNDLE group in its order; nil for an offer of one m-line that has no such group.
+    /// The mids of the BUNDLE group in its order; nil for an offer of one m-line without a group.
     package let bundle: [String]?
-    /// The client's; the same for all m-lines of a BUNDLE.
+    /// The client's credentials; the same for all m-lines of a BUNDLE.
     package let credentials: ICECredentials
-    /// Those of algorithms we know; never empty.
+    /// The fingerprints with supported algorithms; never empty.
     package let fingerprints: [SDPFingerprint]
-    /// Such as `trickle`; what we do not know is passed over.
+    /// Such as `trickle`; unknown options are ignored.
     package let iceOptions: [String]
-    /// Whether both forms of header extensions may come on one stream (RFC 8285 §6).
+    /// Whether one- and two-byte header extensions may be mixed in one stream (RFC 8285 §6).
     package let allowsMixedExtensions: Bool
 
-    /// Most header extensions that may be named for the whole session; browsers name them for each m-line.
+    /// Most session-level header extensions; browsers list them in each m-line instead.
     static let maximumExtensions = 32
 
+    /// Verifies an offer.
+    /// - Throws: a `Refusal` for the first problem found.
     package init(_ description: SessionDescription, for purpose: Purpose) throws(Refusal) {
         self.purpose = purpose
         guard !description.media.isEmpty else { throw .noMedia }
@@ -85,6 +89,7 @@ package struct SessionOffer: Sendable {
         try checkDirections()
     }
 
+    /// Reads the session-level values, and requires a BUNDLE group for more than one m-line.
     private static func defaults(of description: SessionDescription) throws(Refusal) -> OfferedMedia.Defaults
     {
         let groups: [MediaGroup]
@@ -101,7 +106,7 @@ package struct SessionOffer: Sendable {
             guard Set(bundle).count == bundle.count else { throw .duplicateMID(bundle.first ?? "") }
             guard bundle.count <= description.media.count else { throw .unknownMID(bundle.last ?? "") }
         } else {
-            // One m-line alone needs no group.
+            // A single m-line needs no group.
             guard description.media.count(where: { $0.port != 0 || $0.has(.bundleOnly) }) < 2 else {
                 throw .noBundle
             }
@@ -110,15 +115,16 @@ package struct SessionOffer: Sendable {
             direction: description.direction ?? .sendrecv, extensions: extensions.distinct, bundle: bundle)
     }
 
-    /// The indices of m-lines in the order in which they are asked for transport attributes.
+    /// The indices of m-lines in the order in which transport attributes are looked for.
     ///
-    /// RFC 9143 §7.3 takes the first m-line of the group that the answer accepts: audio and video come first.
+    /// RFC 9143 §7.3 uses the first m-line of the group that the answer accepts: audio and video come first.
     private static func transportOrder(_ media: [OfferedMedia], _ bundle: [String]?) -> [Int] {
         let order = bundle.map { mids in mids.compactMap { mid in media.first { $0.mid == mid } } } ?? media
         let live = order.filter { !$0.isRejected }
         return (live.filter(\.isMedia) + live.filter { !$0.isMedia }).map(\.index)
     }
 
+    /// Verifies that each m-line's direction suits the purpose, and that not too many publish.
     private func checkDirections() throws(Refusal) {
         var sources: [MediaKind: Int] = [:]
         for line in media where line.isMedia && !line.isRejected && line.direction != .inactive {
@@ -135,7 +141,7 @@ package struct SessionOffer: Sendable {
         }
     }
 
-    /// Whether this m-line will publish to us.
+    /// Whether this m-line will publish.
     package func publishes(_ line: OfferedMedia) -> Bool {
         !purpose.isPlaying && line.direction.sends
     }
@@ -146,12 +152,12 @@ package struct SessionOffer: Sendable {
     }
 }
 
-/// Who the client is on the network: what the first m-lines, or the session, say of ICE and DTLS.
+/// The client's transport: the ICE and DTLS attributes of the first m-lines, or else of the session.
 private struct OfferedTransport {
     var credentials: ICECredentials
     var fingerprints: [SDPFingerprint]
 
-    /// - Parameter order: indices of m-lines; what the first lacks is looked for in the next, because Firefox
+    /// - Parameter order: indices of m-lines. What the first one lacks is taken from the next, because Firefox
     ///   leaves `a=setup` out of some.
     init(of description: SessionDescription, first order: [Int]) throws(SessionOffer.Refusal) {
         guard !description.isICELite else { throw .iceLite }
@@ -179,7 +185,7 @@ private struct OfferedTransport {
             offered.filter { SDPFingerprint.length(of: $0.algorithm) != nil }.prefix(Self.maximumFingerprints)
         )
         guard !fingerprints.isEmpty else { throw .unsupportedFingerprint }
-        // RFC 4145 §4: active is what an offer without a=setup means. We only ever wait for the ClientHello.
+        // RFC 4145 §4: an offer without a=setup means active. The server only ever waits for the ClientHello.
         switch role {
         case .passive?, .holdconn?: throw .unsupportedSetup(role ?? .passive)
         case .active?, .actpass?, nil: break
@@ -200,7 +206,7 @@ extension Sequence {
 }
 
 extension [ExtensionMap] {
-    /// Each id and each URI once, the first of them.
+    /// The maps without repeated ids and URIs; the first of each counts.
     /// - Source: RFC 8285 §5: both are unique within a session or an m-line.
     var distinct: [ExtensionMap] {
         var ids: Set<UInt16> = []

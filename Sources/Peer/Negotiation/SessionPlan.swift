@@ -1,16 +1,16 @@
 import Base
 import Wire
 
-/// What one offer and its answer agreed on: all that the media path needs to know of the signalling.
+/// What one offer and its answer agreed on: all that the media path needs from the signalling.
 ///
-/// Made by the negotiator, sent to the worker that will own the session, and never changed: there is no second
+/// Created by the negotiator, sent to the worker that will own the session, and never changed: there is no second
 /// offer.
 package struct SessionPlan: Equatable, Sendable {
-    /// How the server reports what arrives, so that the publisher's rate control works.
+    /// How the server reports arrivals, so that the publisher's rate control works.
     package enum CongestionFeedback: Equatable, Sendable {
         /// Arrival times of every packet (draft-holmer-rmcat-transport-wide-cc-extensions-01).
         case transportWide
-        /// A bit rate estimated by the server (draft-alvestrand-rmcat-remb-03).
+        /// A bitrate estimated by the server (draft-alvestrand-rmcat-remb-03).
         case receiverEstimate
         /// Receiver reports only.
         case none
@@ -18,24 +18,24 @@ package struct SessionPlan: Equatable, Sendable {
 
     /// The client's ICE credentials.
     package var remoteCredentials: ICECredentials
-    /// One of these must be the fingerprint of the client's certificate.
+    /// The client's certificate must have one of these fingerprints.
     package var fingerprints: [SDPFingerprint]
     /// m-lines that publish to us, in the order of the offer.
     package var sources: [SourcePlan]
     /// m-lines that receive from us, in the order of the offer.
     package var slots: [SlotPlan]
-    /// Ids that the client uses in what it sends; the same for all m-lines of a BUNDLE (RFC 9143 §9.1).
+    /// Ids that the client uses in what it sends; the same for all m-lines of a BUNDLE (RFC 9143 §12).
     package var publishedExtensions: ExtensionIDs
-    /// What the publisher's rate control is told by us.
+    /// The feedback that the publisher's rate control gets.
     package var congestionFeedback: CongestionFeedback
-    /// RFC 5506; without it every RTCP datagram starts with a report.
+    /// RFC 5506; if false, every RTCP datagram starts with a report.
     package var allowsReducedSizeRTCP: Bool
     /// Nil if no data channels were offered.
     package var dataChannel: DataChannelPlan?
     /// The accepted m-lines in the order of the answer's BUNDLE group.
     package var bundledMIDs: [String] = []
-    /// Whether there is no peer connection: what it publishes comes in the clear, from a publisher that speaks another
-    /// protocol and is served elsewhere.
+    /// Whether there is no peer connection: media arrives unencrypted from a publisher that uses another protocol,
+    /// which is handled elsewhere.
     package private(set) var isIngested = false
 
     package init(
@@ -52,9 +52,9 @@ package struct SessionPlan: Equatable, Sendable {
         self.allowsReducedSizeRTCP = allowsReducedSizeRTCP
     }
 
-    /// That of a publisher without a peer connection.
+    /// The plan of a publisher without a peer connection.
     package init(ingesting sources: [SourcePlan]) {
-        // Nobody knows these, and nobody may use them.
+        // Placeholders: no client uses these credentials, and no checks are answered.
         self.init(
             remoteCredentials: ICECredentials(ufrag: "none", password: Secret("none")), fingerprints: [],
             sources: sources)
@@ -62,37 +62,37 @@ package struct SessionPlan: Equatable, Sendable {
     }
 }
 
-/// One m-line that publishes to us.
+/// One m-line on which the client publishes.
 package struct SourcePlan: Equatable, Sendable {
-    /// Names the m-line.
+    /// The mid of the m-line.
     package var mid: String
     /// Audio or video.
     package var kind: MediaKind
-    /// What the client may send; it changes between them by payload type.
+    /// The formats that the client may send; it switches between them by payload type.
     package var formats: [MediaFormat]
     /// Simulcast layers by RID, in the order of the offer; empty without simulcast.
     package var rids: [String]
     /// SSRCs from `a=ssrc`, with their RTX SSRC from `a=ssrc-group:FID`; often empty.
     package var announced: [AnnouncedSSRC]
-    /// Whether the client sends packets again.
+    /// Whether the client retransmits on NACKs.
     package var supportsNACK: Bool
     /// Whether the client answers PLIs with key frames.
     package var supportsPLI: Bool
-    /// Whether the client answers FIRs with key frames; asked for where PLI is not there.
+    /// Whether the client answers FIRs with key frames; used only without PLI.
     package var supportsFIR: Bool
-    /// Whether a key frame comes when it is asked for: by RTCP, or of whoever makes the pictures in the server.
+    /// Whether a request leads to a key frame: by RTCP, or from an encoder within the server.
     ///
-    /// Of an encoder that publishes by RTMP or SRT none does.
+    /// Encoders that publish by RTMP or SRT cannot be asked.
     package var answersKeyFrameRequests: Bool
 
     /// Ticks a second of the RTP clock.
     package var clockRate: UInt32 { kind == .video ? 90_000 : 48_000 }
 
-    /// One RTP stream that the offer names.
+    /// One RTP stream that the offer announces.
     package struct AnnouncedSSRC: Equatable, Sendable {
-        /// Of the media.
+        /// SSRC of the media.
         package var ssrc: UInt32
-        /// Of its RTX; nil without.
+        /// SSRC of its RTX; nil without RTX.
         package var repairSSRC: UInt32?
 
         package init(ssrc: UInt32, repairSSRC: UInt32? = nil) {
@@ -119,35 +119,35 @@ package struct SourcePlan: Equatable, Sendable {
     }
 }
 
-/// One m-line that receives from us: what a slot is called, and what it may carry.
+/// One m-line on which the client receives: a slot's identifiers, and the formats it may carry.
 package struct SlotPlan: Equatable, Sendable {
-    /// Names the m-line.
+    /// The mid of the m-line.
     package var mid: String
     /// Audio or video.
     package var kind: MediaKind
-    /// Ours, and the same for the life of the session.
+    /// Our SSRC, the same for the life of the session.
     package var ssrc: UInt32
     /// Nil if no RTX was offered.
     package var repairSSRC: UInt32?
-    /// Shared by slots that are to be played in lip sync.
+    /// Shared by slots that are played in lip sync.
     package var cname: String
-    /// What the client can take, in its order of preference; the slot changes between them by payload type.
+    /// The formats that the client can decode, in its order of preference; the slot switches by payload type.
     package var formats: [MediaFormat]
-    /// Ids for what we send on this m-line.
+    /// Ids of the extensions in what we send on this m-line.
     package var extensions: ExtensionIDs
     /// Whether one- and two-byte extension elements may be mixed (RFC 8285 §6).
     package var allowsMixedExtensions: Bool
-    /// Whether the client tells of each packet by its own sequence number (RFC 8888).
+    /// Whether the client reports each packet by its sequence number (RFC 8888).
     package var reportsBySequenceNumber: Bool
 
-    /// Whether the client tells of each packet of this m-line when it came, by whatever number.
+    /// Whether the client reports the arrival of each packet of this m-line, by either kind of number.
     package var tellsOfPackets: Bool {
         reportsBySequenceNumber || extensions.transportSequenceNumber != nil
     }
 
-    /// What `codec` is called on this m-line; nil if the client did not offer it.
+    /// The format of a codec on this m-line; nil if the client did not offer it.
     ///
-    /// Profiles of H.264 and VP9 are matched loosely: a decoder takes what is close.
+    /// Profiles of H.264 and VP9 need not match exactly: a decoder accepts related ones.
     package func format(for codec: MediaCodec) -> MediaFormat? {
         formats.first { $0.codec == codec }
             ?? formats.first { $0.codec.video != nil && $0.codec.video == codec.video }
@@ -170,11 +170,11 @@ package struct SlotPlan: Equatable, Sendable {
     }
 }
 
-/// A codec under the payload types that one m-line gave it.
+/// A codec with the payload types of one m-line.
 package struct MediaFormat: Equatable, Sendable {
-    /// With what tells its profiles apart.
+    /// Includes what distinguishes its profiles.
     package var codec: MediaCodec
-    /// 0 to 127; the same codec may have others on other m-lines.
+    /// 0 to 127; other m-lines may use other values for the same codec.
     package var payloadType: UInt8
     /// RTX for this format (RFC 4588 §8.6, `apt`); nil if it was not offered.
     package var repairPayloadType: UInt8?
@@ -198,11 +198,11 @@ package enum MediaCodec: Hashable, Sendable {
     case vp8
     /// By `profile-id`: 0 (8 bit 4:2:0) or 2 (10 bit).
     case vp9(profile: UInt8)
-    /// `packetization-mode` 0 or 1; profiles are matched loosely, as decoders do.
+    /// `packetization-mode` 0 or 1; profiles need not match exactly.
     case h264(packetizationMode: UInt8)
     case av1
 
-    /// Opus is the only one that is not.
+    /// False for Opus only.
     package var isVideo: Bool { video != nil }
 
     /// The payload format; nil for audio.
@@ -220,7 +220,7 @@ package enum MediaCodec: Hashable, Sendable {
     package var clockRate: UInt32 { isVideo ? 90_000 : 48_000 }
 }
 
-/// The ids that header extensions go by in one direction of a session; nil where not negotiated.
+/// The ids of header extensions in one direction of a session; nil if not negotiated.
 /// - Source: RFC 8285 §5.
 package struct ExtensionIDs: Equatable, Sendable {
     /// RFC 9143 §15.

@@ -1,6 +1,6 @@
 import Wire
 
-/// The names under which our slots appear: SSRCs, the CNAME and msids, all drawn at random.
+/// The identifiers of our slots: SSRCs, the CNAME and msids, all drawn at random.
 struct SlotIdentifiers {
     struct Slot {
         var ssrc: UInt32
@@ -9,14 +9,14 @@ struct SlotIdentifiers {
         var msid: MediaStreamIdentifier
     }
 
-    /// By the index of the m-line.
+    /// By the index of the m-line in the offer.
     private var slots: [Int: Slot] = [:]
 
-    /// Names a slot for every m-line that receives.
+    /// Draws identifiers for every m-line that receives.
     ///
-    /// In `.play` and `.feed` the n-th audio and the n-th video form one MediaStream, because browsers play the tracks
-    /// of one in lip sync. On the stage each slot has one of its own: its audio and video slots follow different
-    /// people.
+    /// In `.play`, `.feed` and `.audience` the n-th audio and the n-th video m-line form one MediaStream, because
+    /// browsers play the tracks of a MediaStream in lip sync. In `.stage` each slot has its own: its audio and
+    /// video slots carry different participants.
     init(
         for lines: [NegotiatedLine?], of offer: SessionOffer, using random: inout some RandomNumberGenerator
     ) {
@@ -45,7 +45,7 @@ struct SlotIdentifiers {
         -> UInt32
     {
         var ssrc = UInt32(truncatingIfNeeded: random.next() >> 32)
-        // A generator that repeats itself must not hang us: after a clash, count on.
+        // A repeating generator must not cause an endless loop: after a clash, count upwards.
         while !used.insert(ssrc).inserted { ssrc &+= 1 }
         return ssrc
     }

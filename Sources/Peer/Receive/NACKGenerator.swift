@@ -1,27 +1,27 @@
 import Base
 
-/// Decides which missing packets of one stream to ask for, and when to ask again.
+/// Decides which missing packets of one stream to request, and when to repeat a request.
 ///
-/// What cannot be repaired is dropped: for video a key frame is then wanted instead.
+/// What cannot be repaired is given up: for video a key frame is then needed instead.
 /// - Source: RFC 4585 §6.2.1 (generic NACK); the limits are ours.
 package struct NACKGenerator: Sendable {
-    /// How much is asked for, and how often.
+    /// How many packets are requested, and how often.
     package struct Limits: Equatable, Sendable {
-        /// Missing packets asked for at the same time.
+        /// Missing packets that are requested at the same time; a larger gap is not repaired.
         package var maximumOutstanding = 300
         /// Requests for one packet.
         package var maximumTries = 10
-        /// After this a packet is given up, however often it was asked for.
+        /// A packet is given up at this age, however often it was requested.
         package var maximumAge = Duration.seconds(1)
-        /// From finding a gap to the first request: gives packets that only took another path time to come.
+        /// Time from detecting a gap to the first request, in which reordered packets may still arrive.
         package var reorderingTolerance = Duration.zero
-        /// Between two requests for a packet at least, also if the round trip is shorter.
+        /// Least time between two requests for a packet, even if the round trip is shorter.
         package var minimumRetry = Duration.milliseconds(20)
 
         package init() {}
     }
 
-    /// What the round-trip time is taken for before it was measured.
+    /// The round-trip time used before one was measured.
     package static let assumedRTT = Duration.milliseconds(100)
 
     private struct Entry {
@@ -34,28 +34,28 @@ package struct NACKGenerator: Sendable {
     private let limits: Limits
     /// Ascending by index.
     private var entries: [Entry] = []
-    /// A repair was given up; stays until `takeKeyFrameDemand` or until a key frame comes.
+    /// Whether a repair was given up; reset by `takeKeyFrameDemand` or a key frame.
     private var needsKeyFrame = false
 
-    /// When `due` has to be called next; may be early after a packet arrived by itself, never late.
+    /// When `due` must be called next; may be early after a missing packet arrived, never late.
     package private(set) var deadline: MonotonicTime?
-    /// For metrics: packets that were asked for in vain.
+    /// For metrics: missing packets that were given up.
     package private(set) var abandonedCount: UInt64 = 0
 
     package init(limits: Limits = Limits()) {
         self.limits = limits
     }
 
-    /// Packets that are being asked for now.
+    /// Packets that are missing and not given up.
     package var outstandingCount: Int { entries.count }
 
-    /// True once after a loss that will not be repaired.
+    /// Whether a loss will not be repaired; true once for each such loss.
     package mutating func takeKeyFrameDemand() -> Bool {
         defer { needsKeyFrame = false }
         return needsKeyFrame
     }
 
-    /// A gap was found; the indices lie above all that were reported before.
+    /// Adds a gap; the indices must lie above all that were added before.
     package mutating func missing(_ range: Range<Int64>, at now: MonotonicTime) {
         guard !range.isEmpty else { return }
         guard range.count <= limits.maximumOutstanding - entries.count else {
@@ -70,7 +70,8 @@ package struct NACKGenerator: Sendable {
         deadline = min(deadline ?? first, first)
     }
 
-    /// A missing packet came after all.
+    /// Notes that a packet arrived; it need not be missing.
+    /// - Returns: whether it had been requested.
     /// - Returns: whether it had been asked for.
     package mutating func arrived(_ index: Int64) -> Bool {
         guard let place = position(notBelow: index), entries[place].index == index else { return false }
@@ -79,7 +80,7 @@ package struct NACKGenerator: Sendable {
         return wasRequested
     }
 
-    /// A key frame begins at `index`: what was lost before it is no longer needed.
+    /// Notes that a key frame begins at `index`: packets missing before it are no longer needed.
     package mutating func keyFrameStarted(at index: Int64) {
         needsKeyFrame = false
         let older = position(notBelow: index) ?? entries.count
@@ -88,12 +89,12 @@ package struct NACKGenerator: Sendable {
         if entries.isEmpty { deadline = nil }
     }
 
-    /// The sender started anew or jumped: nothing from before will come.
+    /// Gives up everything, because the sender restarted or jumped: no earlier packet will come.
     package mutating func restart() {
         abandonAll(and: 0)
     }
 
-    /// Appends the sequence numbers to ask for now; they count as asked for.
+    /// Appends the sequence numbers to request now; they count as requested.
     package mutating func due(at now: MonotonicTime, rtt: Duration?, into numbers: inout [UInt16]) {
         guard let deadline, now >= deadline else { return }
         var kept = 0
@@ -119,7 +120,7 @@ package struct NACKGenerator: Sendable {
         self.deadline = next
     }
 
-    /// One round trip after the first request, a quarter longer after each further one.
+    /// One round trip after the first request, increased by a quarter with each further one.
     private func retryInterval(tries: Int, rtt: Duration?) -> Duration {
         var interval = max(rtt ?? Self.assumedRTT, limits.minimumRetry).wholeNanoseconds
         for _ in 1..<max(tries, 1) { interval = min(interval &+ interval / 4, 10_000_000_000) }
@@ -133,7 +134,7 @@ package struct NACKGenerator: Sendable {
         needsKeyFrame = true
     }
 
-    /// Place of the first entry at or above `index`, by halving; nil if all are below.
+    /// Position of the first entry at or above `index`, by binary search; nil if all are below.
     private func position(notBelow index: Int64) -> Int? {
         var low = 0
         var high = entries.count

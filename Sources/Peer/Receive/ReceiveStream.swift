@@ -1,48 +1,48 @@
 import Base
 import Wire
 
-/// What the server knows of one received SSRC: which packets came, which are missing, and what to report.
+/// The state of one received SSRC: which packets arrived, which are missing, and what to report.
 ///
-/// Holds no packets. What arrives on an RTX stream is told to the stream it repairs, with the original sequence
-/// number; the RTX stream itself has a `ReceiveStream` of its own for its reports.
+/// Holds no packets. Packets on an RTX stream are passed to the stream that they repair, with the original sequence
+/// number; the RTX stream itself has its own `ReceiveStream` for its reports.
 /// - Source: RFC 3550 §6.4.1, A.1, A.3, A.8; RFC 4585 §6.2.1.
 package struct ReceiveStream: Sendable {
-    /// What to do about losses.
+    /// How losses are repaired.
     package enum Repair: Equatable, Sendable {
         /// NACK was not negotiated, or this is an RTX stream.
         case none
-        /// Ask for packets; what cannot be repaired is forgotten.
+        /// Request packets; what cannot be repaired is given up.
         case packets
-        /// Ask for packets, and for a key frame when they cannot be had.
+        /// Request packets, and a key frame if they cannot be repaired.
         case packetsAndKeyFrames
     }
 
-    /// What became of a packet; its index is the sequence number that never wraps.
+    /// What kind of arrival a packet is; its index is the sequence number without wraps.
     package enum Arrival: Equatable, Sendable {
-        /// Seen for the first time, and not asked for before.
+        /// Arrived for the first time, without having been requested.
         case new(Int64)
-        /// Fills a gap, by RTX or after it was asked for.
+        /// Fills a gap, by RTX, by RED or after it was requested.
         case repaired(Int64)
         case duplicate(Int64)
-        /// Too old to know whether it is a duplicate; drop it.
+        /// Too old to be distinguished from a duplicate; must be dropped.
         case tooOld
     }
 
-    /// How a packet came to us.
+    /// How a packet reached the server.
     package enum Origin: Equatable, Sendable {
-        /// As it was sent, for the first time or again.
+        /// As sent by the publisher, for the first time or again.
         case original
         /// On the RTX stream (RFC 4588).
         case retransmission
-        /// Within a later packet (RFC 2198): it fills its place, but the network has lost it.
+        /// Contained in a later packet (RFC 2198): it fills its place, but the network lost the original.
         case redundancy
     }
 
-    /// Losses between two looks, before any repair: what the network did, not what the viewer notices.
+    /// Losses since the last call, before any repair: what the network did, not what the viewer notices.
     package struct LossInterval: Equatable, Sendable {
         /// By sequence numbers.
         package var expected: Int
-        /// Those of them that had not come when it was their turn.
+        /// Those that had not arrived by then.
         package var lost: Int
 
         package init(expected: Int, lost: Int) {
@@ -51,25 +51,25 @@ package struct ReceiveStream: Sendable {
         }
     }
 
-    /// Packets by what became of them.
+    /// Counts of packets by outcome.
     package struct Counters: Equatable, Sendable {
         /// Accepted, repaired ones included.
         package var packets: UInt64 = 0
         /// Of the accepted packets, headers included.
         package var bytes: UInt64 = 0
-        /// That came again because they were asked for, as RTX or as they were.
+        /// Arrived late because they were requested, as RTX or as originals.
         package var repaired: UInt64 = 0
-        /// That were within later packets; not among the accepted ones.
+        /// Recovered from later packets; not included in the accepted ones.
         package var recovered: UInt64 = 0
-        /// Dropped: they had come before.
+        /// Dropped because they had arrived before.
         package var duplicates: UInt64 = 0
-        /// Dropped: too far behind to be told from duplicates.
+        /// Dropped because they were too far behind to be distinguished from duplicates.
         package var tooOld: UInt64 = 0
         /// Jumps and restarts of the sender.
         package var restarts: UInt64 = 0
     }
 
-    /// A source that changes it begins a new stream.
+    /// A source that changes its SSRC begins a new stream.
     package let ssrc: UInt32
     /// In ticks a second.
     package let clockRate: UInt32
@@ -82,15 +82,15 @@ package struct ReceiveStream: Sendable {
     private var jitterEstimator: JitterEstimator
     private var rate = RateMeter()
 
-    /// Packets expected before the last jump, and what was expected and received at the last report.
+    /// Packets expected before the last jump; and what was expected and received at the last report.
     private var pastExpected: Int64 = 0
     private var reported = Tally()
     /// The same for `takeLoss`, where only originals count as received.
     private var examined = Tally()
     private var originals: Int64 = 0
-    /// The latest packets that only later ones carried so far, at most `carriedLimit`.
+    /// The latest packets that arrived only within later ones, at most `carriedLimit`.
     private var carried: [Int64] = []
-    /// More than a second of sound: what comes later is out of order beyond hope.
+    /// More than a second of audio; an original that arrives later is lost for all purposes.
     private static let carriedLimit = 64
 
     private var lastSenderReport: ReceivedSenderReport?
@@ -116,11 +116,11 @@ package struct ReceiveStream: Sendable {
         jitterEstimator = JitterEstimator(clockRate: clockRate)
     }
 
-    /// Takes in one authenticated packet.
+    /// Processes one authenticated packet.
     /// - Parameters:
     ///   - size: bytes of the whole packet, for counters and rates only.
-    ///   - origin: how it came; `sequenceNumber` and `timestamp` are the original ones.
-    ///   - startsKeyFrame: it is the first packet of a key frame a decoder can start at.
+    ///   - origin: how it arrived; `sequenceNumber` and `timestamp` are the original ones.
+    ///   - startsKeyFrame: whether it is the first packet of a key frame at which a decoder can start.
     ///   - head: how many packets before that one may belong to the key frame too.
     package mutating func receive(
         sequenceNumber: UInt16, timestamp: UInt32, size: Int,
@@ -157,14 +157,14 @@ package struct ReceiveStream: Sendable {
         return isRepair ? .repaired(index) : .new(index)
     }
 
-    /// A later packet carried it: reports go on to tell the sender that it got lost.
+    /// Notes a packet that a later one carried: reports continue to count it as lost.
     private mutating func noteCarried(_ index: Int64) {
         counters.recovered &+= 1
         if carried.count == Self.carriedLimit { carried.removeFirst() }
         carried.append(index)
     }
 
-    /// What was taken out of a later packet comes itself: it was not lost, only out of order.
+    /// Notes the original of a packet that a later one carried: it was not lost, only out of order.
     private mutating func noteLateOriginal(_ index: Int64, _ origin: Origin) {
         guard origin != .redundancy, let place = carried.firstIndex(of: index) else { return }
         carried.remove(at: place)
@@ -184,7 +184,7 @@ package struct ReceiveStream: Sendable {
         }
     }
 
-    /// The numbers between were never sent to us: they are neither lost nor asked for.
+    /// Notes a jump: the numbers in between were never sent to us, so they are neither lost nor requested.
     private mutating func restart(expectedBefore: Int64) {
         pastExpected = expectedBefore
         counters.restarts &+= 1
@@ -193,18 +193,18 @@ package struct ReceiveStream: Sendable {
         carried.removeAll(keepingCapacity: true)
     }
 
-    /// Appends the sequence numbers to ask the sender for now; they count as asked for.
+    /// Appends the sequence numbers to request from the sender now; they count as requested.
     /// - Parameter rtt: smoothed round-trip time to the sender; nil if not known yet.
     package mutating func nacksDue(at now: MonotonicTime, rtt: Duration?, into numbers: inout [UInt16]) {
         nacks.due(at: now, rtt: rtt, into: &numbers)
     }
 
-    /// True once after a loss that will not be repaired, for video whose sender makes key frames on request.
+    /// Whether a loss will not be repaired, for video whose sender makes key frames on request; true once.
     package mutating func takeKeyFrameDemand() -> Bool {
         nacks.takeKeyFrameDemand() && repair == .packetsAndKeyFrames
     }
 
-    /// When `nacksDue` has to be called next; nil while nothing is missing.
+    /// When `nacksDue` must be called next; nil while no packet is missing.
     package var deadline: MonotonicTime? { nacks.deadline }
 }
 
@@ -220,16 +220,16 @@ extension ReceiveStream {
     /// Index of the newest packet; its low 32 bits are the extended highest sequence number of a report.
     package var highest: Int64? { window.highest }
 
-    /// The index that a packet with this number has; nil before the first packet, and far from the newest.
+    /// The index of a packet with this number; nil before the first packet, and far from the newest.
     package func index(of sequenceNumber: UInt16) -> Int64? { window.index(of: sequenceNumber) }
 
-    /// Whether a packet before others of the stream was not seen; false for what is too old to know.
+    /// Whether a packet before the newest has not arrived; false if it is too old to know.
     package func isMissing(_ index: Int64) -> Bool { window.isMissing(index) }
 
     /// In ticks of the media clock.
     package var jitter: UInt32 { jitterEstimator.jitter }
 
-    /// Packets that were asked for in vain.
+    /// Missing packets that were given up.
     package var abandonedCount: UInt64 { nacks.abandonedCount }
 
     /// Bits per second over about the last second.
@@ -237,11 +237,11 @@ extension ReceiveStream {
         rate.bitrate(at: now)
     }
 
-    /// What to report of this stream now; nil before the first packet.
+    /// The report block to send now; nil before the first packet.
     ///
-    /// Counts as sent: the next one speaks of what comes after. A repaired packet counts as received, so that the
-    /// sender learns what is still missing. Deviates from RFC 3550 §6.4.1: a duplicate does not count, because browsers
-    /// probe with packets sent before, each of which would hide a real loss.
+    /// It counts as sent: the next one covers what comes after. A repaired packet counts as received, so that the
+    /// sender learns what is still missing. Deviates from RFC 3550 §6.4.1: a duplicate does not count, because
+    /// browsers probe with packets sent before, each of which would hide a real loss.
     /// - Source: RFC 3550 §6.4.1, A.3.
     package mutating func reportBlock(at now: MonotonicTime) -> ReportBlock? {
         guard let highest else { return nil }
@@ -264,7 +264,7 @@ extension ReceiveStream {
         return block
     }
 
-    /// What was expected and lost, before repair, since the last call.
+    /// Packets expected and lost, before repair, since the last call.
     package mutating func takeLoss() -> LossInterval {
         let now = Tally(expected: expected, received: originals)
         defer { examined = now }
@@ -277,9 +277,9 @@ extension ReceiveStream {
 // MARK: - The sender's clock
 
 extension ReceiveStream {
-    /// Takes in a sender report for this SSRC.
-    /// - Returns: false if the report is bogus: OBS begins with one before it has sent anything, and a sender
-    ///   that does not know its time says 0.
+    /// Processes a sender report for this SSRC.
+    /// - Returns: false if the report is invalid: OBS begins with one before it has sent anything, and a sender
+    ///   without a wall clock reports 0.
     package mutating func receive(_ report: SenderReport, at now: MonotonicTime) -> Bool {
         guard report.ssrc == ssrc, report.ntpTime != 0, !report.isPlaceholder else { return false }
         lastSenderReport = ReceivedSenderReport(

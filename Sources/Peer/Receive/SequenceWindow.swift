@@ -1,27 +1,27 @@
-/// Unwraps the sequence numbers of one received SSRC, and remembers which of the last ones were seen.
+/// Unwraps the sequence numbers of one received SSRC, and remembers which of the latest ones arrived.
 ///
-/// Numbers become 64-bit ones that never wrap and whose low 16 bits are those on the wire; the first packet's
-/// number stands for itself.
-/// - Source: RFC 3550 A.1. Deviates in two ways, because SRTP has authenticated what comes here: there is no
-///   probation, and a jump forward is believed at once. A jump far back is a restarted sender only when a second
-///   packet confirms it, as the RFC says; its numbers then go on above all earlier ones.
+/// Extended numbers have 64 bits and never wrap; their low 16 bits are those on the wire, and the first packet
+/// keeps its number.
+/// - Source: RFC 3550 A.1. Deviates in two ways, because packets here are already authenticated by SRTP: there is
+///   no probation, and a jump forward is believed immediately. A jump far back counts as a restarted sender only
+///   when a second packet confirms it, as in the RFC; its numbers then continue above all earlier ones.
 package struct SequenceWindow: Sendable {
-    /// Where a packet belongs among those before it.
+    /// The place of a packet among those before it.
     package enum Place: Equatable, Sendable {
-        /// Newer than all before it; `missing` of the numbers right below it have not been seen.
+        /// Newer than all before it; `missing` of the numbers right below it have not arrived.
         case ahead(Int64, missing: Int)
-        /// Newer, but so far ahead, or after a restart, that the packets between never existed for us.
+        /// Newer, but so far ahead, or after a restart, that the packets in between count as never sent.
         case jumped(Int64)
-        /// Older than the newest, seen for the first time.
+        /// Older than the newest, arrived for the first time.
         case late(Int64)
         case duplicate(Int64)
-        /// Older than what is remembered.
+        /// Older than the remembered numbers.
         case tooOld
     }
 
     /// How many numbers below the highest are remembered.
     package static let capacity: Int64 = 2_048
-    /// More numbers than this left out are a jump, not a loss (MAX_DROPOUT).
+    /// A larger gap is a jump and not a loss (MAX_DROPOUT).
     package static let maximumDropout = 3_000
 
     /// Extended; nil before the first packet.
@@ -35,9 +35,9 @@ package struct SequenceWindow: Sendable {
 
     package init() {}
 
-    /// Finds the place of a packet and remembers it.
-    /// - Parameter isRetransmission: its number was taken from an RTX packet: never believed far ahead, and
-    ///   never a sign of a restart.
+    /// Determines the place of a packet and marks it as arrived.
+    /// - Parameter isRetransmission: whether the number is from an RTX or RED packet: such a number is never
+    ///   believed far ahead, and is never a sign of a restart.
     package mutating func insert(_ sequenceNumber: UInt16, isRetransmission: Bool) -> Place {
         guard let highest else {
             seen = Array(repeating: 0, count: Int(Self.capacity / 64))
@@ -70,8 +70,9 @@ package struct SequenceWindow: Sendable {
         return jump(to: highest &+ forward)
     }
 
-    /// The index that a packet with this number has, or would get; nil for one so far from the newest that it may be
-    /// from after a jump or a restart, and before the first.
+    /// The index of a packet with this number, whether or not it has arrived.
+    /// - Returns: nil before the first packet, and so far from the newest that the packet may be from after a jump
+    ///   or restart.
     package func index(of sequenceNumber: UInt16) -> Int64? {
         guard let highest else { return nil }
         let step = Int64(Int16(bitPattern: sequenceNumber &- UInt16(truncatingIfNeeded: highest)))
@@ -79,7 +80,7 @@ package struct SequenceWindow: Sendable {
         return highest &+ step
     }
 
-    /// Whether a packet of the stream was not seen; so are all newer than the newest.
+    /// Whether a packet of the stream has not arrived; true for all newer than the newest.
     package func isMissing(_ index: Int64) -> Bool {
         guard let highest, index > lowest, index > highest &- Self.capacity else { return false }
         return index > highest || !isMarked(index)

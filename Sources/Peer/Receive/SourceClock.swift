@@ -1,19 +1,19 @@
 import Base
 
-/// Relates a publisher's clock, as its sender reports tell it, to ours.
+/// Relates a publisher's clock, as given by its sender reports, to ours.
 ///
-/// One per publishing session: its audio and video share it, so that what was captured together is sent to the
-/// viewers as captured together. The estimate contains the publisher's shortest one-way delay.
+/// One per publishing session: its audio and video share it, so that media captured at one time is sent to viewers
+/// with one time. The estimate includes the publisher's shortest one-way delay.
 package struct SourceClock: Sendable {
-    /// A larger change is a clock that was set, not one that drifts.
+    /// Nanoseconds; a larger change is a clock that was set, not drift.
     private static let step: Int64 = 1_000_000_000
 
-    /// An NTP time of the publisher, and our time at which it was, or seemed to be.
+    /// An NTP time of the publisher, and the corresponding time on our clock.
     private var reference: (ntp: UInt64, time: MonotonicTime)?
 
     package init() {}
 
-    /// Takes in that a report written at `ntp` arrived now.
+    /// Notes that a report with this NTP time arrived now.
     package mutating func observe(ntp: UInt64, at now: MonotonicTime) {
         guard let expected = time(ofNTP: ntp) else {
             reference = (ntp, now)
@@ -21,7 +21,7 @@ package struct SourceClock: Sendable {
         }
         let delay = now.nanoseconds(since: expected)
         if delay < 0 || delay > Self.step {
-            // Came faster than any before, or the clock was set.
+            // Arrived faster than any report before, or the clock was set.
             reference = (ntp, now)
         } else {
             // Follow slowly, in case the publisher's clock runs slower than ours.

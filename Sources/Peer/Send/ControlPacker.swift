@@ -1,27 +1,28 @@
 import Base
 import Wire
 
-/// Packs RTCP packets into datagrams that are valid compounds and fit the path.
+/// Packs RTCP packets into datagrams that are valid compound packets and fit the path.
 /// - Source: RFC 3550 §6.1 (compound: a report first, always a CNAME); RFC 5506 §3.4 (reduced size).
 package struct ControlPacker: Sendable {
-    /// Of plaintext; SRTCP adds up to 20 bytes to it, and the whole stays below 1,200.
+    /// Bytes of plaintext; SRTCP adds up to 20, and the total stays below 1,200.
     package static let maximumLength = 1_160
 
-    /// What reports come from when there is no sender report.
+    /// The sender of reports where there is no sender report.
     private let localSSRC: UInt32
     private let canonicalName: String
-    /// Whether the peer takes feedback without reports around it (`a=rtcp-rsize`).
+    /// Whether the peer accepts feedback without reports around it (`a=rtcp-rsize`).
     private let reducedSize: Bool
 
+    /// - Parameter reducedSize: whether `a=rtcp-rsize` was negotiated.
     package init(localSSRC: UInt32, canonicalName: String, reducedSize: Bool) {
         self.localSSRC = localSSRC
         self.canonicalName = canonicalName
         self.reducedSize = reducedSize
     }
 
-    /// The regular report: one datagram, or several if there is much to say.
+    /// Builds the regular report: one datagram, or several if it does not fit.
     ///
-    /// Never none: a receiver report that says nothing still shows that we live.
+    /// Never empty: a receiver report without blocks still shows that the server is alive.
     package func reports(
         senders: [SenderReport], receptions: [ReportBlock], extended: [ExtendedReport.Block] = []
     ) -> [[UInt8]] {
@@ -32,7 +33,7 @@ package struct ControlPacker: Sendable {
         repeat {
             var bytes: [UInt8] = []
             var sources: [UInt32] = []
-            // Half of the room for reception reports, so that sender reports get on too.
+            // Half of the room at most for reception reports, so that sender reports fit as well.
             let blocks = Array(receptions.prefix(senders.isEmpty ? 31 : 16))
             receptions = receptions.dropFirst(blocks.count)
             if var first = senders.popFirst() {
@@ -60,7 +61,8 @@ package struct ControlPacker: Sendable {
         return datagrams
     }
 
-    /// Feedback that leaves at once, in as few datagrams as fit; a packet too large for one is left out.
+    /// Packs feedback that leaves immediately into as few datagrams as possible; a packet too large for one is
+    /// dropped.
     package func feedback(_ packets: [RTCPPacket]) -> [[UInt8]] {
         var datagrams: [[UInt8]] = []
         let opening = feedbackOpening()
@@ -79,6 +81,7 @@ package struct ControlPacker: Sendable {
         return datagrams
     }
 
+    /// What each feedback datagram begins with: a report and a CNAME, or nothing with reduced size.
     private func feedbackOpening() -> [UInt8] {
         var bytes: [UInt8] = []
         guard !reducedSize else { return bytes }
@@ -92,6 +95,6 @@ package struct ControlPacker: Sendable {
         SourceDescription(chunks: chunks).append(to: &bytes)
     }
 
-    /// SSRC, item header, text and padding of a description's chunk, in bytes; at most.
+    /// Upper bound in bytes for one chunk of the source description: SSRC, item header, text, padding.
     private var chunkLength: Int { 4 + 2 + min(canonicalName.utf8.count, 255) + 4 }
 }

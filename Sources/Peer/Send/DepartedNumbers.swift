@@ -1,21 +1,21 @@
-/// Which of the latest sequence numbers left for a viewer.
+/// Remembers which of the latest sequence numbers were sent to a viewer.
 ///
-/// A number that a publisher's network lost is missing at the viewer, too, whose reports count it as lost: it says
-/// nothing of the viewer's path.
+/// A packet lost between publisher and server is missing at the viewer as well, whose reports count it as lost,
+/// although this shows nothing about the viewer's path.
 package struct DepartedNumbers: Sendable {
-    /// Numbers that are remembered: what a source of 6 Mbit/s sends between two reports that are five seconds apart.
+    /// How many numbers are remembered: what a source of 6 Mbit/s sends between two reports five seconds apart.
     package static let limit = 4_096
 
-    /// A bit a number.
+    /// One bit per number.
     private var words = [UInt64](repeating: 0, count: limit / 64)
     /// The first number that was remembered.
     private var first: Int64 = 0
-    /// Behind the highest; nil before any.
+    /// One above the highest; nil before any.
     private var end: Int64?
 
     package init() {}
 
-    /// Notes that a number left; in any order.
+    /// Notes that a number was sent; in any order.
     package mutating func note(_ number: Int64) {
         guard let end else {
             first = number
@@ -23,7 +23,7 @@ package struct DepartedNumbers: Sendable {
             return set(number, true)
         }
         if number >= end {
-            // What lies between did not leave, whatever its place stood for before.
+            // The numbers in between were not sent; clear what their slots held before.
             for missing in max(end, number &- Int64(Self.limit) &+ 1)..<number { set(missing, false) }
             self.end = number &+ 1
         }
@@ -31,8 +31,10 @@ package struct DepartedNumbers: Sendable {
         set(number, true)
     }
 
-    /// How many numbers of a range never left; what is no longer remembered counts as having left.
-    /// - Parameter last: with its low 16 bits, as receivers tell of it; the highest number that fits is meant.
+    /// How many numbers of a range were never sent; those no longer remembered count as sent.
+    /// - Parameters:
+    ///   - count: length of the range.
+    ///   - last: the low 16 bits of its last number, from a report; the highest matching number is meant.
     package func missing(of count: Int, through last: UInt16) -> Int {
         guard let end, count > 0 else { return 0 }
         let behind = UInt16(truncatingIfNeeded: end &- 1) &- last
@@ -58,10 +60,10 @@ package struct DepartedNumbers: Sendable {
 }
 
 extension LossResponse.Interval {
-    /// The same without what never left: a viewer cannot have expected it, nor lost it.
+    /// The interval without packets that were never sent: the viewer can neither have expected nor lost them.
     /// - Parameters:
-    ///   - departed: of the stream that was reported of; nil where that is not known.
-    ///   - reception: the later of the two reports between which the interval lies.
+    ///   - departed: for the reported stream; nil if it is not known.
+    ///   - reception: the later of the two reports that delimit the interval.
     package func without(_ departed: DepartedNumbers?, through reception: SendStream.Reception) -> Self {
         let last = UInt16(truncatingIfNeeded: reception.highestSequenceNumber)
         let missing = departed?.missing(of: expected, through: last) ?? 0

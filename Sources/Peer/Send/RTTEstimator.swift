@@ -1,14 +1,14 @@
 import Base
 
 /// Smooths the round-trip times of one peer.
-/// - Source: RFC 6298 §2.2, §2.3 (the same filter TCP uses).
+/// - Source: RFC 6298 §2.2, §2.3 (TCP's filter).
 package struct RTTEstimator: Equatable, Sendable {
-    /// Longer samples are a broken or a lying peer, and are dropped.
+    /// Longer samples come from a faulty or malicious peer and are dropped.
     package static let maximum = Duration.seconds(30)
 
     /// Nil until the first sample.
     package private(set) var smoothed: Duration?
-    /// How far samples are from `smoothed`, on average.
+    /// Mean deviation of samples from `smoothed`.
     package private(set) var variation = Duration.zero
     /// Nil until the first sample.
     package private(set) var latest: Duration?
@@ -17,7 +17,7 @@ package struct RTTEstimator: Equatable, Sendable {
 
     package init() {}
 
-    /// Takes a sample in; one that is negative or above `maximum` is dropped, and false returned.
+    /// Adds a sample; returns false for one that is dropped, because it is negative or above `maximum`.
     @discardableResult
     package mutating func add(_ sample: Duration) -> Bool {
         guard sample >= .zero, sample <= Self.maximum else { return false }

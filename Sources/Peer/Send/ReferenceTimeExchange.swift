@@ -1,13 +1,13 @@
 import Base
 import Wire
 
-/// Measures round-trip times where one end sends no media, for both ends.
+/// Measures round-trip times, for both ends, where one end sends no media.
 ///
-/// A viewer asks with its reference time and gets the delay until our answer; we ask a publisher the same way,
-/// because it gets no sender reports from us that it could echo.
+/// A viewer sends its reference time and receives the delay until our answer; we ask a publisher in the same way,
+/// because it gets no sender reports from us to echo.
 /// - Source: RFC 3611 §4.4, §4.5.
 package struct ReferenceTimeExchange: Sendable {
-    /// Questions kept until the next report; a browser asks from one SSRC or two.
+    /// Most reference times kept until the next report; a browser asks from one or two SSRCs.
     private static let maximumPending = 8
 
     private struct Question {
@@ -16,7 +16,7 @@ package struct ReferenceTimeExchange: Sendable {
         let at: MonotonicTime
     }
 
-    /// Our SSRC, which answers to us carry.
+    /// Our SSRC, to which a peer's answers are addressed.
     private let localSSRC: UInt32
     private var questions: [Question] = []
 
@@ -24,7 +24,7 @@ package struct ReferenceTimeExchange: Sendable {
         self.localSSRC = localSSRC
     }
 
-    /// Takes in an extended report: questions are kept for the next `blocks`, answers measured.
+    /// Processes an extended report: keeps questions for the next `blocks`, and measures round trips from answers.
     /// - Returns: round-trip times, for the session's `RTTEstimator`.
     package mutating func receive(
         _ report: ExtendedReport, at now: MonotonicTime, clock: WallClock
@@ -48,8 +48,8 @@ package struct ReferenceTimeExchange: Sendable {
         return samples
     }
 
-    /// The blocks for a report that leaves now: answers to what was asked since the last one, each once.
-    /// - Parameter asks: also ask the peer; for sessions that publish to us.
+    /// The blocks for a report that is sent now: an answer to each question since the last report.
+    /// - Parameter asks: whether to ask the peer as well; for sessions that publish.
     package mutating func blocks(
         at now: MonotonicTime, clock: WallClock, asks: Bool
     ) -> [ExtendedReport.Block] {

@@ -1,30 +1,30 @@
 import Base
 import Wire
 
-/// What the server knows of one SSRC it sends to one viewer: how much left, on which time line, how it arrives.
+/// The state of one SSRC sent to one viewer: how much was sent, on which time line, and how it arrives.
 ///
-/// Holds no packets. An RTX stream has a `SendStream` of its own.
+/// Holds no packets. An RTX stream has its own `SendStream`.
 /// - Source: RFC 3550 §6.4.1 (sender reports and what receivers answer).
 package struct SendStream: Sendable {
-    /// A capture time further than this before the packet leaves is a broken mapping, and is not used.
+    /// Nanoseconds between capture and sending above which the mapping of clocks is wrong, and is not used.
     ///
-    /// In nanoseconds: this runs for every packet.
+    /// An integer and not a `Duration`, because the comparison runs for every packet.
     private static let longestDelay: Int64 = 10_000_000_000
 
-    /// What the viewer last said of this stream.
+    /// The latest report block of the viewer on this stream.
     package struct Reception: Equatable, Sendable {
-        /// Of the packets expected between its last two reports, in 1/256.
+        /// Share of the packets expected between its last two reports, in 1/256.
         package var fractionLost: UInt8
-        /// Since the viewer began; duplicates can make it negative.
+        /// Packets lost since the viewer began; duplicates can make it negative.
         package var cumulativeLost: Int32
-        /// With the count of wraps in the upper 16 bits.
+        /// Extended: with the number of wraps in the upper 16 bits.
         package var highestSequenceNumber: UInt32
-        /// Of arrivals at the viewer.
+        /// Variation of arrival times at the viewer.
         package var jitter: Duration
-        /// When the report came.
+        /// When the report arrived.
         package var at: MonotonicTime
 
-        /// What it says of the time since an earlier one; nothing where it makes no sense.
+        /// The loss between an earlier report and this one; empty if the two do not fit together.
         package func interval(since earlier: Reception) -> LossResponse.Interval {
             let expected = Int32(bitPattern: highestSequenceNumber &- earlier.highestSequenceNumber)
             let lost = cumulativeLost &- earlier.cumulativeLost
@@ -33,18 +33,18 @@ package struct SendStream: Sendable {
         }
     }
 
-    /// Of the slot, for its life.
+    /// The slot's SSRC, the same for its life.
     package let ssrc: UInt32
     /// In ticks a second.
     package let clockRate: UInt32
-    /// Without retransmissions.
+    /// Packets sent, without retransmissions.
     package private(set) var packetCount: UInt64 = 0
-    /// Of payload, without headers and padding.
+    /// Bytes of payload sent, without headers and padding.
     package private(set) var octetCount: UInt64 = 0
     /// Nil before the viewer's first report.
     package private(set) var reception: Reception?
 
-    /// One instant on both clocks; sender reports extrapolate from it.
+    /// One instant on both clocks, from which sender reports extrapolate.
     private var anchor: (timestamp: UInt32, time: MonotonicTime)?
 
     package init(ssrc: UInt32, clockRate: UInt32) {
@@ -52,11 +52,11 @@ package struct SendStream: Sendable {
         self.clockRate = clockRate
     }
 
-    /// Counts a packet that left; call it for each, it is cheap.
+    /// Counts a packet that was sent; must be called for each.
     /// - Parameters:
     ///   - timestamp: as the viewer sees it.
-    ///   - captured: when its media was captured, by the publisher's sender reports (`SourceClock`); nil if that
-    ///     is not known. For lip sync give it for audio and video of a source, or for neither.
+    ///   - captured: when its media was captured, from the publisher's sender reports (`SourceClock`); nil if not
+    ///     known. For lip sync it must be given for both audio and video of a source, or for neither.
     package mutating func sent(
         payloadSize: Int, timestamp: UInt32, captured: MonotonicTime? = nil, at now: MonotonicTime
     ) {
@@ -64,13 +64,13 @@ package struct SendStream: Sendable {
         mark(timestamp: timestamp, captured: captured, at: now)
     }
 
-    /// Counts packets that left together; `mark` has to be called for each.
+    /// Counts packets that were sent together; `mark` must be called for each.
     package mutating func sent(packets: Int, payloadSize: Int) {
         packetCount &+= UInt64(clamping: packets)
         octetCount &+= UInt64(clamping: payloadSize)
     }
 
-    /// Notes where on the time line a packet stands.
+    /// Relates a packet's timestamp to the clock.
     package mutating func mark(timestamp: UInt32, captured: MonotonicTime?, at now: MonotonicTime) {
         if let anchor, !Self.isNewer(timestamp, than: anchor, at: now) { return }
         guard let captured, captured <= now, now.nanoseconds(since: captured) <= Self.longestDelay else {
@@ -80,13 +80,13 @@ package struct SendStream: Sendable {
         anchor = (timestamp, captured)
     }
 
-    /// The time line is another one from now on: reports measure from this instant, before anything has left.
+    /// Begins a new time line at this instant, before any packet on it is sent; reports refer to it.
     package mutating func begin(timestamp: UInt32, captured: MonotonicTime, at now: MonotonicTime) {
         let isCredible = captured <= now && now.nanoseconds(since: captured) <= Self.longestDelay
         anchor = (timestamp, isCredible ? captured : now)
     }
 
-    /// Whether to measure from this packet; a picture that comes out of order does not move the time line.
+    /// Whether to use this packet as the anchor; a picture that is out of order does not move the time line.
     private static func isNewer(
         _ timestamp: UInt32, than anchor: (timestamp: UInt32, time: MonotonicTime), at now: MonotonicTime
     ) -> Bool {
@@ -94,7 +94,7 @@ package struct SendStream: Sendable {
         return step > 0 || step < 0 && now.nanoseconds(since: anchor.time) > longestDelay
     }
 
-    /// The report to send now; nil before the first packet, when there is no time line to speak of.
+    /// The report to send now; nil before the first packet, when there is no time line.
     package func senderReport(at now: MonotonicTime, clock: WallClock) -> SenderReport? {
         guard let anchor else { return nil }
         let elapsed = MediaTicks.ticks(nanoseconds: now.nanoseconds(since: anchor.time), clockRate: clockRate)
@@ -105,8 +105,9 @@ package struct SendStream: Sendable {
             octetCount: UInt32(truncatingIfNeeded: octetCount))
     }
 
-    /// Takes in what the viewer says of this stream.
-    /// - Returns: the round-trip time it implies, for the session's `RTTEstimator`; nil if it echoes no report.
+    /// Processes the viewer's report block on this stream.
+    /// - Returns: the round-trip time that it implies, for the session's `RTTEstimator`; nil if it echoes no
+    ///   report.
     package mutating func receive(_ block: ReportBlock, at now: MonotonicTime, clock: WallClock) -> Duration?
     {
         guard block.ssrc == ssrc else { return nil }

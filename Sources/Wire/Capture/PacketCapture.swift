@@ -1,19 +1,20 @@
 import Base
 
-/// A file of packets as Wireshark and tcpdump read it, with the beginnings of UDP datagrams.
+/// A pcap file as Wireshark and tcpdump read it, with the beginnings of UDP datagrams.
 ///
 /// - Source: draft-ietf-opsawg-pcap §4 and §5; link type 101 (raw IP), times in nanoseconds.
 package struct PacketCapture: Sendable {
     private static let linkType: UInt32 = 101
-    /// No packet is longer.
+    /// Longest packet that the file declares, which is the longest there is.
     private static let snapLength: UInt32 = 65_535
     private static let udpLength = 8
 
-    /// The file until now.
+    /// The file so far.
     package private(set) var bytes: [UInt8] = []
-    /// Packets in it.
+    /// Number of packets in the file.
     package private(set) var count = 0
 
+    /// Begins a file with its header; its magic number declares little-endian numbers and nanoseconds.
     package init() {
         append(little: 0xA1B2_3C4D)
         // Version 2.4.
@@ -24,11 +25,11 @@ package struct PacketCapture: Sendable {
         append(little: Self.linkType)
     }
 
-    /// Adds a datagram, with an IP and a UDP header as they may have been.
+    /// Appends a datagram, with IP and UDP headers reconstructed from the addresses.
     /// - Parameters:
-    ///   - head: what is kept of it, from its beginning.
-    ///   - length: of the whole.
-    ///   - unixNanoseconds: since 1970; what is before counts as then.
+    ///   - head: the beginning of the datagram, which is stored.
+    ///   - length: length of the whole datagram in bytes.
+    ///   - unixNanoseconds: time since 1970; a negative one counts as 0.
     package mutating func append(
         _ head: Span<UInt8>, of length: Int, from source: TransportAddress, to destination: TransportAddress,
         at unixNanoseconds: Int64
@@ -44,7 +45,7 @@ package struct PacketCapture: Sendable {
         if isIPv4 {
             append(big: 0x4500 << 16 | UInt32(truncatingIfNeeded: 20 + udp))
             append(big: 0x0000_4000)
-            // 64 hops, UDP; no checksum.
+            // TTL 64, UDP; no checksum.
             append(big: 0x4011_0000)
             append(big: source.ip.ipv4 ?? 0)
             append(big: destination.ip.ipv4 ?? 0)

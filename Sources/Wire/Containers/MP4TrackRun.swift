@@ -1,16 +1,17 @@
-/// What holds for the samples of a track fragment unless their run says something else.
+/// Defaults for the samples of a track fragment, for fields that their run does not contain.
 /// - Source: ISO/IEC 14496-12 §8.8.3 (trex), §8.8.7 (tfhd).
 package struct MP4SampleDefaults: Equatable, Sendable {
-    /// In ticks of the track.
+    /// In ticks of the track's time scale.
     package private(set) var duration: UInt64 = 0
     /// In bytes.
     package private(set) var size: UInt64 = 0
+    /// As in `trun`; see `MP4TrackRun.Sample.isSync`.
     package private(set) var flags: UInt64 = 0
 
-    /// Of a track of which nothing is said.
+    /// The defaults where a file declares none.
     package init() {}
 
-    /// Of a whole track.
+    /// Reads the defaults of a track.
     /// - Parameter trex: a Track Extends Box.
     package init(trex: MP4BoxBody) {
         duration = trex.number(at: 12, count: 4)
@@ -18,14 +19,14 @@ package struct MP4SampleDefaults: Equatable, Sendable {
         flags = trex.number(at: 20, count: 4)
     }
 
-    /// Of one fragment of a track.
+    /// Reads the defaults of one fragment.
     /// - Parameters:
     ///   - tfhd: a Track Fragment Header Box.
-    ///   - track: of the whole track.
+    ///   - track: the defaults of the track, for fields that `tfhd` does not contain.
     package init(tfhd: MP4BoxBody, of track: MP4SampleDefaults) {
         self = track
         let present = tfhd.flags
-        // base-data-offset, sample-description-index
+        // Skip base-data-offset and sample-description-index.
         var place = 8 + (present & 0x01 != 0 ? 8 : 0) + (present & 0x02 != 0 ? 4 : 0)
         for (flag, field) in [(UInt64(0x08), \MP4SampleDefaults.duration), (0x10, \.size), (0x20, \.flags)]
         where present & flag != 0 {
@@ -38,25 +39,27 @@ package struct MP4SampleDefaults: Equatable, Sendable {
 /// The samples of a Track Fragment Run Box.
 /// - Source: ISO/IEC 14496-12 §8.8.8 (trun), §8.8.3.1 (sample flags).
 package struct MP4TrackRun {
+    /// One sample of the run.
     package struct Sample: Equatable, Sendable {
         /// In bytes.
         package let size: UInt64
-        /// In ticks of the track.
+        /// In ticks of the track's time scale.
         package let duration: UInt64
-        /// How much later than it is decoded it is shown, in ticks; negative ones as two's complement of 32 bits.
+        /// Ticks from decoding to presentation; negative values are in two's complement of 32 bits.
         package let compositionTimeOffset: UInt64
         fileprivate let flags: UInt64
 
-        /// Whether a decoder can begin with it.
+        /// Whether a decoder can start at this sample.
         package var isSync: Bool { flags & 0x1_0000 == 0 }
     }
 
     private let body: MP4BoxBody
     private let flags: UInt64
     private let defaults: MP4SampleDefaults
-    /// Of samples; no more than 100,000, because without fields of their own they need no bytes.
+    /// Number of samples, limited to 100,000 because samples without fields of their own take no bytes.
     package let count: Int
 
+    /// - Parameter body: the contents of a Track Fragment Run Box.
     package init(_ body: MP4BoxBody, defaults: MP4SampleDefaults) {
         self.body = body
         self.defaults = defaults
@@ -64,12 +67,12 @@ package struct MP4TrackRun {
         count = Int(min(body.number(at: 4, count: 4), 100_000))
     }
 
-    /// Of the first sample, from the start of the `moof`, in bytes; nil if it lies behind the run before.
+    /// Offset of the first sample from the start of the `moof`, in bytes; nil if it follows the previous run.
     package var dataOffset: Int32? {
         flags & 0x01 != 0 ? Int32(truncatingIfNeeded: body.number(at: 8, count: 4)) : nil
     }
 
-    /// Visits the samples in order; fields that are not there are 0.
+    /// Visits the samples in order; fields beyond the end of the box are 0.
     package func forEach(_ visit: (Sample) -> Void) {
         var place = 8 + (flags & 0x01 != 0 ? 4 : 0)
         func next() -> UInt64 {

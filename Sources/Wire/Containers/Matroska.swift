@@ -1,4 +1,4 @@
-/// IDs of the elements of a Matroska or WebM document that are read here.
+/// IDs of the elements of a Matroska or WebM document that this server reads.
 /// - Source: RFC 9559 §5.1 (Segment); RFC 8794 §11.2.1 (EBML), §11.3.2 (Void).
 package enum MatroskaID {
     package static let ebml: UInt32 = 0x1A45_DFA3
@@ -13,30 +13,32 @@ package enum MatroskaID {
     package static let trackEntry: UInt32 = 0xAE
     package static let trackNumber: UInt32 = 0xD7
     package static let codecID: UInt32 = 0x86
-    /// Nanoseconds from frame to frame.
+    /// Nanoseconds per frame.
     package static let defaultDuration: UInt32 = 0x23E383
     package static let contentEncodings: UInt32 = 0x6D80
     package static let cluster: UInt32 = 0x1F43_B675
-    /// Of a cluster, in Segment Ticks.
+    /// The cluster's timestamp, in Segment Ticks.
     package static let timestamp: UInt32 = 0xE7
     package static let simpleBlock: UInt32 = 0xA3
     package static let blockGroup: UInt32 = 0xA0
     package static let block: UInt32 = 0xA1
 }
 
-/// What stands before the frame in a Block or a SimpleBlock.
+/// The header of a Block or SimpleBlock, before its frames.
 /// - Source: RFC 9559 §10.1, §10.2.
 package struct MatroskaBlock: Equatable, Sendable {
+    /// As in the track's TrackEntry.
     package let trackNumber: UInt64
-    /// Since the cluster's timestamp, in ticks of the track.
+    /// Relative to the cluster's timestamp, in ticks of the track.
     package let timestamp: Int16
-    /// Whether several frames may share the block.
+    /// Whether the block may contain several frames.
     package let isLaced: Bool
-    /// Octets before the frame.
+    /// Octets before the frames.
     package let headerLength: Int
 
-    /// - Parameter bytes: begin with the block's data; need not hold the frame.
-    /// - Throws: `WireError.truncated` if the header goes on behind them; `.invalid` if the track has no number.
+    /// Parses the header.
+    /// - Parameter bytes: begin with the block's data; need not include the frames.
+    /// - Throws: `WireError.truncated` if the header exceeds `bytes`; `.invalid` if the track number is malformed.
     package init(parsing bytes: Span<UInt8>) throws(WireError) {
         let track = try EBMLVariableInteger(parsing: bytes)
         trackNumber = track.value
@@ -45,6 +47,6 @@ package struct MatroskaBlock: Equatable, Sendable {
         headerLength = track.width + 3
     }
 
-    /// Octets of the longest header.
+    /// Octets of the longest header: eight for the track number, three for the rest.
     package static let longestHeader = 11
 }

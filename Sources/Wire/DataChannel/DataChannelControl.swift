@@ -1,4 +1,4 @@
-/// A message of the Data Channel Establishment Protocol: what travels under payload protocol 50.
+/// A message of the Data Channel Establishment Protocol (DCEP), sent under payload protocol 50.
 /// - Source: RFC 8832 §5.
 package enum DataChannelControl: Equatable, Sendable {
     case open(DataChannelOpen)
@@ -7,7 +7,9 @@ package enum DataChannelControl: Equatable, Sendable {
     private static let acknowledgeType: UInt8 = 0x02
     private static let openType: UInt8 = 0x03
 
-    /// - Throws: `.invalid` for a message type, channel type or text that RFC 8832 does not have.
+    /// Parses a message.
+    /// - Throws: `.invalid` for a message type or channel type that RFC 8832 does not define, and for text that is
+    ///   not UTF-8.
     package init(parsing message: Span<UInt8>) throws(WireError) {
         switch try message.uint8(at: 0) {
         case Self.acknowledgeType: self = .acknowledge
@@ -16,7 +18,7 @@ package enum DataChannelControl: Equatable, Sendable {
         }
     }
 
-    /// What is sent under payload protocol 50.
+    /// The encoded message.
     package var bytes: [UInt8] {
         switch self {
         case .acknowledge: [Self.acknowledgeType]
@@ -25,19 +27,19 @@ package enum DataChannelControl: Equatable, Sendable {
     }
 }
 
-/// What the side that opens a channel says of it: DATA_CHANNEL_OPEN.
+/// The properties of a channel as its opener declares them: DATA_CHANNEL_OPEN.
 /// - Source: RFC 8832 §5.1.
 package struct DataChannelOpen: Equatable, Sendable {
     /// Channel type and reliability parameter.
     package var delivery: DataChannelDelivery
     /// RFC 8831 §6.4: 128 below normal, 256 normal, 512 high, 1024 extra high.
     package var priority: UInt16
-    /// At most 65,535 bytes in UTF-8; longer ones are cut when written.
+    /// At most 65,535 bytes in UTF-8; a longer one is truncated when written.
     package var label: String
     /// A name from the WebSocket Subprotocol registry, or empty; limited like the label.
     package var subprotocol: String
 
-    /// What browsers send (RFC 8831 §6.4).
+    /// The priority that browsers send (RFC 8831 §6.4).
     package static let normalPriority: UInt16 = 256
 
     package init(
@@ -50,7 +52,7 @@ package struct DataChannelOpen: Equatable, Sendable {
         self.subprotocol = subprotocol
     }
 
-    /// Bytes after the protocol are ignored, as browsers do.
+    /// Ignores bytes after the protocol, as browsers do.
     init(_ message: Span<UInt8>) throws(WireError) {
         delivery = try DataChannelDelivery(type: message.uint8(at: 1), parameter: message.uint32(at: 4))
         priority = try message.uint16(at: 2)
@@ -69,7 +71,7 @@ package struct DataChannelOpen: Equatable, Sendable {
         self.subprotocol = subprotocol
     }
 
-    /// What follows the message type.
+    /// The encoded message after its type.
     fileprivate var body: [UInt8] {
         let (label, subprotocol) = (Self.limited(label), Self.limited(subprotocol))
         var bytes = [delivery.type]
@@ -80,7 +82,7 @@ package struct DataChannelOpen: Equatable, Sendable {
         return bytes + label + subprotocol
     }
 
-    /// The whole characters that fit.
+    /// As many whole characters as fit into the 16-bit length.
     private static func limited(_ text: String) -> [UInt8] {
         var bytes: [UInt8] = []
         for scalar in text.unicodeScalars {
@@ -95,10 +97,10 @@ package struct DataChannelOpen: Equatable, Sendable {
 extension WireError.Field {
     /// Neither DATA_CHANNEL_OPEN nor DATA_CHANNEL_ACK.
     package static var dataChannelMessageType: Self { .init("datachannel.messageType") }
-    /// A channel type that RFC 8832 §8.2.2 does not list.
+    /// A channel type that the registry of RFC 8832 §8.2.2 does not contain.
     package static var dataChannelType: Self { .init("datachannel.channelType") }
-    /// No UTF-8.
+    /// A label that is not UTF-8.
     package static var dataChannelLabel: Self { .init("datachannel.label") }
-    /// No UTF-8.
+    /// A subprotocol that is not UTF-8.
     package static var dataChannelProtocol: Self { .init("datachannel.protocol") }
 }

@@ -1,18 +1,18 @@
-/// How the messages of a channel are delivered: in what order, and how hard they are tried.
+/// How the messages of a channel are delivered: whether in order, and how often they are retransmitted.
 /// - Source: RFC 8832 §5.1 (channel type and reliability parameter).
 package struct DataChannelDelivery: Hashable, Sendable {
-    /// What becomes of a message that does not arrive at once (RFC 3758 §3.5).
+    /// What happens to a message that is lost (RFC 3758 §3.5).
     package enum Reliability: Hashable, Sendable {
         case reliable
-        /// A message is given up after this many retransmissions.
+        /// A message is dropped after this many retransmissions.
         case retransmissions(UInt32)
-        /// A message is given up this many milliseconds after it was sent.
+        /// A message is dropped this many milliseconds after it was sent.
         case lifetime(milliseconds: UInt32)
     }
 
-    /// Whether messages arrive in the order of sending; a lost one then holds up the rest.
+    /// Whether messages arrive in the order of sending; then a lost one delays those after it.
     package var isOrdered: Bool
-    /// Reliable, or partially so.
+    /// Reliable or partially reliable.
     package var reliability: Reliability
 
     package init(isOrdered: Bool = true, reliability: Reliability = .reliable) {
@@ -22,6 +22,7 @@ package struct DataChannelDelivery: Hashable, Sendable {
 
     private static let unorderedFlag: UInt8 = 0x80
 
+    /// Decodes a channel type; the parameter is read only for partially reliable types.
     init(type: UInt8, parameter: UInt32) throws(WireError) {
         isOrdered = type & Self.unorderedFlag == 0
         switch type & ~Self.unorderedFlag {
@@ -32,6 +33,7 @@ package struct DataChannelDelivery: Hashable, Sendable {
         }
     }
 
+    /// The channel type of DATA_CHANNEL_OPEN.
     var type: UInt8 {
         let kind: UInt8 =
             switch reliability {
@@ -42,7 +44,7 @@ package struct DataChannelDelivery: Hashable, Sendable {
         return isOrdered ? kind : kind | Self.unorderedFlag
     }
 
-    /// Zero for reliable channels, whatever the peer wrote there: RFC 8832 §5.1 wants it ignored.
+    /// Zero for reliable channels, whatever the peer sent: RFC 8832 §5.1 requires it to be ignored.
     var parameter: UInt32 {
         switch reliability {
         case .reliable: 0

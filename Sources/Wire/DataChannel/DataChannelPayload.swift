@@ -1,23 +1,23 @@
-/// What an SCTP user message carries: its payload protocol identifier (PPID).
+/// The kind of an SCTP user message, by its payload protocol identifier (PPID).
 /// - Source: RFC 8831 §8; the two deprecated ones also RFC 8831 §6.6.
 package enum DataChannelPayload: UInt32, Sendable {
     /// DCEP: opening a channel.
     case control = 50
     case string = 51
-    /// A piece of a binary message of which more follows; read, but never written.
+    /// A part of a binary message that continues in the next one; read but never written.
     case binaryPiece = 52
     case binary = 53
-    /// A piece of a string of which more follows; read, but never written.
+    /// A part of a string that continues in the next one; read but never written.
     case stringPiece = 54
-    /// SCTP has no messages without bytes: one byte, which means nothing, stands for none.
+    /// SCTP has no empty messages, so an empty one consists of one byte without meaning.
     case emptyString = 56
     case emptyBinary = 57
 }
 
-/// One message of an application on a channel.
+/// One application message on a channel.
 /// - Source: RFC 8831 §6.6.
 package enum DataChannelMessage: Equatable, Sendable {
-    /// The bytes should be UTF-8, but are not checked: who reads them as text has to.
+    /// Should be UTF-8, but is not checked: a reader of the text must do that.
     case string([UInt8])
     case binary([UInt8])
 
@@ -26,7 +26,7 @@ package enum DataChannelMessage: Equatable, Sendable {
         self = .string(Array(text.utf8))
     }
 
-    /// Empty for an empty message, unlike what is sent for it.
+    /// The content; empty for an empty message, which is sent as one byte.
     package var bytes: [UInt8] {
         switch self {
         case .string(let bytes), .binary(let bytes): bytes
@@ -39,7 +39,7 @@ package enum DataChannelMessage: Equatable, Sendable {
         return String(validating: bytes, as: UTF8.self)
     }
 
-    /// What has to be sent for it.
+    /// The payload identifier and bytes to send.
     package var encoded: (payload: DataChannelPayload, bytes: [UInt8]) {
         switch self {
         case .string(let bytes): bytes.isEmpty ? (.emptyString, [0]) : (.string, bytes)

@@ -1,18 +1,20 @@
-/// What is told of a stream of AV1 before its first picture.
+/// The configuration of an AV1 stream, sent before its first picture.
 /// - Source: AV1 Codec ISO Media File Format Binding §2.3.3 (AV1CodecConfigurationRecord).
 package struct AV1Configuration: Equatable, Sendable {
     /// `seq_profile`: 0 is main, with 4:2:0 of 8 or 10 bits.
     package let profile: UInt8
-    /// Of a sample: 8, 10 or 12.
+    /// Bits per sample: 8, 10 or 12.
     package let bitDepth: Int
-    /// Without colours.
+    /// Whether there is no chroma.
     package let isMonochrome: Bool
-    /// A sequence header without its size; nil where the record holds none.
+    /// A sequence header OBU without its size field; nil if the record contains none.
     package let sequenceHeader: [UInt8]?
 
-    /// In bytes, of all units of the record.
+    /// Limit for the OBUs of the record, in bytes.
     private static let unitLimit = 4_096
 
+    /// Parses a record of version 1.
+    /// - Throws: `.truncated`, or `.invalid` for another version, a reserved profile, or malformed OBUs.
     package init(parsing bytes: Span<UInt8>) throws(WireError) {
         try bytes.require(4)
         guard try bytes.uint8(at: 0) == 0x81 else { throw .invalid(.av1Version) }
@@ -26,7 +28,7 @@ package struct AV1Configuration: Equatable, Sendable {
         sequenceHeader = units.all.first { $0.kind == .sequenceHeader }?.bytes
     }
 
-    /// Of the pictures; nil where that is not told.
+    /// Size of the pictures; nil if the record has no valid sequence header.
     package var resolution: VideoResolution? {
         guard let sequenceHeader, let first = sequenceHeader.first else { return nil }
         let start = first & 0x04 != 0 ? 2 : 1
@@ -34,28 +36,31 @@ package struct AV1Configuration: Equatable, Sendable {
     }
 }
 
-/// The units of one picture of AV1, or of several that are shown at once, as files have them.
+/// The OBUs of a temporal unit of AV1, in the form used in files.
 /// - Source: AV1 bitstream specification §5.3 (unit and header), §6.2.2 (types), §5.9.2 (frame header).
 package struct AV1Units: Equatable, Sendable {
+    /// One OBU.
     package struct Unit: Equatable, Sendable {
+        /// The kinds of OBU that matter here.
         package enum Kind: Sendable {
             case sequenceHeader
-            /// The header of a frame, alone or with the frame.
+            /// A frame header, alone or together with the frame.
             case frame
             case other
         }
 
+        /// From `obu_type`.
         package let kind: Kind
-        /// Whether a frame is shown without anything from before it.
+        /// Whether it is a frame that needs no earlier ones.
         package let isKeyFrame: Bool
-        /// Without its size, which transports say elsewhere; of two bytes or more.
+        /// Without its size field, because transports have their own; at least two bytes.
         package let bytes: [UInt8]
     }
 
-    /// Without those that transports leave out: delimiters, padding, lists of tiles, and empty ones.
+    /// The OBUs without those that transports omit: delimiters, padding, tile lists, and empty ones.
     package let all: [Unit]
 
-    /// Units of one picture; large ones have some tens of tiles.
+    /// Most OBUs in a temporal unit; large pictures have a few dozen tiles.
     package static let limit = 1_024
 
     private enum UnitType {
@@ -67,6 +72,8 @@ package struct AV1Units: Equatable, Sendable {
         static let padding: UInt8 = 15
     }
 
+    /// Splits a temporal unit.
+    /// - Throws: `.truncated`, or `.invalid` for a forbidden header bit or too many OBUs.
     package init(parsing bytes: Span<UInt8>) throws(WireError) {
         var units: [Unit] = []
         var offset = 0
@@ -101,15 +108,15 @@ package struct AV1Units: Equatable, Sendable {
         all = units
     }
 
-    /// Whether a decoder can begin with it, given a sequence header.
+    /// Whether a decoder that has the sequence header can start here.
     package var isKeyFrame: Bool { all.first { $0.kind == .frame }?.isKeyFrame ?? false }
 }
 
 extension WireError.Field {
-    /// Another record than that of version 1.
+    /// A record version other than 1.
     package static var av1Version: Self { .init("av1.version") }
-    /// A profile that is reserved, or a depth that no profile has.
+    /// A reserved profile, or a bit depth that does not exist.
     package static var av1Profile: Self { .init("av1.profile") }
-    /// A unit that is forbidden, or more of them than a picture has.
+    /// A malformed OBU, or more OBUs than a picture has.
     package static var av1Units: Self { .init("av1.units") }
 }

@@ -1,19 +1,23 @@
-/// What a decoder of H.264 has to know before the first picture, and how long the lengths before units are.
+/// What an H.264 decoder needs before the first picture, and the width of the lengths before NAL units.
 /// - Source: ISO/IEC 14496-15 §5.3.3.1.2 (AVCDecoderConfigurationRecord), §5.3.2 (units with lengths).
 package struct AVCConfiguration: Equatable, Sendable {
     /// `profile_idc`: 66 is baseline, 77 main, 100 high.
     package let profile: UInt8
     /// `level_idc`: ten times the level.
     package let level: UInt8
-    /// Bytes of the length before each unit: 1, 2 or 4.
+    /// Bytes of the length field before each NAL unit: 1, 2 or 4.
     package let lengthSize: Int
-    /// With their header bytes, as are the others; at least one.
+    /// Sequence parameter sets with their header bytes; at least one.
     package let sequenceParameters: [[UInt8]]
+    /// Picture parameter sets with their header bytes.
     package let pictureParameters: [[UInt8]]
 
-    /// Units of one picture; slices, parameter sets and enhancement information.
+    /// Most NAL units of one picture: slices, parameter sets and SEI.
     package static let unitLimit = 1_024
 
+    /// Parses a record of version 1.
+    /// - Throws: `.truncated`, or `.invalid` for another version, lengths of three bytes, or no sequence parameter
+    ///   set.
     package init(parsing bytes: Span<UInt8>) throws(WireError) {
         try bytes.require(6)
         guard try bytes.uint8(at: 0) == 1 else { throw .invalid(.avcVersion) }
@@ -28,7 +32,7 @@ package struct AVCConfiguration: Equatable, Sendable {
         guard !sequenceParameters.isEmpty else { throw .invalid(.avcParameterSets) }
     }
 
-    /// Of the pictures; nil where the parameter set makes no sense.
+    /// The parsed sequence parameters; nil if they are malformed.
     package var pictures: H264SequenceParameters? {
         guard let first = sequenceParameters.first, first.count > 1 else { return nil }
         return try? H264SequenceParameters(parsing: first.span.extracting(1..<first.count))
@@ -49,12 +53,12 @@ package struct AVCConfiguration: Equatable, Sendable {
         return sets
     }
 
-    /// Where the units of a picture lie, each with its header byte; empty ones are left out.
+    /// The ranges of a picture's NAL units, each with its header byte; empty ones are omitted.
     package func units(in bytes: Span<UInt8>) throws(WireError) -> [Range<Int>] {
         try Self.units(in: bytes, lengthSize: lengthSize)
     }
 
-    /// The same for others that write units so.
+    /// The same for other formats with such length fields.
     /// - Parameter lengthSize: 1, 2 or 4.
     static func units(in bytes: Span<UInt8>, lengthSize: Int) throws(WireError) -> [Range<Int>] {
         var units: [Range<Int>] = []
@@ -78,12 +82,12 @@ package struct AVCConfiguration: Equatable, Sendable {
 }
 
 extension WireError.Field {
-    /// Another record than that of version 1.
+    /// A record version other than 1.
     package static var avcVersion: Self { .init("avc.version") }
-    /// Lengths of three bytes.
+    /// Length fields of three bytes.
     package static var avcLengthSize: Self { .init("avc.lengthSize") }
-    /// No sequence parameter set, or one of no bytes.
+    /// No sequence parameter set, or an empty parameter set.
     package static var avcParameterSets: Self { .init("avc.parameterSets") }
-    /// More units than a picture has.
+    /// More NAL units than a picture has.
     package static var avcUnits: Self { .init("avc.units") }
 }

@@ -1,13 +1,13 @@
-/// The body of an audio message: which codec, what of it, and where that lies.
+/// The header of an audio message: codec, kind of content, and where the content is.
 /// - Source: Adobe, Video File Format 10.1, annex E.4.2; Enhanced RTMP v2, `ExAudioTagHeader`.
 package struct FLVAudioTag: Equatable, Sendable {
-    /// By the names that people know.
+    /// Described by common names, for messages to operators.
     package enum Codec: Equatable, Sendable, CustomStringConvertible {
         case aac
         case opus
-        /// By its number in the header of 2008.
+        /// A codec ID of the original FLV header.
         case numbered(UInt8)
-        /// By a FourCC that is not known.
+        /// An unknown FourCC.
         case named(UInt32)
 
         package var description: String {
@@ -23,10 +23,15 @@ package struct FLVAudioTag: Equatable, Sendable {
         }
     }
 
+    /// The codec, including codecs that are not supported.
     package let codec: Codec
+    /// Always `.frame` for codecs that are identified by number.
     package let content: FLVContent
+    /// The content after the tag's own header.
     package let body: Range<Int>
 
+    /// Parses the header.
+    /// - Throws: `.truncated` if it is incomplete.
     package init(parsing bytes: Span<UInt8>) throws(WireError) {
         let first = try bytes.uint8(at: 0)
         switch first >> 4 {
@@ -46,14 +51,14 @@ package struct FLVAudioTag: Equatable, Sendable {
         }
     }
 
-    /// AAC, of which all else that the byte says has to be this, whatever the sound is.
+    /// AAC; its other bits have fixed values, whatever the audio is.
     private static let aac: UInt8 = 0xAF
 
-    /// The body that tells decoders of AAC how to begin.
+    /// The body of a message with the decoder configuration of AAC.
     /// - Parameter configuration: an AudioSpecificConfig.
     package static func aac(configuration: [UInt8]) -> [UInt8] { [aac, 0] + configuration }
 
-    /// The body of a frame of AAC, without a header of its own.
+    /// The body of a message with one AAC frame, without an ADTS header.
     package static func aac(frame: [UInt8]) -> [UInt8] { [aac, 1] + frame }
 }
 

@@ -1,8 +1,8 @@
-/// What the body of an FLV tag with sound or pictures is.
+/// The kind of content in the body of an audio or video message.
 package enum FLVContent: Equatable, Sendable {
-    /// The decoder's configuration: an AudioSpecificConfig, or an AVCDecoderConfigurationRecord.
+    /// The decoder configuration, such as an AudioSpecificConfig or an AVCDecoderConfigurationRecord.
     case configuration
     case frame
-    /// Nothing more comes, or something that decoders do not need.
+    /// The end of a sequence, or something that decoders do not need.
     case other
 }

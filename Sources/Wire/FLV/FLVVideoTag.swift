@@ -1,18 +1,18 @@
-/// The body of a video message: which codec, what of it, and where that lies.
+/// The header of a video message: codec, kind of content, and where the content is.
 ///
-/// Both the header of 2008 and the one with a FourCC of Enhanced RTMP.
+/// Reads both the original header and the header with a FourCC from Enhanced RTMP.
 /// - Source: Adobe, Video File Format 10.1, annex E.4.3; Enhanced RTMP v1 and v2, `ExVideoTagHeader`.
 package struct FLVVideoTag: Equatable, Sendable {
-    /// By the names that people know.
+    /// Described by common names, for messages to operators.
     package enum Codec: Equatable, Sendable, CustomStringConvertible {
         case h264
         case hevc
         case av1
         case vp9
         case vp8
-        /// By its number in the header of 2008.
+        /// A codec ID of the original FLV header.
         case numbered(UInt8)
-        /// By a FourCC that is not known.
+        /// An unknown FourCC.
         case named(UInt32)
 
         package var description: String {
@@ -28,13 +28,15 @@ package struct FLVVideoTag: Equatable, Sendable {
         }
     }
 
+    /// The codec, including codecs that are not supported.
     package let codec: Codec
     package let content: FLVContent
     package let isKeyFrame: Bool
-    /// Whether it holds no picture but a word to players, whatever the codec.
+    /// Whether it contains a command to players instead of a picture, whatever the codec.
     package let isCommand: Bool
-    /// From decoding to showing, in milliseconds.
+    /// Milliseconds from decoding to presentation.
     package let compositionTime: Int32
+    /// The content after the tag's own header; empty for a command.
     package let body: Range<Int>
 
     /// - Source: E.4.3.1, `FrameType`.
@@ -47,18 +49,20 @@ package struct FLVVideoTag: Equatable, Sendable {
     /// - Source: Enhanced RTMP v1, `PacketType`.
     private enum PacketType {
         static let sequenceStart: UInt8 = 0
-        /// Pictures of H.264 and HEVC behind their composition time.
+        /// Pictures of H.264 and HEVC, preceded by their composition time.
         static let codedFrames: UInt8 = 1
-        /// Pictures that are shown when they are decoded.
+        /// Pictures that are presented when they are decoded.
         static let codedFramesX: UInt8 = 3
         static let metadata: UInt8 = 4
     }
 
-    /// Whether a body has the header with a FourCC.
+    /// Whether a body has the header of Enhanced RTMP.
     package static func isEnhanced(_ bytes: Span<UInt8>) -> Bool {
         bytes.isEmpty ? false : bytes[0] & 0x80 != 0
     }
 
+    /// Parses either header.
+    /// - Throws: `.truncated` if it is incomplete.
     package init(parsing bytes: Span<UInt8>) throws(WireError) {
         let first = try bytes.uint8(at: 0)
         if Self.isEnhanced(bytes) {
@@ -74,7 +78,7 @@ package struct FLVVideoTag: Equatable, Sendable {
         isCommand = frameType == FrameType.command
         switch first & 0x0F {
         case 7: codec = .h264
-        // Not Adobe's, but common in China.
+        // Not defined by Adobe, but common in China.
         case 12: codec = .hevc
         case let number:
             codec = .numbered(number)
@@ -101,7 +105,7 @@ package struct FLVVideoTag: Equatable, Sendable {
         isKeyFrame = frameType == FrameType.key
         isCommand = frameType == FrameType.command && packet != PacketType.metadata
         guard !isCommand else {
-            // Version 2 has the command where version 1 has a FourCC.
+            // In version 2 the command is where version 1 has a FourCC.
             codec = (try? bytes.uint32(at: 1)).map { Codec(fourCC: $0) } ?? .named(0)
             content = .other
             compositionTime = 0
@@ -119,19 +123,19 @@ package struct FLVVideoTag: Equatable, Sendable {
         }
     }
 
-    /// The body that tells decoders of H.264 how to begin.
+    /// The body of a message with the decoder configuration of H.264.
     /// - Parameter record: an AVCDecoderConfigurationRecord.
     package static func h264(configuration record: [UInt8]) -> [UInt8] {
         [FrameType.key << 4 | 7, 0, 0, 0, 0] + record
     }
 
-    /// The body of a picture of H.264 that is shown when it is decoded.
-    /// - Parameter units: each behind its length in four bytes.
+    /// The body of a message with one H.264 picture that is presented when it is decoded.
+    /// - Parameter units: NAL units, each with a length field of four bytes.
     package static func h264(units: [UInt8], isKeyFrame: Bool) -> [UInt8] {
         [(isKeyFrame ? FrameType.key : FrameType.inter) << 4 | 7, 1, 0, 0, 0] + units
     }
 
-    /// As people write it; in digits where it has what nobody writes.
+    /// The FourCC as text; in hexadecimal if it contains other characters than letters and digits.
     static func text(ofFourCC name: UInt32) -> String {
         let bytes = [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: name >> $0) }
         let isPlain = bytes.allSatisfy { byte in

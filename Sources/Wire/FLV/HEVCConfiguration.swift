@@ -1,24 +1,27 @@
-/// What a decoder of HEVC has to know before the first picture, and how long the lengths before units are.
+/// What an HEVC decoder needs before the first picture, and the width of the lengths before NAL units.
 /// - Source: ISO/IEC 14496-15 §8.3.2.1 (HEVCDecoderConfigurationRecord).
 package struct HEVCConfiguration: Equatable, Sendable {
     /// `general_profile_idc`: 1 is main, 2 main 10.
     package let profile: UInt8
-    /// How colours are sampled: 0 for grey, 1 for 4:2:0, 2 for 4:2:2, 3 for 4:4:4.
+    /// Chroma subsampling: 0 for monochrome, 1 for 4:2:0, 2 for 4:2:2, 3 for 4:4:4.
     package let chromaFormat: UInt8
-    /// Of a sample; the larger one of brightness and colours.
+    /// Bits per sample; the larger value of luma and chroma.
     package let bitDepth: Int
-    /// Bytes of the length before each unit: 1, 2 or 4.
+    /// Bytes of the length field before each NAL unit: 1, 2 or 4.
     package let lengthSize: Int
-    /// Of the video, of sequences and of pictures, in this order; with their header bytes.
+    /// Video, sequence and picture parameter sets, in this order, with their header bytes.
     package let parameterSets: [[UInt8]]
 
-    /// More of them than this nobody needs, nor more bytes.
+    /// Limits for parameter sets and their bytes, far above what encoders write.
     private static let setLimit = 64
     private static let byteLimit = 16 << 10
     private static let videoParameters: UInt8 = 32
     private static let sequenceParameters: UInt8 = 33
     private static let pictureParameters: UInt8 = 34
 
+    /// Parses a record of version 1.
+    /// - Throws: `.truncated`, or `.invalid` for another version, lengths of three bytes, or missing parameter
+    ///   sets.
     package init(parsing bytes: Span<UInt8>) throws(WireError) {
         try bytes.require(23)
         guard try bytes.uint8(at: 0) == 1 else { throw .invalid(.hevcVersion) }
@@ -51,25 +54,25 @@ package struct HEVCConfiguration: Equatable, Sendable {
         parameterSets = kinds.flatMap(\.self)
     }
 
-    /// Of the pictures; nil where the parameter set makes no sense.
+    /// Size of the pictures; nil if the sequence parameter set is malformed.
     package var resolution: VideoResolution? {
         let set = parameterSets.first { $0.first.map { $0 >> 1 & 0x3F } == Self.sequenceParameters }
         guard let set else { return nil }
         return try? HEVCSequenceParameters(parsing: set.span.extracting(2..<set.count)).resolution
     }
 
-    /// Where the units of a picture lie, each with its header of two bytes; shorter ones are left out.
+    /// The ranges of a picture's NAL units, each with its header of two bytes; empty ones are omitted.
     package func units(in bytes: Span<UInt8>) throws(WireError) -> [Range<Int>] {
         try AVCConfiguration.units(in: bytes, lengthSize: lengthSize).filter { $0.count > 2 }
     }
 }
 
 extension WireError.Field {
-    /// Another record than that of version 1.
+    /// A record version other than 1.
     package static var hevcVersion: Self { .init("hevc.version") }
-    /// Lengths of three bytes.
+    /// Length fields of three bytes.
     package static var hevcLengthSize: Self { .init("hevc.lengthSize") }
-    /// One of the three kinds is missing, or there are more than anybody needs.
+    /// One of the three kinds is missing, or there are too many.
     package static var hevcParameterSets: Self { .init("hevc.parameterSets") }
     /// A size that no picture has.
     package static var hevcSequenceParameters: Self { .init("hevc.sequenceParameters") }

@@ -1,14 +1,16 @@
-/// What is told of a stream of VP9 before its first picture.
+/// The configuration of a VP9 stream, sent before its first picture.
 /// - Source: VP Codec ISO Media File Format Binding, "VP Codec Configuration Box".
 package struct VP9Configuration: Equatable, Sendable {
-    /// 0 is 4:2:0 of 8 bits, 1 other colours of 8 bits, 2 and 3 the same of more bits.
+    /// 0 is 8-bit 4:2:0, 1 other 8-bit formats, 2 and 3 the same with more bits.
     package let profile: UInt8
-    /// Of a sample: 8, 10 or 12.
+    /// Bits per sample: 8, 10 or 12.
     package let bitDepth: Int
 
+    /// Parses the record, with or without the header of its box.
+    /// - Throws: `.truncated`, or `.invalid` for a reserved profile or for data that VP9 does not have.
     package init(parsing bytes: Span<UInt8>) throws(WireError) {
-        // Some writers put the version and the flags of the box before the record. A record that begins with the same
-        // bytes would have samples of no bits.
+        // Some writers include the version and flags of the box. A record cannot begin with the same bytes, because
+        // its bit depth would be 0.
         let start = try bytes.uint32(at: 0) == 0x0100_0000 ? 4 : 0
         try bytes.require(start + 8)
         profile = try bytes.uint8(at: start)
@@ -16,14 +18,14 @@ package struct VP9Configuration: Equatable, Sendable {
         guard profile <= 3, profile < 2 ? bitDepth == 8 : bitDepth == 10 || bitDepth == 12 else {
             throw .invalid(.vp9Profile)
         }
-        // What the codec itself would say: nothing, of VP9.
+        // The size of codec-specific data, which must be 0 for VP9.
         guard try bytes.uint16(at: start + 6) == 0 else { throw .invalid(.vp9Configuration) }
     }
 }
 
 extension WireError.Field {
-    /// A profile that there is not, or not with this depth.
+    /// A reserved profile, or one that does not have this bit depth.
     package static var vp9Profile: Self { .init("vp9.profile") }
-    /// Data that VP9 has none of.
+    /// Codec-specific data, of which VP9 has none.
     package static var vp9Configuration: Self { .init("vp9.configuration") }
 }

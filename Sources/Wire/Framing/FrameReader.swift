@@ -1,32 +1,32 @@
-/// Cuts a TCP stream into the datagrams that it carries, each behind its length in two bytes.
+/// Splits a TCP stream into datagrams, each preceded by its length in two bytes.
 ///
-/// Takes the stream in pieces of any size, and hands every datagram over when its last byte has come.
+/// Accepts the stream in pieces of any size, and passes each datagram on when its last byte has arrived.
 /// - Source: RFC 4571 §2; RFC 6544 §3 (STUN, DTLS and media in the same frames).
 package struct FrameReader: Sendable {
     /// Bytes in front of each datagram.
     package static let headerLength = 2
-    /// No path of WebRTC has longer datagrams: browsers stay below 1,300 bytes over TCP too.
+    /// Enough for WebRTC: browsers send datagrams below 1,300 bytes over TCP as well.
     package static let usualLimit = 2_048
 
     private let limit: Int
-    /// The first byte of a length whose second has not come.
+    /// The first byte of a length, while the second has not arrived.
     private var high: UInt8?
-    /// The length of the frame under way; nil between frames.
+    /// The length of the frame being read; nil between frames.
     private var expected: Int?
     private var frame: [UInt8] = []
 
-    /// - Parameter limit: longer frames end the stream.
+    /// - Parameter limit: bytes of a frame; a longer one ends the stream.
     package init(limit: Int = usualLimit) {
         self.limit = limit
     }
 
-    /// Whether the stream may end here without cutting a frame.
+    /// Whether the stream may end here without truncating a frame.
     package var isBetweenFrames: Bool { high == nil && expected == nil }
 
-    /// Takes the next piece of the stream.
+    /// Reads the next piece of the stream.
     ///
-    /// - Parameter visit: gets each datagram that is complete now, and may change it. Empty ones are left out.
-    /// - Throws: if a frame is too long. What follows could not be told apart from noise, so the stream must end.
+    /// - Parameter visit: receives each complete datagram, and may change it. Empty ones are skipped.
+    /// - Throws: if a frame is too long. Frames after it could not be found, so the stream must end.
     package mutating func read(
         _ bytes: ArraySlice<UInt8>, _ visit: (inout MutableSpan<UInt8>) -> Void
     ) throws(WireError) {
@@ -59,7 +59,7 @@ package struct FrameReader: Sendable {
         if length > 0 { expected = length }
     }
 
-    /// The two bytes in front of a datagram of `length` bytes; nil if none can be that long.
+    /// The two bytes before a datagram of `length` bytes; nil if it is too long for them.
     package static func header(length: Int) -> (UInt8, UInt8)? {
         guard let length = UInt16(exactly: length) else { return nil }
         return (UInt8(truncatingIfNeeded: length >> 8), UInt8(truncatingIfNeeded: length))

@@ -1,51 +1,53 @@
-/// Which packets of some streams arrived, and when, by their own sequence numbers.
+/// Which packets of some streams arrived, and when, by their RTP sequence numbers.
 ///
-/// Nothing has to be written into packets for it, other than for `TransportFeedback`.
+/// Unlike `TransportFeedback` it needs no header extension in the packets.
 /// - Source: RFC 8888 §3.1.
 package struct CongestionControlFeedback: Equatable, Sendable {
-    /// What is said of one packet.
+    /// The report on one packet.
     package struct Metric: Equatable, Sendable {
-        /// The 16 bits as they are sent: whether it came, its ECN mark, and how long before the report.
+        /// The 16 bits on the wire: whether the packet arrived, its ECN mark, and how long before the report.
         package let bits: UInt16
 
-        /// Not received yet; nothing else is said of such a packet.
+        /// Not received yet; all other bits of such a packet are zero.
         package static let missing = Metric(bits: 0)
-        /// Longer ago than the 13 bits can say.
+        /// A longer time than 13 bits can express.
         private static let overRange: UInt16 = 0x1FFE
-        /// Not measured, or later than the report's own time.
+        /// The time was not measured, or lies after the report's own time.
         private static let unavailable: UInt16 = 0x1FFF
 
         fileprivate init(bits: UInt16) {
             self.bits = bits
         }
 
-        /// A packet that came.
+        /// A packet that arrived.
         /// - Parameters:
-        ///   - offset: how long before the report, in units of 1/1024 s; what is more than 13 bits can say becomes
-        ///     "over range", and nil "not known".
+        ///   - offset: time before the report, in units of 1/1024 s; a value above 13 bits becomes "over range",
+        ///     and nil "not available".
         ///   - mark: the two bits of ECN (RFC 3168 §5).
         package init(offset: UInt16?, mark: UInt8 = 0) {
             let time = offset.map { min($0, Self.overRange) } ?? Self.unavailable
             bits = 0x8000 | UInt16(mark & 3) << 13 | time
         }
 
-        /// Whether the packet came.
+        /// Whether the packet arrived.
         package var hasArrived: Bool { bits & 0x8000 != 0 }
-        /// The two bits of ECN with which it came (RFC 3168 §5).
+        /// The two ECN bits with which it arrived (RFC 3168 §5).
         package var mark: UInt8 { UInt8(truncatingIfNeeded: bits >> 13 & 3) }
-        /// How long before the report it came, in units of 1/1024 s; nil where that is not known, or nothing came.
+        /// How long before the report it arrived, in units of 1/1024 s; nil if that is not known, or it did not
+        /// arrive.
         package var offset: UInt16? {
             let value = bits & 0x1FFF
             return hasArrived && value < Self.overRange ? value : nil
         }
     }
 
-    /// What is said of packets of one stream that follow each other.
+    /// The report on consecutive packets of one stream.
     package struct Stream: Equatable, Sendable {
+        /// The stream that these packets belong to.
         package var ssrc: UInt32
-        /// Of the first packet; the others follow, modulo 65,536.
+        /// Sequence number of the first packet; the others follow, modulo 65,536.
         package var firstSequenceNumber: UInt16
-        /// One for each packet; none where nothing is said of any.
+        /// One for each packet; may be empty.
         package var metrics: [Metric]
 
         package init(ssrc: UInt32, firstSequenceNumber: UInt16, metrics: [Metric]) {
@@ -56,19 +58,19 @@ package struct CongestionControlFeedback: Equatable, Sendable {
     }
 
     static let format: UInt8 = 11
-    /// Packets of one stream that a report may speak of.
+    /// Most packets of one stream in a report.
     package static let maximumMetrics = 16_384
     /// Units of a report's time in one unit of a metric's: 1/65,536 s and 1/1024 s.
     package static let ticksPerOffset: Int64 = 64
-    /// In one second of a report's time.
+    /// Units of a report's time in one second.
     package static let ticksPerSecond: Int64 = 65_536
 
     /// The receiver that reports.
     package var senderSSRC: UInt32
-    /// In the order in which they are sent.
+    /// In the order on the wire.
     package var streams: [Stream]
-    /// When the report was made: the middle 32 bits of an NTP time, by a clock whose origin need not be NTP's; wraps
-    /// after 18 hours.
+    /// When the report was made: the middle 32 bits of an NTP time, by a clock whose origin need not be that of
+    /// NTP; wraps after 18 hours.
     package var reportTime: UInt32
 
     package init(senderSSRC: UInt32, streams: [Stream], reportTime: UInt32) {
@@ -77,10 +79,10 @@ package struct CongestionControlFeedback: Equatable, Sendable {
         self.reportTime = reportTime
     }
 
-    /// Reads no more than the bytes that are there, whatever a stream says of its length.
+    /// Parses the body after the header; reads no further than `body`, whatever length a stream declares.
     init(_ body: Span<UInt8>) throws(WireError) {
         senderSSRC = try body.uint32(at: 0)
-        // There is no media SSRC, which all other feedback has: streams begin at once.
+        // Unlike in other feedback there is no media SSRC: the streams follow immediately.
         let end = body.count &- 4
         reportTime = try body.uint32(at: max(end, 4))
         streams = []
@@ -92,14 +94,14 @@ package struct CongestionControlFeedback: Equatable, Sendable {
             let count = try Int(body.uint16(at: offset &+ 6))
             guard count <= Self.maximumMetrics else { throw .invalid(.congestionControlCount) }
             offset &+= 8
-            // An odd one is padded to a whole word.
+            // An odd number of metrics is padded to a whole word.
             let next = offset &+ (count &+ 1) / 2 &* 4
             guard next <= end else { throw .truncated }
             var metrics: [Metric] = []
             metrics.reserveCapacity(count)
             for index in 0..<count {
                 let bits = try body.uint16(at: offset &+ 2 &* index)
-                // Of one that has not come the rest has to be ignored.
+                // The other bits of a packet that has not arrived must be ignored.
                 metrics.append(bits & 0x8000 == 0 ? .missing : Metric(bits: bits))
             }
             streams.append(Stream(ssrc: ssrc, firstSequenceNumber: first, metrics: metrics))
@@ -107,7 +109,7 @@ package struct CongestionControlFeedback: Equatable, Sendable {
         }
     }
 
-    /// - Precondition: no stream has more than `maximumMetrics`; what is beyond is left out.
+    /// Appends the RTCP packet; of a stream with more than `maximumMetrics` only the first ones.
     package func append(to bytes: inout [UInt8]) {
         RTCPFrame.append(
             to: &bytes, type: RTCPFrame.transportSpecificFeedback, countOrFormat: Self.format
@@ -127,6 +129,6 @@ package struct CongestionControlFeedback: Equatable, Sendable {
 }
 
 extension WireError.Field {
-    /// More packets of one stream than a report may speak of.
+    /// More packets of one stream than a report may contain.
     package static var congestionControlCount: Self { .init("rtcp.ccfb.count") }
 }

@@ -1,27 +1,27 @@
 import Base
 
-/// Turns arrivals into reports by sequence number, as a receiver sends them.
+/// Builds reports by RTP sequence number from arrivals, as a receiver sends them.
 ///
-/// Speaks of each packet once: as arrived, or as missing if a later one of its stream arrived before it. From one that
-/// arrives after it was called missing on, all that follow are spoken of again. Memory is bounded: of a stream that is
-/// one too many nothing is said, nor of packets too far back.
+/// Reports each packet once: as arrived, or as missing if a later packet of its stream arrived before it. If a
+/// packet arrives after it was reported missing, that packet and all that follow it are reported again. Memory is
+/// bounded: streams above the limit and packets too far back are not reported.
 /// - Source: RFC 8888 §3.1.
 package struct CongestionControlFeedbackBuilder: Sendable {
-    /// Streams that are reported.
+    /// Most streams that are reported.
     package static let maximumStreams = 32
-    /// Packets of one stream, back from the newest.
+    /// Packets of one stream that are remembered, counted back from the newest.
     package static let capacity: Int64 = 1_024
-    /// Packets in one report, so that it fits a datagram with room for others.
+    /// Most packets in one report, so that it fits into a datagram together with other packets.
     package static let maximumMetrics = 400
 
     private struct Stream {
         let ssrc: UInt32
         var numbers = SequenceUnwrapper()
-        /// Arrival times by sequence number, no more than twice `capacity`.
+        /// Arrival times by sequence number; at most twice `capacity`.
         var times: [Int64: MonotonicTime] = [:]
-        /// The first that the next report speaks of; nil for nothing new.
+        /// The first packet in the next report; nil if there is nothing new.
         var start: Int64?
-        /// After the last one that was spoken of.
+        /// The first packet after those already reported.
         var next: Int64?
 
         mutating func record(_ sequenceNumber: UInt16, at now: MonotonicTime) {
@@ -30,7 +30,7 @@ package struct CongestionControlFeedbackBuilder: Sendable {
             guard number > oldest, times[number] == nil else { return }
             times[number] = now
             if times.count > Int(2 * capacity) { times = times.filter { $0.key > oldest } }
-            // What is missing before it is spoken of, too, unless the source has jumped.
+            // Packets missing before it are reported as well, unless the source has jumped.
             let first = max(min(next ?? number, number), oldest &+ 1)
             start = min(start ?? first, first)
         }
@@ -40,6 +40,7 @@ package struct CongestionControlFeedbackBuilder: Sendable {
     package let senderSSRC: UInt32
     private var streams: [Stream] = []
 
+    /// - Parameter senderSSRC: the SSRC of the receiver that reports.
     package init(senderSSRC: UInt32) {
         self.senderSSRC = senderSSRC
     }
@@ -47,7 +48,7 @@ package struct CongestionControlFeedbackBuilder: Sendable {
     /// Whether there is anything to report.
     package var hasNews: Bool { streams.contains { $0.start != nil } }
 
-    /// Notes an authenticated packet; of copies the first counts.
+    /// Records an authenticated packet; of duplicates the first counts.
     package mutating func record(_ sequenceNumber: UInt16, of ssrc: UInt32, at now: MonotonicTime) {
         if let index = streams.firstIndex(where: { $0.ssrc == ssrc }) {
             streams[index].record(sequenceNumber, at: now)
@@ -57,7 +58,7 @@ package struct CongestionControlFeedbackBuilder: Sendable {
         }
     }
 
-    /// Makes the reports that speak of everything new.
+    /// Builds the reports on everything new.
     package mutating func build(at now: MonotonicTime) -> [CongestionControlFeedback] {
         let time = Self.ticks(of: now)
         var reports: [CongestionControlFeedback] = []
@@ -79,7 +80,7 @@ package struct CongestionControlFeedbackBuilder: Sendable {
                     .init(
                         ssrc: streams[index].ssrc, firstSequenceNumber: UInt16(truncatingIfNeeded: first),
                         metrics: metrics))
-                // The stream's own header takes as much as four.
+                // The stream's header takes as much room as four packets.
                 room -= metrics.count + 4
                 first = last &+ 1
             }
@@ -90,6 +91,7 @@ package struct CongestionControlFeedbackBuilder: Sendable {
         return reports
     }
 
+    /// The report on one packet; its time is relative to that of the report.
     private func metric(
         of number: Int64, in stream: Stream, before time: Int64
     ) -> CongestionControlFeedback.Metric {

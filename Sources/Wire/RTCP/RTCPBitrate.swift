@@ -1,4 +1,4 @@
-/// How much a receiver believes it can take.
+/// The bitrate that a receiver estimates it can receive (REMB).
 /// - Source: draft-alvestrand-rmcat-remb-03 §2.2.
 package struct ReceiverEstimatedMaximumBitrate: Equatable, Sendable {
     /// Application layer feedback, RFC 4585 §6.4.
@@ -7,9 +7,9 @@ package struct ReceiverEstimatedMaximumBitrate: Equatable, Sendable {
 
     /// The receiver that reports.
     package var senderSSRC: UInt32
-    /// In bits per second, over all `ssrcs`; sent with 18 significant bits, rounded down.
+    /// In bits per second, for all `ssrcs` together; sent with 18 significant bits, rounded down.
     package var bitrate: UInt64
-    /// At most 255.
+    /// The streams that the estimate is about, at most 255.
     package var ssrcs: [UInt32]
 
     package init(senderSSRC: UInt32, bitrate: UInt64, ssrcs: [UInt32]) {
@@ -18,7 +18,7 @@ package struct ReceiverEstimatedMaximumBitrate: Equatable, Sendable {
         self.ssrcs = ssrcs
     }
 
-    /// `nil` for application layer feedback of another kind.
+    /// Parses the body after the header; `nil` for application layer feedback of another kind.
     init?(_ body: Span<UInt8>) throws(WireError) {
         senderSSRC = try body.uint32(at: 0)
         guard try body.uint32(at: 8) == Self.identifier else { return nil }
@@ -26,12 +26,13 @@ package struct ReceiverEstimatedMaximumBitrate: Equatable, Sendable {
         let scaled = try body.uint24(at: 13)
         let mantissa = UInt64(scaled & 0x3_FFFF)
         let exponent = UInt64(scaled >> 18)
-        // Some 2^46 bit/s and more are as good as no limit; they must not overflow.
+        // From about 2^46 bit/s the value means no limit; it must not overflow.
         bitrate = exponent > 46 && mantissa != 0 ? .max : mantissa << exponent
         ssrcs = []
         for index in 0..<count { ssrcs.append(try body.uint32(at: 16 &+ index &* 4)) }
     }
 
+    /// Appends the RTCP packet, with at most 255 SSRCs.
     package func append(to bytes: inout [UInt8]) {
         RTCPFrame.append(
             to: &bytes, type: RTCPFrame.payloadSpecificFeedback, countOrFormat: Self.format

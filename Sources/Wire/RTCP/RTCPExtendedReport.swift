@@ -1,13 +1,13 @@
-/// Reports by which a receiver that sends nothing can measure the round-trip time.
+/// Extended reports, with which a receiver that sends no media can measure the round-trip time.
 /// - Source: RFC 3611 §2, §3, §4.4, §4.5.
 package struct ExtendedReport: Equatable, Sendable {
     /// The answer to one receiver reference time.
     package struct DelaySinceLast: Equatable, Sendable {
-        /// The receiver answered.
+        /// The receiver that is answered.
         package var ssrc: UInt32
         /// The middle 32 bits of its reference time.
         package var lastReceiverReference: UInt32
-        /// Since that report came, in units of 1/65,536 s.
+        /// Time since that report arrived, in units of 1/65,536 s.
         package var delay: UInt32
 
         package init(ssrc: UInt32, lastReceiverReference: UInt32, delay: UInt32) {
@@ -17,20 +17,21 @@ package struct ExtendedReport: Equatable, Sendable {
         }
     }
 
-    /// The report blocks that matter here (RFC 3611 §4).
+    /// The report blocks that are used here (RFC 3611 §4).
     package enum Block: Equatable, Sendable {
         /// RRTR: NTP time, 32.32 fixed point seconds.
         case receiverReferenceTime(UInt64)
-        /// DLRR: at most 64 are kept.
+        /// DLRR: at most 64 entries are read or written.
         case delaySinceLastReceiverReport([DelaySinceLast])
-        /// A block that was stepped over; it is never written.
+        /// A block of another type; it is never written.
         case unknown(type: UInt8)
     }
 
-    /// Blocks read from one packet; what follows is ignored.
+    /// Most blocks read from one packet; the rest is ignored.
     package static let maximumBlocks = 32
     private static let maximumDelays = 64
 
+    /// The sender of the report.
     package var ssrc: UInt32
     /// At most `maximumBlocks` are sent.
     package var blocks: [Block]
@@ -79,6 +80,7 @@ package struct ExtendedReport: Equatable, Sendable {
         return delays
     }
 
+    /// Appends the RTCP packet, with at most `maximumBlocks` blocks.
     package func append(to bytes: inout [UInt8]) {
         RTCPFrame.append(to: &bytes, type: RTCPFrame.extendedReport, countOrFormat: 0) { bytes in
             bytes.append(bigEndian: ssrc)
@@ -103,6 +105,6 @@ package struct ExtendedReport: Equatable, Sendable {
 }
 
 extension WireError.Field {
-    /// A report block whose length its type does not have.
+    /// A report block whose length does not fit its type.
     package static var rtcpExtendedReportBlock: Self { .init("rtcp.xr.block") }
 }

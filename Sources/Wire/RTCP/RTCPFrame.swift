@@ -1,4 +1,4 @@
-/// The header all RTCP packets share, and where the body lies.
+/// The header that all RTCP packets have in common, and the place of the body.
 /// - Source: RFC 3550 §6.4.1.
 struct RTCPFrame {
     static let headerLength = 4
@@ -14,14 +14,17 @@ struct RTCPFrame {
     /// XR, RFC 3611 §2.
     static let extendedReport: UInt8 = 207
 
-    /// 5 bits.
+    /// 5 bits; a count or a feedback format, depending on the packet type.
     let countOrFormat: UInt8
     let packetType: UInt8
-    /// Between the header and any padding.
+    /// The bytes between the header and any padding.
     let body: Range<Int>
-    /// Where the next packet begins.
+    /// Offset of the next packet.
     let end: Int
 
+    /// Parses the header at an offset.
+    /// - Throws: `.truncated` if the packet exceeds the datagram, `.invalid` for another version or impossible
+    ///   padding.
     init(in datagram: Span<UInt8>, at offset: Int) throws(WireError) {
         let flags = try datagram.uint8(at: offset)
         guard flags >> 6 == 2 else { throw .invalid(.rtcpVersion) }
@@ -40,7 +43,7 @@ struct RTCPFrame {
         body = start..<bodyEnd
     }
 
-    /// Appends a header and what `body` appends, padded with zeros to whole words, and fills in the length.
+    /// Appends a header and what `body` appends, padded with zeros to whole words, and sets the length.
     static func append(
         to bytes: inout [UInt8], type: UInt8, countOrFormat: UInt8, body: (inout [UInt8]) -> Void
     ) {
@@ -57,8 +60,8 @@ struct RTCPFrame {
 }
 
 extension WireError.Field {
-    /// Not version 2.
+    /// A version other than 2.
     package static var rtcpVersion: Self { .init("rtcp.version") }
-    /// Padding of no bytes, or longer than the packet.
+    /// A padding length of 0, or longer than the packet.
     package static var rtcpPadding: Self { .init("rtcp.padding") }
 }

@@ -13,18 +13,17 @@ package enum RTCPPacket: Equatable, Sendable {
     case transportFeedback(TransportFeedback)
     case congestionControlFeedback(CongestionControlFeedback)
     case extendedReport(ExtendedReport)
-    /// A packet that was stepped over.
+    /// A packet that is not understood.
     case unknown(UnknownRTCPPacket)
 
-    /// Packets read from one datagram; what follows is ignored.
+    /// Most packets read from one datagram; the rest is ignored.
     package static let maximumPerCompound = 64
 
     /// Parses a decrypted compound or reduced-size datagram.
     ///
-    /// The framing has to be sound over the whole datagram; a packet of an unknown type or with a malformed
-    /// body becomes `.unknown`, and the others still count. Deviates from RFC 3550 §A.2, as receivers of
-    /// reduced-size RTCP must (RFC 5506 §3.4.2): the first packet may be of any type, and padding may stand
-    /// anywhere.
+    /// The framing must be valid for the whole datagram; a packet of an unknown type or with a malformed body
+    /// becomes `.unknown`, and the others still count. Deviates from RFC 3550 §A.2, as receivers of reduced-size
+    /// RTCP must (RFC 5506 §3.4.2): the first packet may be of any type, and padding may occur in any packet.
     package static func parseCompound(_ datagram: Span<UInt8>) throws(WireError) -> [RTCPPacket] {
         try datagram.require(RTCPFrame.headerLength)
         var packets: [RTCPPacket] = []
@@ -71,7 +70,7 @@ package enum RTCPPacket: Equatable, Sendable {
         }
     }
 
-    /// Appends the packet in network form; several in a row make a compound.
+    /// Appends the RTCP packet; several in a row form a compound packet.
     ///
     /// `.unknown` appends nothing.
     package func append(to bytes: inout [UInt8]) {
@@ -92,13 +91,13 @@ package enum RTCPPacket: Equatable, Sendable {
     }
 }
 
-/// What is left of a packet that was stepped over.
+/// What remains of a packet that was not understood.
 package struct UnknownRTCPPacket: Equatable, Sendable {
     /// As registered for RTCP, such as 204 (APP).
     package var packetType: UInt8
     /// The feedback message type, or the count, depending on the packet type; 5 bits.
     package var countOrFormat: UInt8
-    /// Why a packet of a known type was not understood; `nil` if the type is unknown.
+    /// Why a packet of a known type could not be parsed; `nil` if the type is unknown.
     package var error: WireError?
 
     fileprivate init(_ frame: RTCPFrame, error: WireError?) {

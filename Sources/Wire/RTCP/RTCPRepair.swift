@@ -1,17 +1,17 @@
-/// Asks for packets to be sent again.
+/// Requests that packets be sent again (NACK).
 /// - Source: RFC 4585 §6.2.1 (generic NACK).
 package struct NegativeAcknowledgement: Equatable, Sendable {
     static let format: UInt8 = 1
-    /// Sequence numbers read from or written to one packet; what follows is ignored.
+    /// Most sequence numbers read from or written to one packet; the rest is ignored.
     ///
     /// Chrome keeps at most 1,000.
     package static let maximumLost = 1_024
 
-    /// The receiver that asks.
+    /// The receiver that requests.
     package var senderSSRC: UInt32
     /// The stream with the losses.
     package var mediaSSRC: UInt32
-    /// In the order of the packet.
+    /// The missing sequence numbers, in the order of the packet.
     package var lost: [UInt16]
 
     package init(senderSSRC: UInt32, mediaSSRC: UInt32, lost: [UInt16]) {
@@ -39,6 +39,7 @@ package struct NegativeAcknowledgement: Equatable, Sendable {
         }
     }
 
+    /// Appends the RTCP packet, with at most `maximumLost` numbers; nearby ones share an entry.
     package func append(to bytes: inout [UInt8]) {
         RTCPFrame.append(
             to: &bytes, type: RTCPFrame.transportSpecificFeedback, countOrFormat: Self.format
@@ -66,12 +67,12 @@ package struct NegativeAcknowledgement: Equatable, Sendable {
     }
 }
 
-/// Asks for a picture that can be decoded without earlier ones.
+/// Requests a picture that can be decoded without earlier ones (PLI).
 /// - Source: RFC 4585 §6.3.1.
 package struct PictureLossIndication: Equatable, Sendable {
     static let format: UInt8 = 1
 
-    /// The receiver that asks.
+    /// The receiver that requests.
     package var senderSSRC: UInt32
     /// The video stream.
     package var mediaSSRC: UInt32
@@ -86,6 +87,7 @@ package struct PictureLossIndication: Equatable, Sendable {
         mediaSSRC = try body.uint32(at: 4)
     }
 
+    /// Appends the RTCP packet.
     package func append(to bytes: inout [UInt8]) {
         RTCPFrame.append(
             to: &bytes, type: RTCPFrame.payloadSpecificFeedback, countOrFormat: Self.format
@@ -96,14 +98,14 @@ package struct PictureLossIndication: Equatable, Sendable {
     }
 }
 
-/// Asks for a key frame; a repeated request has the same sequence number.
+/// Requests a key frame (FIR); a repeated request has the same sequence number.
 /// - Source: RFC 5104 §4.3.1.
 package struct FullIntraRequest: Equatable, Sendable {
     /// A request to one sender.
     package struct Entry: Equatable, Sendable {
         /// The video stream.
         package var ssrc: UInt32
-        /// Counts requests to this sender; one that is repeated for fear of loss keeps its number.
+        /// Counts requests to this sender; a request that is repeated in case it was lost keeps its number.
         package var sequenceNumber: UInt8
 
         package init(ssrc: UInt32, sequenceNumber: UInt8) {
@@ -113,12 +115,12 @@ package struct FullIntraRequest: Equatable, Sendable {
     }
 
     static let format: UInt8 = 4
-    /// Read from or written to one packet; what follows is ignored.
+    /// Most entries read from or written to one packet; the rest is ignored.
     package static let maximumEntries = 64
 
-    /// The receiver that asks.
+    /// The receiver that requests.
     package var senderSSRC: UInt32
-    /// At most `maximumEntries` are sent.
+    /// The senders from which key frames are requested; at most `maximumEntries` are sent.
     package var entries: [Entry]
 
     package init(senderSSRC: UInt32, entries: [Entry]) {
@@ -140,6 +142,7 @@ package struct FullIntraRequest: Equatable, Sendable {
         }
     }
 
+    /// Appends the RTCP packet.
     package func append(to bytes: inout [UInt8]) {
         RTCPFrame.append(
             to: &bytes, type: RTCPFrame.payloadSpecificFeedback, countOrFormat: Self.format

@@ -1,23 +1,23 @@
-/// What a receiver says of one source.
+/// A receiver's report on one source.
 /// - Source: RFC 3550 §6.4.1.
 package struct ReportBlock: Equatable, Sendable {
     static let length = 24
-    /// What the five bits of a count can say.
+    /// The most that the five bits of a count can express.
     package static let maximumPerPacket = 31
 
     /// The source that the block is about.
     package var ssrc: UInt32
-    /// Of the packets expected since the last report, in 1/256.
+    /// Share of the packets expected since the last report, in 1/256.
     package var fractionLost: UInt8
     /// 24 bits, signed: duplicates can make it negative.
     package var cumulativeLost: Int32
-    /// The highest sequence number received, with the count of its wraps in the upper 16 bits.
+    /// The highest sequence number received, with the number of wraps in the upper 16 bits.
     package var highestSequenceNumber: UInt32
-    /// In ticks of the codec clock.
+    /// Variation of packet spacing, in ticks of the codec clock.
     package var jitter: UInt32
     /// The middle 32 bits of the last sender report's NTP time; 0 if there was none.
     package var lastSenderReport: UInt32
-    /// Since that sender report came, in units of 1/65,536 s.
+    /// Time since that sender report arrived, in units of 1/65,536 s.
     package var delaySinceLastSenderReport: UInt32
 
     package init(
@@ -67,7 +67,7 @@ package struct ReportBlock: Equatable, Sendable {
     }
 }
 
-/// What a sender says of its stream: the same instant on two clocks, and how much it sent.
+/// A sender's report on its stream: the same instant on two clocks, and how much it has sent.
 /// - Source: RFC 3550 §6.4.1.
 package struct SenderReport: Equatable, Sendable {
     /// The sender.
@@ -76,11 +76,11 @@ package struct SenderReport: Equatable, Sendable {
     package var ntpTime: UInt64
     /// The same instant in ticks of the codec clock.
     package var rtpTimestamp: UInt32
-    /// Sent since the beginning; wraps.
+    /// Packets sent since the beginning; wraps.
     package var packetCount: UInt32
-    /// Of payload, without headers and padding.
+    /// Bytes of payload sent, without headers and padding; wraps.
     package var octetCount: UInt32
-    /// At most 31 are sent.
+    /// Reception reports on other sources; at most 31 are sent.
     package var reports: [ReportBlock]
 
     package init(
@@ -95,10 +95,10 @@ package struct SenderReport: Equatable, Sendable {
         self.reports = reports
     }
 
-    /// What a receiver echoes as `ReportBlock.lastSenderReport`.
+    /// The value that receivers echo in `ReportBlock.lastSenderReport`.
     package var compactNTPTime: UInt32 { UInt32(truncatingIfNeeded: ntpTime >> 16) }
 
-    /// Whether the report says nothing: OBS opens with one whose RTP timestamp means "not yet".
+    /// Whether the report has no content: OBS begins with one whose RTP timestamp means "not yet".
     package var isPlaceholder: Bool { rtpTimestamp == .max && packetCount == 0 }
 
     init(_ body: Span<UInt8>, count: Int) throws(WireError) {
@@ -110,6 +110,7 @@ package struct SenderReport: Equatable, Sendable {
         reports = try ReportBlock.parse(body, at: 24, count: count)
     }
 
+    /// Appends the RTCP packet.
     package func append(to bytes: inout [UInt8]) {
         let sent = reports.prefix(ReportBlock.maximumPerPacket)
         RTCPFrame.append(
@@ -125,12 +126,12 @@ package struct SenderReport: Equatable, Sendable {
     }
 }
 
-/// What a receiver that sends nothing itself says of what it receives.
+/// The report of a participant that sends no media, on what it receives.
 /// - Source: RFC 3550 §6.4.2.
 package struct ReceiverReport: Equatable, Sendable {
     /// The receiver.
     package var ssrc: UInt32
-    /// At most 31 are sent.
+    /// Reports on each source; at most 31 are sent.
     package var reports: [ReportBlock]
 
     package init(ssrc: UInt32, reports: [ReportBlock]) {
@@ -143,6 +144,7 @@ package struct ReceiverReport: Equatable, Sendable {
         reports = try ReportBlock.parse(body, at: 4, count: count)
     }
 
+    /// Appends the RTCP packet.
     package func append(to bytes: inout [UInt8]) {
         let sent = reports.prefix(ReportBlock.maximumPerPacket)
         RTCPFrame.append(

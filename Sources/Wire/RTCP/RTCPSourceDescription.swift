@@ -1,7 +1,7 @@
-/// Who the sources are; in WebRTC only their canonical names.
+/// Describes sources; WebRTC uses only canonical names.
 /// - Source: RFC 3550 §6.5.
 package struct SourceDescription: Equatable, Sendable {
-    /// One thing said of a source.
+    /// One property of a source.
     package struct Item: Equatable, Sendable {
         /// 1 is CNAME.
         package var type: UInt8
@@ -14,11 +14,11 @@ package struct SourceDescription: Equatable, Sendable {
         }
     }
 
-    /// All that is said of one source.
+    /// The properties of one source.
     package struct Chunk: Equatable, Sendable {
         /// The source.
         package var ssrc: UInt32
-        /// A CNAME must be among them (RFC 3550 §6.5.1).
+        /// Must include a CNAME (RFC 3550 §6.5.1).
         package var items: [Item]
 
         package init(ssrc: UInt32, items: [Item]) {
@@ -26,18 +26,18 @@ package struct SourceDescription: Equatable, Sendable {
             self.items = items
         }
 
-        /// A chunk of only a CNAME, which is all that WebRTC sends.
+        /// A chunk with only a CNAME, which is all that WebRTC sends.
         package init(ssrc: UInt32, canonicalName: String) {
             self.init(ssrc: ssrc, items: [Item(type: 1, text: canonicalName)])
         }
 
-        /// The CNAME, which sources that belong in lip sync share.
+        /// The CNAME, which sources in lip sync have in common.
         package var canonicalName: String? { items.first { $0.type == 1 }?.text }
     }
 
-    /// At most 31 are sent.
+    /// One for each source; at most 31 are sent.
     package var chunks: [Chunk]
-    /// Read from one packet; what follows is ignored.
+    /// Most items read from one packet; the rest is ignored.
     private static let maximumItems = 64
 
     package init(chunks: [Chunk]) {
@@ -61,13 +61,14 @@ package struct SourceDescription: Equatable, Sendable {
                 guard items <= Self.maximumItems else { continue }
                 chunk.items.append(Item(type: type, text: String(decoding: text, as: UTF8.self)))
             }
-            // The items end with one to four zero bytes, up to the next word.
+            // The items end with one to four zero bytes, up to the next word boundary.
             offset = (offset &+ 4) & ~3
             try body.require(offset)
             chunks.append(chunk)
         }
     }
 
+    /// Appends the RTCP packet; the text of items is cut to 255 bytes.
     package func append(to bytes: inout [UInt8]) {
         let sent = chunks.prefix(31)
         RTCPFrame.append(
@@ -89,12 +90,12 @@ package struct SourceDescription: Equatable, Sendable {
     }
 }
 
-/// Sources that leave.
+/// Announces that sources leave (BYE).
 /// - Source: RFC 3550 §6.6.
 package struct Goodbye: Equatable, Sendable {
-    /// At most 31 are sent.
+    /// The sources that leave; at most 31 are sent.
     package var ssrcs: [UInt32]
-    /// At most 255 bytes of UTF-8.
+    /// Free text; at most 255 bytes of UTF-8 are sent.
     package var reason: String?
 
     package init(ssrcs: [UInt32], reason: String? = nil) {
@@ -112,6 +113,7 @@ package struct Goodbye: Equatable, Sendable {
         reason = String(decoding: text, as: UTF8.self)
     }
 
+    /// Appends the RTCP packet.
     package func append(to bytes: inout [UInt8]) {
         let sent = ssrcs.prefix(31)
         RTCPFrame.append(

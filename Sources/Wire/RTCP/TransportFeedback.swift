@@ -1,14 +1,16 @@
 /// Which packets of a transport arrived, and when.
 ///
-/// Sequence numbers are those of the transport-wide extension, which counts over all streams of a connection.
+/// Sequence numbers are those of the transport-wide header extension, which run over all streams of a connection.
 /// - Source: draft-holmer-rmcat-transport-wide-cc-extensions-01 §3.1.
 package struct TransportFeedback: Equatable, Sendable {
-    /// A packet that has come.
+    /// A packet that arrived.
     package struct Arrival: Equatable, Sendable {
-        /// Transport-wide, not that of its RTP header.
+        /// The transport-wide number, not that of the RTP header.
         package var sequenceNumber: UInt16
-        /// In units of 250 µs on the receiver's clock, whose origin is arbitrary; differences between packets
-        /// with one feedback sender count, and wrap with the 24-bit reference time after 12 days.
+        /// In units of 250 µs on the receiver's clock, whose origin is arbitrary.
+        ///
+        /// Only differences between packets of one feedback sender are meaningful; they wrap with the 24-bit
+        /// reference time after 12 days.
         package var ticks: Int64
 
         package init(sequenceNumber: UInt16, ticks: Int64) {
@@ -18,28 +20,28 @@ package struct TransportFeedback: Equatable, Sendable {
     }
 
     static let format: UInt8 = 15
-    /// Of one tick of an arrival time, in nanoseconds.
+    /// Length of one tick of an arrival time, in nanoseconds.
     package static let nanosecondsPerTick: Int64 = 250_000
-    /// Of one step of the reference time, which is 64 ms.
+    /// Ticks in one step of the reference time, which is 64 ms.
     static let ticksPerReference: Int64 = 256
 
     /// The receiver that reports.
     package var senderSSRC: UInt32
-    /// One of the sender's streams: libwebrtc drops feedback that names none.
+    /// One of the sender's streams: libwebrtc drops feedback without one.
     package var mediaSSRC: UInt32
-    /// The first packet this feedback speaks of.
+    /// The first packet that this feedback covers.
     package var baseSequenceNumber: UInt16
-    /// How many packets it speaks of; those without an arrival are missing.
+    /// How many packets it covers; those without an arrival are missing.
     package var statusCount: Int
-    /// Counts the feedback packets, so that a lost one is noticed.
+    /// Counts the feedback packets, so that a lost one can be detected.
     package var feedbackCount: UInt8
-    /// What the first arrival is measured from, in units of 64 ms; 24 bits, signed.
+    /// What the first arrival is relative to, in units of 64 ms; 24 bits, signed.
     package var referenceTime: Int32
     /// In the order of their sequence numbers.
     package var arrivals: [Arrival]
 
-    /// - Parameter arrivals: in the order of their sequence numbers, all of them within `statusCount` of the
-    ///   base; neighbours and the reference time at most 8 s apart. `TransportFeedbackBuilder` sees to that.
+    /// - Parameter arrivals: in the order of their sequence numbers, all of them within `statusCount` of the base;
+    ///   neighbors and the reference time at most 8 s apart. `TransportFeedbackBuilder` ensures that.
     init(
         senderSSRC: UInt32, mediaSSRC: UInt32, baseSequenceNumber: UInt16, statusCount: Int,
         feedbackCount: UInt8, referenceTime: Int32, arrivals: [Arrival]
@@ -87,6 +89,9 @@ package struct TransportFeedback: Equatable, Sendable {
         }
     }
 
+    /// Appends the RTCP packet.
+    ///
+    /// Arrivals out of order, and those outside `statusCount`, are left out.
     package func append(to bytes: inout [UInt8]) {
         var symbols: [StatusSymbol] = []
         var deltas: [UInt8] = []
@@ -122,6 +127,6 @@ package struct TransportFeedback: Equatable, Sendable {
 }
 
 extension WireError.Field {
-    /// A status chunk that covers nothing, or has a symbol that is not defined.
+    /// A status chunk that covers no packets, or has an undefined symbol.
     package static var transportFeedbackStatus: Self { .init("rtcp.twcc.status") }
 }

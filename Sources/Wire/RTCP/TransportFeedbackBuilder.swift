@@ -1,13 +1,13 @@
 import Base
 
-/// Turns the arrivals since the last feedback into feedback packets.
+/// Builds feedback packets from the arrivals since the last feedback.
 ///
-/// Keeps where the last one ended, so that every packet is spoken of once: as arrived, or as missing if a
-/// later one arrived before it. One that arrives after it was called missing is spoken of again, as the draft
+/// Remembers where the last one ended, so that every packet is reported once: as arrived, or as missing if a later
+/// one arrived before it. A packet that arrives after it was reported missing is reported again, as the draft
 /// allows.
 /// - Source: draft-holmer-rmcat-transport-wide-cc-extensions-01 §3.1.
 package struct TransportFeedbackBuilder: Sendable {
-    /// A packet that has come, to be reported.
+    /// A packet that arrived and is to be reported.
     package struct Arrival: Equatable, Sendable {
         /// Unwrapped by a `SequenceUnwrapper`.
         package var sequenceNumber: Int64
@@ -20,9 +20,9 @@ package struct TransportFeedbackBuilder: Sendable {
         }
     }
 
-    /// Of one packet in bytes, so that it fits a datagram with room for others.
+    /// Length limit of one feedback packet in bytes, so that it fits into a datagram together with others.
     package static let maximumLength = 1_000
-    /// Missing packets before an arrival that are spoken of; more are the sender's own jump.
+    /// Most missing packets reported before an arrival; a larger gap is a jump of the sender's counter.
     package static let maximumGap: Int64 = 8_191
 
     /// The receiver that reports.
@@ -30,17 +30,18 @@ package struct TransportFeedbackBuilder: Sendable {
     /// One of the sender's streams; may be set once the first is known.
     package var mediaSSRC: UInt32
     private var feedbackCount: UInt8 = 0
-    /// The first packet not yet spoken of; `nil` before the first feedback.
+    /// The first packet not yet reported; `nil` before the first feedback.
     private var next: Int64?
 
+    /// - Parameter mediaSSRC: one of the sender's streams.
     package init(senderSSRC: UInt32, mediaSSRC: UInt32) {
         self.senderSSRC = senderSSRC
         self.mediaSSRC = mediaSSRC
     }
 
-    /// Makes one or more packets that speak of every arrival.
+    /// Builds one or more packets that report every arrival.
     ///
-    /// - Parameter arrivals: in any order; of one that comes twice, the earlier time counts.
+    /// - Parameter arrivals: in any order; for duplicates, the earlier time counts.
     package mutating func build(_ arrivals: [Arrival]) -> [TransportFeedback] {
         let ordered = arrivals.sorted {
             ($0.sequenceNumber, $0.time.nanoseconds) < ($1.sequenceNumber, $1.time.nanoseconds)
@@ -62,7 +63,8 @@ package struct TransportFeedbackBuilder: Sendable {
         return packets
     }
 
-    /// Where feedback begins that opens with this arrival: at the first packet not yet spoken of, if close.
+    /// The first packet covered by feedback whose first arrival is this one: the first one not yet reported, if it
+    /// is close.
     private func base(for sequenceNumber: Int64) -> Int64 {
         guard let next, next <= sequenceNumber, sequenceNumber &- next <= Self.maximumGap else {
             return sequenceNumber
@@ -87,18 +89,18 @@ package struct TransportFeedbackBuilder: Sendable {
         return remainder < 0 ? quotient &- 1 : quotient
     }
 
-    /// One packet in the making.
+    /// A feedback packet that is being built.
     private struct Draft {
         let base: Int64
-        /// After the last arrival.
+        /// The number after the last arrival.
         var end: Int64
         /// 24 bits, signed: wraps as the field does.
         let referenceTime: Int32
-        /// What to take from a time to get one that counts from the wrapped reference time.
+        /// Subtracted from a time to make it relative to the wrapped reference time.
         let origin: Int64
         var arrivals: [TransportFeedback.Arrival] = []
         var lastTicks: Int64
-        /// In bytes, at most: the fixed part and chunks cut short.
+        /// Upper bound in bytes: the fixed part and incomplete chunks at first.
         var length = 36
 
         init(base: Int64, _ sequenceNumber: Int64, _ ticks: Int64) {
@@ -111,9 +113,9 @@ package struct TransportFeedbackBuilder: Sendable {
             record(sequenceNumber, ticks)
         }
 
-        /// Refuses what does not fit into the packet: it opens the next one.
-        /// - Parameter spoken: before this, packets not listed were spoken of already and may not be called
-        ///   missing now.
+        /// Adds an arrival if it fits; otherwise it must begin the next packet.
+        /// - Parameter spoken: packets before this number were already reported, and must not be reported missing
+        ///   now.
         mutating func append(_ sequenceNumber: Int64, _ ticks: Int64, spoken: Int64) -> Bool {
             guard length < TransportFeedbackBuilder.maximumLength,
                 end >= spoken || sequenceNumber == end,

@@ -1,4 +1,4 @@
-/// What feedback says of one packet, and how long its time difference is.
+/// The status of one packet in feedback, and with it the length of its time difference.
 /// - Source: draft-holmer-rmcat-transport-wide-cc-extensions-01 §3.1.1.
 enum StatusSymbol: UInt16 {
     case notReceived = 0
@@ -8,11 +8,11 @@ enum StatusSymbol: UInt16 {
     case largeDelta = 2
 }
 
-/// A word that speaks of 1 to 8,191 packets.
+/// A 16-bit word with the status of 1 to 8,191 packets.
 /// - Source: draft-holmer-rmcat-transport-wide-cc-extensions-01 §3.1.3 (run length), §3.1.4 (status vector).
 enum StatusChunk {
     case run(symbol: UInt16, length: Int)
-    /// 14 packets, a bit each.
+    /// 14 packets, one bit each.
     case oneBitVector(UInt16)
     /// 7 packets, two bits each.
     case twoBitVector(UInt16)
@@ -31,14 +31,15 @@ enum StatusChunk {
 
     /// Collects the packets of this chunk that were received.
     /// - Parameters:
-    ///   - limit: on what is collected; each has a byte of its own, so no more fit than the feedback is long.
+    ///   - limit: bound for the number collected; each has at least one byte of its own, so no more than the
+    ///     feedback's length can be valid.
     /// - Returns: the index after the chunk, at most `end`.
     func collect(
         from index: Int, upTo end: Int, limit: Int, into received: inout [(index: Int, isLarge: Bool)]
     ) throws(WireError) -> Int {
         switch self {
         case .run(let symbol, let length):
-            // A run of no packets would let a few bytes keep the parser busy for nothing.
+            // Runs of length 0 would let a few bytes keep the parser busy.
             guard length > 0 else { throw .invalid(.transportFeedbackStatus) }
             let runEnd = min(index &+ length, end)
             guard symbol != StatusSymbol.notReceived.rawValue else { return runEnd }
@@ -72,7 +73,7 @@ enum StatusChunk {
         }
     }
 
-    /// Appends the chunks that speak of `symbols`, taking at each point the kind that covers most.
+    /// Appends the chunks for `symbols`, each of the kind that covers most symbols.
     static func append(_ symbols: [StatusSymbol], to bytes: inout [UInt8]) {
         var rest = symbols[...]
         while let first = rest.first {
@@ -91,7 +92,7 @@ enum StatusChunk {
         }
     }
 
-    /// Fourteen bits, the first symbol in the highest ones; what is missing at the end is "not received".
+    /// Fourteen bits, with the first symbol in the highest ones; absent symbols at the end mean "not received".
     private static func vector(_ symbols: ArraySlice<StatusSymbol>, width: UInt16) -> UInt16 {
         var bits: UInt16 = 0
         var shift: UInt16 = 14

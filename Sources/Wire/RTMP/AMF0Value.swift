@@ -1,7 +1,7 @@
-/// A value of Action Message Format 0, which RTMP's commands and a stream's metadata are made of.
+/// A value of Action Message Format 0, of which RTMP's commands and a stream's metadata consist.
 ///
-/// ECMA arrays and typed objects are read as objects, long strings and XML as strings. References and what AMF 3 adds
-/// are refused: nobody who publishes sends them.
+/// ECMA arrays and typed objects are read as objects, long strings and XML as strings. References and the additions
+/// of AMF 3 are refused: publishers do not send them.
 /// - Source: Adobe, Action Message Format 0 (2007), §2.
 package indirect enum AMF0Value: Equatable, Sendable {
     case number(Double)
@@ -41,14 +41,14 @@ package indirect enum AMF0Value: Equatable, Sendable {
         static let typedObject: UInt8 = 0x10
     }
 
-    /// Objects and arrays may lie within one another so deep.
+    /// How deep objects and arrays may be nested.
     package static let depthLimit = 8
-    /// Values of one message, those within others included.
+    /// Most values in one message, including nested ones.
     package static let countLimit = 512
-    /// In bytes, of each string; a stream key may hold a token.
+    /// Longest string in bytes; a stream key may contain a token.
     package static let stringLimit = 8_192
 
-    /// All values of a message, one behind the other.
+    /// Parses the consecutive values of a message.
     package static func sequence(parsing bytes: Span<UInt8>) throws(WireError) -> [AMF0Value] {
         var reader = AMF0Reader()
         var values: [AMF0Value] = []
@@ -56,23 +56,23 @@ package indirect enum AMF0Value: Equatable, Sendable {
         return values
     }
 
-    /// The value of an object's property; the first one of several.
+    /// The value of an object's property; the first one of a repeated name.
     package subscript(name name: String) -> AMF0Value? {
         guard case .object(let members) = self else { return nil }
         return members.first { $0.name == name }?.value
     }
 
-    /// Nil for anything but a string.
+    /// The text of a string; nil for other values.
     package var text: String? {
         if case .string(let text) = self { text } else { nil }
     }
 
-    /// Nil for anything but a number.
+    /// The number; nil for other values.
     package var number: Double? {
         if case .number(let number) = self { number } else { nil }
     }
 
-    /// Writes it; strings and objects beyond the limits cannot be read again.
+    /// Appends the encoded value; strings and objects beyond the limits can be written but not read.
     package func append(to bytes: inout [UInt8]) {
         switch self {
         case .number(let value):
@@ -96,7 +96,7 @@ package indirect enum AMF0Value: Equatable, Sendable {
         case .date(let milliseconds):
             bytes.append(Marker.date)
             bytes.append(bigEndian: milliseconds.bitPattern)
-            // The time zone, which is reserved.
+            // The time zone, which is reserved and 0.
             bytes.append(bigEndian: UInt16(0))
         case .null: bytes.append(Marker.null)
         case .undefined: bytes.append(Marker.undefined)
@@ -116,7 +116,7 @@ package indirect enum AMF0Value: Equatable, Sendable {
     }
 }
 
-/// Where in a message the next value begins, and how many may still come.
+/// The reading position in a message, and how many more values are allowed.
 private struct AMF0Reader {
     private(set) var offset = 0
     private var rest = AMF0Value.countLimit
@@ -141,7 +141,7 @@ private struct AMF0Reader {
             return .string(try text(Int(length), in: bytes))
         case Marker.object: return .object(try members(in: bytes, depth: depth))
         case Marker.ecmaArray:
-            // The number of members is a hint only: writers leave it 0.
+            // The number of members is only a hint: some writers leave it 0.
             _ = try bytes.uint32(at: offset)
             offset += 4
             return .object(try members(in: bytes, depth: depth))
@@ -205,10 +205,10 @@ private struct AMF0Reader {
 }
 
 extension WireError.Field {
-    /// A type of value that nobody needs here.
+    /// A type of value that is not supported.
     package static var amfMarker: Self { .init("amf.marker") }
-    /// Values within values, deeper than is read, or more than are.
+    /// Values nested too deep, or too many of them.
     package static var amfNesting: Self { .init("amf.nesting") }
-    /// Longer than is read, or no UTF-8.
+    /// A string that is too long, or not UTF-8.
     package static var amfString: Self { .init("amf.string") }
 }

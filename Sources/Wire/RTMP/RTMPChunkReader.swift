@@ -1,31 +1,31 @@
-/// Puts messages together out of the chunks that they come in, from the bytes of one connection.
+/// Assembles messages from the chunks of one connection.
 ///
-/// Takes the stream in pieces of any size. What the other end may make us keep is bounded: chunk streams, the length of
-/// a message, and the bytes of all that are not complete.
+/// Accepts the stream in pieces of any size. The memory that a peer can occupy is bounded: by limits for chunk
+/// streams, for the length of a message, and for the bytes of all incomplete messages.
 /// - Source: Adobe, RTMP 1.0 (2012), §5.3 (chunks), §5.4.1 and §5.4.2 (chunk size, abort).
 package struct RTMPChunkReader: Sendable {
-    /// Chunk streams of a connection; publishers use four or five.
+    /// Most chunk streams of a connection; publishers use four or five.
     package static let streamLimit = 32
     private static let initialChunkSize = 128
 
-    /// What a chunk stream's next header may leave out.
+    /// The last values of a chunk stream, which its next header may omit.
     private struct ChunkStream: Sendable {
         var timestamp: UInt32 = 0
-        /// What the next message is later if its header does not say.
+        /// The timestamp difference that a header without a time repeats.
         var step: UInt32 = 0
         var length = 0
         var kind: UInt8 = 0
         var stream: UInt32 = 0
-        /// Whether headers end with a time stamp of four bytes.
+        /// Whether headers end with an extended timestamp of four bytes.
         var isExtended = false
-        /// Nil between messages.
+        /// The incomplete message; nil between messages.
         var payload: [UInt8]?
     }
 
-    /// A chunk whose header was read.
+    /// A chunk whose header has been read.
     private struct Chunk: Sendable {
         let id: UInt32
-        /// Of its payload, in bytes.
+        /// Missing bytes of its payload.
         var rest: Int
     }
 
@@ -33,19 +33,20 @@ package struct RTMPChunkReader: Sendable {
     package var messageLimit: Int
     private var chunkSize = initialChunkSize
     private var streams: [UInt32: ChunkStream] = [:]
-    /// Of a header that is not complete.
+    /// The bytes so far of an incomplete header.
     private var head: [UInt8] = []
     private var chunk: Chunk?
-    /// Bytes of messages that are not complete.
+    /// Bytes of incomplete messages.
     private var kept = 0
 
-    /// - Parameter messageLimit: in bytes.
+    /// - Parameter messageLimit: in bytes; longer messages are refused.
     package init(messageLimit: Int) {
         self.messageLimit = messageLimit
     }
 
-    /// Takes bytes in.
-    /// - Parameter visit: is given each message that is complete.
+    /// Reads the next bytes of the stream.
+    /// - Parameter visit: receives each complete message; chunk sizes and aborts are handled here.
+    /// - Throws: `.invalid` for a malformed or too long message; the connection must then end.
     package mutating func read(
         _ bytes: Span<UInt8>, _ visit: (RTMPMessage) -> Void
     ) throws(WireError) {
@@ -70,19 +71,19 @@ package struct RTMPChunkReader: Sendable {
 
     // MARK: Headers
 
-    /// A chunk's header, as far as it says something.
+    /// The fields of a chunk header that are present.
     private struct Header {
         let id: UInt32
         /// 0 for all fields, 3 for none.
         let format: UInt8
-        /// As it stands there: absolute in format 0, else a step; nil in format 3.
+        /// The field on the wire: absolute in format 0, a difference in 1 and 2; nil in format 3.
         var time: UInt32?
         var length: Int?
         var kind: UInt8?
         var stream: UInt32?
         var isExtended = false
 
-        /// Nil while it is not complete.
+        /// Parses a header; nil while it is incomplete.
         init?(_ bytes: Span<UInt8>, _ streams: [UInt32: ChunkStream]) throws(WireError) {
             let first = try bytes.uint8(at: 0)
             format = first >> 6
@@ -112,11 +113,12 @@ package struct RTMPChunkReader: Sendable {
             guard format < 2 else { return }
             length = try Int(bytes.uint24(at: basic + 3))
             kind = try bytes.uint8(at: basic + 6)
-            // The one number that is little-endian (§5.3.1.2.5).
+            // The only little-endian number (§5.3.1.2.5).
             if format == 0 { stream = try bytes.uint32(at: basic + 7).byteSwapped }
         }
     }
 
+    /// Begins or continues a message with a chunk.
     private mutating func begin(_ header: Header, _ visit: (RTMPMessage) -> Void) throws(WireError) {
         var known = streams[header.id] ?? ChunkStream()
         if known.payload == nil {
@@ -124,13 +126,13 @@ package struct RTMPChunkReader: Sendable {
             if let kind = header.kind { known.kind = kind }
             if let stream = header.stream { known.stream = stream }
             known.isExtended = header.isExtended
-            // A step of format 3 after format 0 is that one's time (§5.3.1.2.4).
+            // After format 0, the difference of format 3 is that timestamp (§5.3.1.2.4).
             if let time = header.time { known.step = time }
             known.timestamp = header.format == 0 ? known.step : known.timestamp &+ known.step
             guard known.length <= messageLimit else { throw .invalid(.rtmpMessageLength) }
             known.payload = []
         } else if header.format < 3 {
-            // A message may be given up by an abort only.
+            // Only an abort may discard an incomplete message.
             throw .invalid(.rtmpChunk)
         }
         guard streams[header.id] != nil || streams.count < Self.streamLimit else {
@@ -149,14 +151,14 @@ package struct RTMPChunkReader: Sendable {
     ) throws(WireError) {
         kept += range.count
         guard kept <= messageLimit + messageLimit / 2 else { throw .invalid(.rtmpMessageLength) }
-        // Taken out, so that it is not copied.
+        // Moved out, so that appending does not copy it.
         guard var payload = streams[id]?.payload.take() else { return }
-        // Grows by doubling: chunks may be of one byte.
+        // Capacity doubles as needed: chunks may be as short as one byte.
         payload += try bytes.bytes(range)
         streams[id]?.payload = payload
     }
 
-    /// Hands a message over, if all of it is there.
+    /// Passes a message on if it is complete.
     private mutating func complete(_ id: UInt32, _ visit: (RTMPMessage) -> Void) throws(WireError) {
         guard let known = streams[id], let payload = known.payload, payload.count >= known.length else {
             return
@@ -169,7 +171,7 @@ package struct RTMPChunkReader: Sendable {
         switch message.kind {
         case .setChunkSize:
             let size = try payload.span.uint32(at: 0)
-            // A size of 0, or with the highest bit, cannot be (§5.4.1); the rest is bounded by the messages.
+            // A size of 0, or with the highest bit, is invalid (§5.4.1); the message limit bounds the rest.
             guard size > 0, size < 1 << 31 else { throw .invalid(.rtmpChunkSize) }
             chunkSize = Int(size)
         case .abort:
@@ -182,12 +184,12 @@ package struct RTMPChunkReader: Sendable {
 }
 
 extension WireError.Field {
-    /// A header that leaves out what was never said, or begins a message within another.
+    /// A header that omits values never given, or begins a message within another.
     package static var rtmpChunk: Self { .init("rtmp.chunk") }
-    /// More chunk streams than anybody needs.
+    /// More chunk streams than the limit.
     package static var rtmpChunkStreams: Self { .init("rtmp.chunkStreams") }
-    /// No chunk can be of that size.
+    /// An invalid chunk size.
     package static var rtmpChunkSize: Self { .init("rtmp.chunkSize") }
-    /// A message, or all that are not complete, beyond the reader's limit.
+    /// A message, or all incomplete ones together, exceed the limit.
     package static var rtmpMessageLength: Self { .init("rtmp.messageLength") }
 }

@@ -1,19 +1,22 @@
-/// Cuts messages into chunks, each with all that its header can say: what a server says to a publisher is little, and a
-/// publisher's pictures are long.
+/// Splits messages into chunks.
+///
+/// Every message begins with a full header. Compression would save little: a server sends few messages to a
+/// publisher, and a publisher's pictures are long.
 /// - Source: Adobe, RTMP 1.0 (2012), §5.3.1.
 package struct RTMPChunkWriter: Sendable {
-    /// Of a chunk's payload, in bytes; the other end has to know it.
+    /// Bytes of a chunk's payload; the peer must know the value.
     package private(set) var chunkSize = 128
 
     package init() {}
 
-    /// Writes that chunks are larger from now on.
+    /// Announces a new chunk size, and uses it from now on.
     package mutating func setChunkSize(_ size: UInt32, in bytes: inout [UInt8]) {
         append(RTMPMessage(.setChunkSize, number: size), to: &bytes)
         chunkSize = max(Int(size), 1)
     }
 
-    /// - Parameter message: of less than 16 MB.
+    /// Appends a message as chunks.
+    /// - Parameter message: with a payload of less than 16 MiB.
     package func append(_ message: RTMPMessage, to bytes: inout [UInt8]) {
         let isControl = message.kind.rawValue <= RTMPMessage.Kind.peerBandwidth.rawValue
         let id: UInt8 = isControl ? 2 : message.stream == 0 ? 3 : 5

@@ -1,21 +1,21 @@
 /// One element of a header extension.
 package struct RTPExtensionElement: Equatable, Sendable {
-    /// What was negotiated by `a=extmap`: 1 to 14 in the one-byte form, 1 to 255 in the two-byte form.
+    /// The id from `a=extmap`: 1 to 14 in the one-byte form, 1 to 255 in the two-byte form.
     package let id: UInt8
-    /// The element's value, in the packet the header was parsed from; may be empty in the two-byte form.
+    /// The place of the value in the parsed packet; may be empty in the two-byte form.
     package let range: Range<Int>
 }
 
-/// Walks a header extension without allocating.
+/// Iterates over the elements of a header extension without allocating.
 ///
-/// Ends at the first element that does not fit, as it would at the end: what came before stays usable.
+/// An element that exceeds the extension ends the iteration; those before it stay usable.
 /// - Source: RFC 8285 §4.2 (one-byte form), §4.3 (two-byte form).
 package struct RTPExtensionCursor: Sendable {
     private let form: RTPExtensionForm?
     private var position: Int
     private let end: Int
 
-    /// Stands before the first element; at the end at once where the form is not known.
+    /// Begins before the first element, or at the end if the form is unknown.
     package init(_ header: RTPHeader) {
         form = RTPExtensionForm(profile: header.extensionProfile)
         position = header.extensionRange.lowerBound
@@ -23,7 +23,7 @@ package struct RTPExtensionCursor: Sendable {
     }
 
     /// The next element, or `nil` at the end.
-    /// - Parameter packet: the one whose header made this cursor.
+    /// - Parameter packet: the packet whose header created this cursor.
     package mutating func next(in packet: Span<UInt8>) -> RTPExtensionElement? {
         guard let form, end <= packet.count, position >= 0 else { return nil }
         while position < end {
@@ -43,7 +43,7 @@ package struct RTPExtensionCursor: Sendable {
 
     private func oneByteElement(_ first: UInt8) -> RTPExtensionElement? {
         let id = first >> 4
-        // Id 0 with a length and id 15 both end the extension (RFC 8285 §4.2).
+        // Id 0 with a length, and id 15, both end the extension (RFC 8285 §4.2).
         guard id != 0, id != 15 else { return nil }
         let start = position &+ 1
         return RTPExtensionElement(id: id, range: start..<(start &+ Int(first & 0x0F) &+ 1))
@@ -63,7 +63,7 @@ package enum RTPExtensionForm: Equatable, Sendable {
     /// Ids 1 to 255, values of 0 to 255 bytes.
     case twoByte
 
-    /// The form that the extension's first word names, or `nil` for something that is not ours to read.
+    /// Recognizes the form by the extension's first word; `nil` for another kind of extension.
     package init?(profile: UInt16) {
         switch profile {
         case 0xBEDE: self = .oneByte
@@ -72,7 +72,7 @@ package enum RTPExtensionForm: Equatable, Sendable {
         }
     }
 
-    /// The two-byte form's low four bits, which mean nothing to us, are 0.
+    /// The extension's first word; in the two-byte form the low four bits ("appbits") are 0.
     package var profile: UInt16 {
         switch self {
         case .oneByte: 0xBEDE
@@ -85,7 +85,7 @@ package enum RTPExtensionForm: Equatable, Sendable {
 }
 
 extension RTPHeader {
-    /// Where the value of the extension element `id` lies in `packet`; the first one if there are several.
+    /// The place of the value of element `id` in `packet`; the first one if there are several.
     package func extensionRange(id: UInt8, in packet: Span<UInt8>) -> Range<Int>? {
         guard id != 0 else { return nil }
         var cursor = RTPExtensionCursor(self)

@@ -1,6 +1,6 @@
-/// The header extensions this server knows, as `a=extmap` names them.
+/// The header extensions that this server knows, by their URIs in `a=extmap`.
 package enum RTPExtensionURI: String, CaseIterable, Sendable {
-    /// RFC 8843 §15.
+    /// RFC 9143 §15.
     case mid = "urn:ietf:params:rtp-hdrext:sdes:mid"
     /// RFC 8852 §3.1.
     case rtpStreamID = "urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id"

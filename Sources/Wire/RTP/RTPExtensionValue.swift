@@ -1,15 +1,17 @@
 /// The value of a header extension element.
 package protocol RTPExtensionValue: Equatable, Sendable {
-    /// - Throws: `.truncated` where there are fewer bytes than the value needs; more are ignored.
+    /// Parses the value; surplus bytes are ignored.
+    /// - Throws: `.truncated` if there are fewer bytes than the value needs.
     init(parsing bytes: Span<UInt8>) throws(WireError)
-    /// In bytes, without the element's header.
+    /// Length in bytes, without the element's header.
     var encodedLength: Int { get }
-    /// Writes `encodedLength` bytes; `.noRoom` where they do not fit.
+    /// Writes `encodedLength` bytes.
+    /// - Throws: `.noRoom` if they do not fit.
     func write(into packet: inout MutableSpan<UInt8>, at offset: Int) throws(WireError)
 }
 
 extension RTPHeader {
-    /// The value of the extension element `id`, or `nil` if it is absent or malformed.
+    /// The value of element `id`; `nil` if it is absent or malformed.
     package func extensionValue<Value: RTPExtensionValue>(
         _ type: Value.Type, id: UInt8?, in packet: Span<UInt8>
     ) -> Value? {
@@ -18,19 +20,19 @@ extension RTPHeader {
     }
 }
 
-/// How a picture has to be turned before it is shown (coordination of video orientation).
+/// How a picture must be rotated before display (coordination of video orientation).
 /// - Source: 3GPP TS 26.114 §7.4.5.
 package struct VideoOrientation: RTPExtensionValue {
-    /// Clockwise, as seen by the viewer; the raw value is what is sent.
+    /// Clockwise, as seen by the viewer; the raw value is that on the wire.
     package enum Rotation: UInt8, Sendable {
         case none, clockwise90, clockwise180, clockwise270
     }
 
     /// Whether the camera faces away from its user.
     package var isBackCamera: Bool
-    /// Whether left and right are exchanged.
+    /// Whether the picture is mirrored horizontally.
     package var isFlipped: Bool
-    /// What the receiver does before it shows the picture.
+    /// The rotation that the receiver applies before display.
     package var rotation: Rotation
 
     package init(isBackCamera: Bool = false, isFlipped: Bool = false, rotation: Rotation) {
@@ -75,9 +77,9 @@ package struct TransportSequenceNumber: RTPExtensionValue {
     }
 }
 
-/// The bounds of the delay from capture to rendering that a sender wishes for.
+/// The range of the delay from capture to rendering that a sender requests.
 ///
-/// (0, 0) asks a receiver to render at once.
+/// (0, 0) requests immediate rendering.
 /// - Source: webrtc.org/experiments/rtp-hdrext/playout-delay.
 package struct PlayoutDelay: RTPExtensionValue {
     /// In units of 10 ms, 12 bits.
@@ -85,6 +87,7 @@ package struct PlayoutDelay: RTPExtensionValue {
     /// In units of 10 ms, 12 bits.
     package var maximum: UInt16
 
+    /// In units of 10 ms; larger values are limited to 12 bits.
     package init(minimum: UInt16, maximum: UInt16) {
         self.minimum = min(minimum, 0xFFF)
         self.maximum = min(maximum, 0xFFF)

@@ -1,13 +1,13 @@
-/// An RTP fixed header, and where the rest of the packet lies.
+/// An RTP header, and the place of the other parts of the packet.
 ///
-/// A value holding byte ranges, not a view: it can be stored and sent across threads, and it never copies the
+/// Contains byte ranges instead of a view: a value can be stored and sent across threads, and never copies the
 /// packet.
 /// - Source: RFC 3550 §5.1 (fixed header, padding), §5.3.1 (header extension).
 package struct RTPHeader: Equatable, Sendable {
     /// Bytes before the list of contributing sources.
     package static let fixedLength = 12
 
-    /// For video the last packet of a picture, for audio the first after silence.
+    /// On the last packet of a picture for video, on the first after silence for audio.
     package var marker: Bool
     /// 7 bits.
     package var payloadType: UInt8
@@ -15,18 +15,18 @@ package struct RTPHeader: Equatable, Sendable {
     package var sequenceNumber: UInt16
     /// In ticks of the codec clock: 90 kHz for video, 48 kHz for Opus.
     package var timestamp: UInt32
-    /// The stream; simulcast layers and retransmissions have their own.
+    /// The stream; simulcast layers and RTX have SSRCs of their own.
     package var ssrc: UInt32
-    /// The extension's "defined by profile" word, which tells its form; 0 when the X bit is clear.
+    /// The "defined by profile" word, which determines the form of the extension; 0 if the X bit is clear.
     package var extensionProfile: UInt16
-    /// Body of the header extension; empty when the X bit is clear.
+    /// The body of the header extension; empty if the X bit is clear.
     package var extensionRange: Range<Int>
-    /// Payload with padding removed.
+    /// The payload without padding.
     package var payloadRange: Range<Int>
-    /// Bytes after the payload, their count byte included.
+    /// Bytes after the payload, including the byte that counts them.
     package var paddingLength: Int
 
-    /// Parses a decrypted packet: padding lies inside the ciphertext.
+    /// Parses a decrypted packet: padding is part of the ciphertext.
     package init(parsing packet: Span<UInt8>) throws(WireError) {
         try packet.require(Self.fixedLength)
         let flags = try packet.uint8(at: 0)
@@ -62,7 +62,7 @@ package struct RTPHeader: Equatable, Sendable {
 
     /// Length of the header (fixed part, contributing sources, extension) of a packet that may be encrypted.
     ///
-    /// SRTP needs it before it can decrypt: the header is authenticated, not encrypted (RFC 3711 §3.1).
+    /// SRTP needs it before decryption: the header is authenticated but not encrypted (RFC 3711 §3.1).
     package static func length(of packet: Span<UInt8>) throws(WireError) -> Int {
         try packet.require(fixedLength)
         let flags = try packet.uint8(at: 0)
@@ -77,8 +77,8 @@ package struct RTPHeader: Equatable, Sendable {
 }
 
 extension WireError.Field {
-    /// Not version 2.
+    /// A version other than 2.
     package static var rtpVersion: Self { .init("rtp.version") }
-    /// A padding count of 0, though the P bit is set.
+    /// A padding length of 0, although the P bit is set.
     package static var rtpPadding: Self { .init("rtp.padding") }
 }

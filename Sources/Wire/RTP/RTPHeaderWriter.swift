@@ -1,22 +1,20 @@
-/// Writes an RTP header with an extension, once per forwarded packet and viewer.
+/// Writes an RTP header with extensions, once per forwarded packet and viewer.
 ///
-/// Allocates nothing and holds no buffer: each call gets the packet being written. Starts in the one-byte
-/// form and changes over to the two-byte form when an element needs it, so an element that does should come
-/// first.
-/// - Source: RFC 3550 §5.1, RFC 8285 §4.2, §4.3. The two-byte form needs `a=extmap-allow-mixed` (RFC 8285
-///   §6).
+/// Allocates nothing and holds no buffer: each call receives the packet being written. Starts in the one-byte form
+/// and converts to the two-byte form when an element requires it, so such an element should be written first.
+/// - Source: RFC 3550 §5.1, RFC 8285 §4.2, §4.3. The two-byte form needs `a=extmap-allow-mixed` (RFC 8285 §6).
 package struct RTPHeaderWriter: Sendable {
-    /// Where the extension's elements begin.
+    /// Where the elements of the extension begin.
     private static let bodyOffset = RTPHeader.fixedLength + 4
 
     private var form = RTPExtensionForm.oneByte
     /// Version 2, and the P bit.
     private let flags: UInt8
-    /// Behind the last element's value.
+    /// The end of the last element's value.
     package private(set) var position = Self.bodyOffset
 
-    /// Writes the fixed header; contributing sources are not written.
-    /// - Parameter hasPadding: the payload is to end with padding, whose last byte counts it.
+    /// Writes the fixed header, without contributing sources.
+    /// - Parameter hasPadding: whether the payload will end with padding, whose last byte counts it.
     package init(
         marker: Bool,
         hasPadding: Bool = false,
@@ -60,7 +58,7 @@ package struct RTPHeaderWriter: Sendable {
         position = start &+ range.count
     }
 
-    /// Appends an element that knows how to write itself.
+    /// Appends an element that encodes itself.
     package mutating func append(
         id: UInt8, _ value: some RTPExtensionValue, into packet: inout MutableSpan<UInt8>
     ) throws(WireError) {
@@ -69,7 +67,7 @@ package struct RTPHeaderWriter: Sendable {
         position = start &+ value.encodedLength
     }
 
-    /// Pads the extension and writes its length; without elements no extension is left.
+    /// Pads the extension and writes its length; without elements there is no extension.
     /// - Returns: the length of the header, where the payload begins.
     package func finish(into packet: inout MutableSpan<UInt8>) throws(WireError) -> Int {
         guard position > Self.bodyOffset else { return RTPHeader.fixedLength }
@@ -85,8 +83,8 @@ package struct RTPHeaderWriter: Sendable {
         return end
     }
 
-    /// Writes an element's header and checks that its value has room.
-    /// - Returns: where the value goes.
+    /// Writes an element's header and verifies that its value fits.
+    /// - Returns: where the value must be written.
     private mutating func begin(
         id: UInt8, length: Int, in packet: inout MutableSpan<UInt8>
     ) throws(WireError) -> Int {
@@ -105,9 +103,9 @@ package struct RTPHeaderWriter: Sendable {
         return start
     }
 
-    /// Changes what is written so far over to the two-byte form; each element grows by one byte.
+    /// Converts the elements written so far to the two-byte form; each grows by one byte.
     ///
-    /// Works in place and from the front: the bytes behind the element at hand move up by one each time.
+    /// Works in place and from the front: for each element, the bytes behind its header move up by one.
     private mutating func widen(in packet: inout MutableSpan<UInt8>) throws(WireError) {
         form = .twoByte
         var element = Self.bodyOffset
@@ -129,8 +127,8 @@ package struct RTPHeaderWriter: Sendable {
 }
 
 extension WireError.Field {
-    /// 0, which is padding (RFC 8285 §4.2).
+    /// Id 0, which is padding (RFC 8285 §4.2).
     package static var rtpExtensionID: Self { .init("rtp.extension.id") }
-    /// More than an element can hold, or no value where one is needed.
+    /// Longer than an element can be, or empty where a value is required.
     package static var rtpExtensionLength: Self { .init("rtp.extension.length") }
 }

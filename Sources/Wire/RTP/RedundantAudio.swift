@@ -1,24 +1,25 @@
-/// Sound of earlier packets in the payload of a later one.
+/// Audio of earlier packets in the payload of a later one (RED).
 ///
-/// Block headers first, that of the oldest block before all others, then the blocks in the same order; the last one is
-/// the packet's own.
+/// Block headers come first, from the oldest block to the packet's own, then the blocks in the same order.
 /// - Source: RFC 2198 §3.
 package enum RedundantAudio {
-    /// Bytes of the header of an earlier block, and of that of the packet's own.
+    /// Bytes of the header of an earlier block.
     package static let headerLength = 4
+    /// Bytes of the header of the packet's own block.
     package static let lastHeaderLength = 1
-    /// The longest block of an earlier packet, in bytes, and how far back it may lie, in ticks of the RTP clock.
+    /// Longest block of an earlier packet, in bytes: a length has 10 bits.
     package static let longestBlock = 1_023
+    /// Greatest distance to an earlier packet, in ticks of the RTP clock: an offset has 14 bits.
     package static let farthestOffset: UInt32 = 16_383
 
-    /// Whether a block can be said to be so long, and to lie so far back.
+    /// Whether a header can express this length and this offset.
     package static func canCarry(length: Int, offset: UInt32) -> Bool {
         length > 0 && length <= longestBlock && offset > 0 && offset <= farthestOffset
     }
 
     /// Writes the header of an earlier block.
-    /// - Parameter offset: ticks that its time stamp lies before the packet's own.
-    /// - Throws: `.noRoom` where there is no room.
+    /// - Parameter offset: ticks from its timestamp to the packet's own.
+    /// - Throws: `.noRoom` if it does not fit.
     package static func writeHeader(
         payloadType: UInt8, offset: UInt32, length: Int, into buffer: inout MutableSpan<UInt8>,
         at position: inout Int
@@ -30,8 +31,8 @@ package enum RedundantAudio {
         position &+= headerLength
     }
 
-    /// Writes the header of the packet's own block, which comes last.
-    /// - Throws: `.noRoom` where there is no room.
+    /// Writes the header of the packet's own block, which is the last.
+    /// - Throws: `.noRoom` if it does not fit.
     package static func writeLastHeader(
         payloadType: UInt8, into buffer: inout MutableSpan<UInt8>, at position: inout Int
     ) throws(WireError) {
@@ -40,24 +41,24 @@ package enum RedundantAudio {
     }
 }
 
-/// A payload of that format, as it came: where its blocks lie.
+/// The parts of a received RED payload.
 ///
-/// Holds byte ranges, not bytes, and is read in full before anything of it is used: one that does not fit into its
-/// packet is refused as a whole.
+/// Contains byte ranges instead of bytes, and is validated completely first: a payload that exceeds its packet is
+/// refused as a whole.
 /// - Source: RFC 2198 §3.
 package struct RedundantPayload: Equatable, Sendable {
-    /// A payload with more earlier blocks is refused, as libwebrtc does (`red_payload_splitter.cc`).
+    /// A payload with more earlier blocks is refused, as in libwebrtc (`red_payload_splitter.cc`).
     package static let maximumBlocks = 32
 
-    /// Of the packet's own block: 7 bits.
+    /// Payload type of the packet's own block: 7 bits.
     package let payloadType: UInt8
-    /// The packet's own block, within the payload; may be empty.
+    /// The packet's own block, relative to the payload; may be empty.
     package let primary: Range<Int>
-    /// Earlier blocks; see `RedundantBlockCursor`.
+    /// Number of earlier blocks; see `RedundantBlockCursor`.
     package let earlierCount: Int
 
     /// Parses the payload of a decrypted packet, without padding.
-    /// - Throws: `.truncated` where headers or blocks do not fit, `.invalid(.redundantBlockCount)` for too many blocks.
+    /// - Throws: `.truncated` if headers or blocks exceed it, `.invalid(.redundantBlockCount)` for too many blocks.
     package init(parsing payload: Span<UInt8>) throws(WireError) {
         var position = 0
         var length = 0
@@ -76,30 +77,30 @@ package struct RedundantPayload: Equatable, Sendable {
     }
 }
 
-/// An earlier packet's sound within a payload.
+/// The audio of an earlier packet in a payload.
 package struct RedundantBlock: Equatable, Sendable {
     /// 7 bits; it may differ from that of the packet's own block.
     package let payloadType: UInt8
-    /// Ticks that its time stamp lies before the packet's own: 14 bits.
+    /// Ticks from its timestamp to the packet's own: 14 bits.
     package let offset: UInt32
-    /// Within the payload; may be empty.
+    /// The block, relative to the payload; may be empty.
     package let range: Range<Int>
 }
 
-/// Walks the earlier blocks of a payload, in the order of the packet, without allocating.
+/// Iterates over the earlier blocks of a payload, in the order of the packet, without allocating.
 package struct RedundantBlockCursor: Sendable {
     private var remaining: Int
     private var header = 0
     private var data: Int
 
-    /// Stands before the first.
+    /// Begins before the first block.
     package init(_ payload: RedundantPayload) {
         remaining = payload.earlierCount
         data = payload.earlierCount &* RedundantAudio.headerLength &+ RedundantAudio.lastHeaderLength
     }
 
     /// The next block, or nil at the end.
-    /// - Parameter payload: the one that was parsed.
+    /// - Parameter payload: the payload that was parsed.
     package mutating func next(in payload: Span<UInt8>) -> RedundantBlock? {
         guard remaining > 0, let word = try? payload.uint32(at: header) else { return nil }
         let end = data &+ Int(word & 0x3FF)
@@ -116,6 +117,6 @@ package struct RedundantBlockCursor: Sendable {
 }
 
 extension WireError.Field {
-    /// More earlier blocks in a payload than are believed.
+    /// More earlier blocks in a payload than the limit.
     package static var redundantBlockCount: Self { .init("red.blockCount") }
 }

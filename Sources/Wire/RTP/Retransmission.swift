@@ -1,15 +1,16 @@
-/// The retransmission format: the original payload behind its original sequence number.
+/// The RTX payload format: the original payload, preceded by its original sequence number.
 /// - Source: RFC 4588 §4.
 package enum Retransmission {
-    /// Bytes of the original sequence number, before the original payload.
+    /// Bytes of the original sequence number before the original payload.
     package static let prefixLength = 2
 
-    /// The header the original packet had, or `nil` if this one only carries padding (a bandwidth probe).
+    /// The header of the original packet, or `nil` if this packet contains only padding (a bandwidth probe).
     ///
-    /// Nothing is copied: the ranges still point into the retransmission packet.
+    /// Nothing is copied: the ranges still refer to the RTX packet.
     /// - Parameters:
-    ///   - header: of the retransmission packet.
-    ///   - payloadType, ssrc: what the original stream has, known from negotiation.
+    ///   - header: of the RTX packet.
+    ///   - payloadType: of the original stream, known from negotiation.
+    ///   - ssrc: of the original stream.
     package static func original(
         of header: RTPHeader, in packet: Span<UInt8>, payloadType: UInt8, ssrc: UInt32
     ) throws(WireError) -> RTPHeader? {
@@ -24,8 +25,8 @@ package enum Retransmission {
         return original
     }
 
-    /// Writes the prefix of a retransmission's payload.
-    /// - Returns: where the original payload goes.
+    /// Writes the original sequence number at the start of an RTX payload.
+    /// - Returns: where the original payload must be written.
     package static func writePrefix(
         original sequenceNumber: UInt16, into packet: inout MutableSpan<UInt8>, at offset: Int
     ) throws(WireError) -> Int {

@@ -1,16 +1,16 @@
 // Attributes that describe payload types: rtpmap, fmtp, rtcp-fb.
 
-/// `a=rtpmap`: the codec behind a payload type.
+/// `a=rtpmap`: the codec of a payload type.
 ///
 /// - Source: RFC 8866 §6.6.
 package struct RTPMap: SDPValue {
     /// 0 to 127.
     package var payloadType: UInt8
-    /// Such as `opus`, `VP8` or `rtx`; compare with `matchesIgnoringCase`.
+    /// Such as `opus`, `VP8` or `rtx`; must be compared with `matchesIgnoringCase`.
     package var encoding: String
     /// In hertz.
     package var clockRate: UInt32
-    /// Audio channels, where they are given.
+    /// Number of audio channels, if given.
     package var channels: Int?
 
     package init(payloadType: UInt8, encoding: String, clockRate: UInt32, channels: Int? = nil) {
@@ -43,15 +43,15 @@ package struct RTPMap: SDPValue {
     }
 }
 
-/// `a=fmtp`: parameters of a payload type, such as `minptime=10;useinbandfec=1`.
+/// `a=fmtp`: the parameters of a payload type, such as `minptime=10;useinbandfec=1`.
 ///
 /// - Source: RFC 8866 §6.15.
 package struct FormatParameters: SDPValue {
-    /// One parameter; the value is nil where there is no equals sign, as in `111/111` of RED.
+    /// One parameter; the value is nil without an equals sign, as in `111/111` of RED.
     package struct Parameter: Equatable, Sendable {
-        /// Such as `profile-level-id`; case does not count.
+        /// Such as `profile-level-id`; compared without regard to case.
         package var name: String
-        /// As it stands, without blanks around it.
+        /// As written, without surrounding spaces.
         package var value: String?
 
         package init(_ name: String, _ value: String? = nil) {
@@ -62,7 +62,7 @@ package struct FormatParameters: SDPValue {
 
     /// 0 to 127.
     package var payloadType: UInt8
-    /// In order; a name may come twice.
+    /// In the order of the description; a name may occur twice.
     package var parameters: [Parameter]
 
     package init(payloadType: UInt8, parameters: [Parameter]) {
@@ -70,13 +70,14 @@ package struct FormatParameters: SDPValue {
         self.parameters = parameters
     }
 
+    /// - Throws: `.invalid(.sdpPayloadType)`; any list of parameters is accepted.
     package init(parsing text: String) throws(WireError) {
         var scanner = SDPScanner(text)
         payloadType = try Wire.payloadType(scanner.word())
         parameters = Self.parameters(scanner)
     }
 
-    /// Parses a list of `name=value` separated by semicolons, with or without spaces around them.
+    /// Parses a list of `name=value` separated by semicolons, with or without surrounding spaces.
     package static func parameters(of text: String) -> [Parameter] {
         parameters(SDPScanner(text))
     }
@@ -95,7 +96,7 @@ package struct FormatParameters: SDPValue {
         return parameters
     }
 
-    /// `name=value` with semicolons between.
+    /// Writes `name=value`, separated by semicolons.
     package static func text(of parameters: [Parameter]) -> String {
         parameters.map { item in item.value.map { "\(item.name)=\($0)" } ?? item.name }.joined(separator: ";")
     }
@@ -108,11 +109,11 @@ package struct FormatParameters: SDPValue {
     package var text: String { "\(payloadType) \(Self.text(of: parameters))" }
 }
 
-/// `a=rtcp-fb`: a kind of RTCP feedback that may be sent.
+/// `a=rtcp-fb`: a kind of RTCP feedback that is allowed.
 ///
 /// - Source: RFC 4585 §4.2, RFC 5104 §7.1.
 package struct RTCPFeedback: SDPValue {
-    /// Nil where it holds for every payload type of the m-line (`*`).
+    /// Nil if it applies to every payload type of the m-line (`*`).
     package var payloadType: UInt8?
     /// Such as `nack`, `nack pli` or `transport-cc`.
     package var kind: String
@@ -122,6 +123,7 @@ package struct RTCPFeedback: SDPValue {
         self.kind = kind
     }
 
+    /// - Throws: `.invalid` for a wrong payload type, or without a kind.
     package init(parsing text: String) throws(WireError) {
         var scanner = SDPScanner(text)
         let type = scanner.word()
@@ -136,22 +138,25 @@ package struct RTCPFeedback: SDPValue {
 }
 
 extension MediaDescription {
-    /// - Throws: at the first that is malformed.
+    /// All `a=rtpmap` attributes.
+    /// - Throws: an error for the first malformed one.
     package func rtpMaps() throws(WireError) -> [RTPMap] { try parsed(.rtpmap) }
-    /// - Throws: at the first whose payload type is none.
+    /// All `a=fmtp` attributes.
+    /// - Throws: an error for the first with an invalid payload type.
     package func formatParameters() throws(WireError) -> [FormatParameters] { try parsed(.fmtp) }
-    /// - Throws: at the first that is malformed.
+    /// All `a=rtcp-fb` attributes.
+    /// - Throws: an error for the first malformed one.
     package func feedback() throws(WireError) -> [RTCPFeedback] { try parsed(.rtcpFeedback) }
 
     /// Whether RTCP shares the port of RTP (RFC 5761, RFC 8858).
     package var isRTCPMultiplexed: Bool { has(.rtcpMux) || has(.rtcpMuxOnly) }
-    /// Whether RTCP packets may stand alone (RFC 5506).
+    /// Whether RTCP packets may be sent without a report (RFC 5506).
     package var allowsReducedSizeRTCP: Bool { has(.rtcpReducedSize) }
 }
 
 extension WireError.Field {
-    /// No codec, rate or number of channels where one has to be.
+    /// An encoding name, clock rate or number of channels is missing or invalid.
     package static var sdpRTPMap: Self { .init("sdp.rtpmap") }
-    /// An `a=rtcp-fb` that names no kind of feedback.
+    /// An `a=rtcp-fb` without a kind of feedback.
     package static var sdpFeedback: Self { .init("sdp.rtcp-fb") }
 }

@@ -1,47 +1,47 @@
 import Base
 
-/// `a=candidate`: an address at which a side may be reached.
+/// `a=candidate`: an address at which one side may be reachable.
 ///
 /// - Source: RFC 8839 §5.1, RFC 6544 §4.5 (TCP).
 package struct ICECandidate: SDPValue {
-    /// In lower case, though some write `UDP`.
+    /// In lower case; parsing accepts any case, because some clients write `UDP`.
     package enum Transport: String, Sendable {
         case udp, tcp
     }
 
-    /// Who opens the connection (RFC 6544 §4.5).
+    /// Which side opens the TCP connection (RFC 6544 §4.5).
     package enum TCPType: String, Sendable {
         case active, passive, so
     }
 
-    /// The same for candidates of one kind from one address by one transport.
+    /// Equal for candidates of the same type, base address and transport.
     package var foundation: String
-    /// 1 for RTP, and for RTCP where it shares the port.
+    /// 1 for RTP, and for RTCP on the same port.
     package var component: UInt16
-    /// Others than these are refused.
+    /// Candidates with other transports are refused.
     package var transport: Transport
-    /// Higher ones are checked first (RFC 8445 §5.1.2).
+    /// Candidates with higher priorities are checked first (RFC 8445 §5.1.2).
     package var priority: UInt32
-    /// An IP address, or a name such as the `.local` ones of browsers that hide their addresses.
+    /// An IP address, or a host name such as the `.local` names of browsers that hide their addresses.
     package var address: String
-    /// 9, discard, of an active TCP candidate.
+    /// For an active TCP candidate 9, the discard port.
     package var port: UInt16
-    /// `host`, `srflx`, `prflx`, `relay`, or one we do not know.
+    /// `host`, `srflx`, `prflx`, `relay`, or an unknown type.
     package var type: String
-    /// Behind a reflexive or relayed candidate: the base or mapped address.
+    /// The base or mapped address of a reflexive or relayed candidate.
     package var relatedAddress: String?
-    /// Of `relatedAddress`.
+    /// The port of `relatedAddress`.
     package var relatedPort: UInt16?
     /// Nil for UDP.
     package var tcpType: TCPType?
-    /// What else is said, such as `generation 0 ufrag Ab12`.
+    /// Other properties, such as `generation 0 ufrag Ab12`.
     package var extensions: [SDPAttribute]
 
-    /// Parses what stands after `a=candidate:`; also takes the form of the browser API, `candidate:…`.
+    /// Parses the value of `a=candidate`, with or without the prefix `candidate:` of the browser API.
     package init(parsing text: String) throws(WireError) {
         let prefix = "candidate:"
         var scanner = SDPScanner(text.hasPrefix(prefix) ? String(text.dropFirst(prefix.count)) : text)
-        // No ice-char is a colon: a second prefix is none.
+        // A foundation contains no colon, so a second prefix is refused.
         guard let foundation = scanner.word(), !foundation.contains(":"),
             let component = scanner.word().flatMap({ UInt16(digits: $0) }),
             let transport = scanner.word().flatMap({ Transport(rawValue: String($0).lowercased()) }),
@@ -76,10 +76,10 @@ package struct ICECandidate: SDPValue {
         }
     }
 
-    /// A host candidate of ours.
+    /// Creates a host candidate of the server.
     ///
     /// - Parameters:
-    ///   - index: its place among our candidates, from 0; earlier ones have a higher priority.
+    ///   - index: the position among our candidates, from 0; earlier ones have a higher priority.
     ///   - transport: TCP candidates are passive and rank below every UDP candidate.
     package init(host address: TransportAddress, transport: Transport = .udp, index: Int = 0) {
         // RFC 8445 §5.1.2.1; RFC 6544 §4.2: direction preference 4 for passive.
@@ -97,7 +97,7 @@ package struct ICECandidate: SDPValue {
         extensions = []
     }
 
-    /// Nil for a candidate given by name.
+    /// The address and port; nil for a candidate with a host name.
     package var transportAddress: TransportAddress? {
         IPAddress(address).map {
             TransportAddress(ip: $0, port: port, transport: transport == .tcp ? .tcp : .udp)
@@ -116,7 +116,7 @@ package struct ICECandidate: SDPValue {
 }
 
 extension SDPSection {
-    /// The candidates we understand; others are ignored, as RFC 8839 §5.1 asks for unknown transports.
+    /// The valid candidates; others are ignored, as RFC 8839 §5.1 requires for unknown transports.
     package var candidates: [ICECandidate] {
         all(.candidate).compactMap { text in
             do throws(WireError) { return try ICECandidate(parsing: text) } catch { return nil }
@@ -125,6 +125,6 @@ extension SDPSection {
 }
 
 extension WireError.Field {
-    /// A candidate that ends early or has a field of another kind; it is ignored, not the description.
+    /// A candidate that is incomplete or has an invalid field; only the candidate is ignored, not the description.
     package static var sdpCandidate: Self { .init("sdp.candidate") }
 }

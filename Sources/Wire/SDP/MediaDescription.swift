@@ -1,4 +1,4 @@
-/// What an m-line carries, as far as we know it.
+/// The media types of m-lines that this server knows.
 package enum MediaKind: String, Sendable, Hashable {
     case audio, video, application
 }
@@ -7,19 +7,21 @@ package enum MediaKind: String, Sendable, Hashable {
 ///
 /// - Source: RFC 8866 §5.14.
 package struct MediaDescription: Equatable, Sendable, SDPSection {
-    /// `audio`, `video`, `application`, or something we do not know.
+    /// `audio`, `video`, `application`, or an unknown media type.
     package var media: String
-    /// 0 where the m-line is rejected or, with `a=bundle-only`, has no transport of its own; else of no meaning.
+    /// 0 if the m-line is rejected or, with `a=bundle-only`, has no transport of its own; other values have no
+    /// meaning.
     package var port: UInt16
     /// Such as `UDP/TLS/RTP/SAVPF`.
     package var transport: String
     /// Payload types, or `webrtc-datachannel`.
     package var formats: [String]
-    /// Lines such as `c=` and `b=`, in order.
+    /// Other lines such as `c=` and `b=`, in order.
     package var fields: [SDPField] = []
-    /// In order; those of the session are not repeated here.
+    /// In order; session-level attributes are not repeated here.
     package var attributes: [SDPAttribute] = []
 
+    /// Creates an m-line without further lines.
     package init(media: String, port: UInt16, transport: String, formats: [String]) {
         self.media = media
         self.port = port
@@ -27,13 +29,13 @@ package struct MediaDescription: Equatable, Sendable, SDPSection {
         self.formats = formats
     }
 
-    /// Parses what stands after `m=`.
+    /// Parses the value of an `m=` line.
     init(parsing line: String) throws(WireError) {
         var scanner = SDPScanner(line)
         guard let media = scanner.word().map({ String($0) }), media.isSDPToken(),
             let portText = scanner.word(), let transport = scanner.word()
         else { throw .invalid(.sdpMedia) }
-        // The number of ports, `/2`, means nothing with ICE.
+        // The number of ports, as in `/2`, has no meaning with ICE.
         var ports = SDPScanner(String(portText))
         guard let port = UInt16(digits: ports.take(until: .slash)) else { throw .invalid(.sdpMedia) }
         var formats: [String] = []
@@ -42,15 +44,15 @@ package struct MediaDescription: Equatable, Sendable, SDPSection {
         self.init(media: media, port: port, transport: String(transport), formats: formats)
     }
 
-    /// What stands after `m=`.
+    /// The value of the `m=` line.
     var line: String {
         "\(media) \(port) \(transport) \(formats.joined(separator: " "))"
     }
 
-    /// Nil for a kind of media we do not know.
+    /// Nil for an unknown media type.
     package var kind: MediaKind? { MediaKind(rawValue: media) }
 
-    /// The formats as RTP payload types, duplicates left out.
+    /// The formats as RTP payload types, without duplicates.
     package func payloadTypes() throws(WireError) -> [UInt8] {
         var types: [UInt8] = []
         var seen: Set<UInt8> = []

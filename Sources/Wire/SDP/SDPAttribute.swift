@@ -2,7 +2,7 @@
 ///
 /// - Source: RFC 8866 §5.13.
 package struct SDPAttribute: Equatable, Sendable {
-    /// What stands before the colon.
+    /// The part before the colon.
     package var name: Name
     /// Nil for a property attribute such as `a=rtcp-mux`.
     package var value: String?
@@ -12,9 +12,9 @@ package struct SDPAttribute: Equatable, Sendable {
         self.value = value
     }
 
-    /// The name of an attribute; names differ by case.
+    /// The name of an attribute; case matters.
     package struct Name: Hashable, Sendable, CustomStringConvertible {
-        /// As it was written.
+        /// As written.
         package let description: String
 
         package init(_ name: String) {
@@ -23,11 +23,11 @@ package struct SDPAttribute: Equatable, Sendable {
     }
 }
 
-/// A line that is neither an attribute nor has a place of its own, such as `c=` or `b=`.
+/// A line that is no attribute and has no property of its own, such as `c=` or `b=`.
 package struct SDPField: Equatable, Sendable {
     /// The letter before the equals sign.
     package var letter: UInt8
-    /// What stands behind the equals sign.
+    /// The text after the equals sign.
     package var value: String
 
     package init(_ letter: UInt8, _ value: String) {
@@ -36,39 +36,40 @@ package struct SDPField: Equatable, Sendable {
     }
 }
 
-/// The parts of a description that hold attributes: the session, each m-line, a trickle fragment.
+/// A part of a description that contains attributes: the session, an m-line, or a trickle fragment.
 package protocol SDPSection {
-    /// In the order in which they were received or shall be sent.
+    /// In the order in which they were received or will be sent.
     var attributes: [SDPAttribute] { get set }
 }
 
 extension SDPSection {
-    /// Whether there is an attribute of that name, with a value or without.
+    /// Whether there is an attribute with this name, with or without a value.
     package func has(_ name: SDPAttribute.Name) -> Bool {
         attributes.contains { $0.name == name }
     }
 
-    /// The value of the first attribute of that name; empty for a property attribute.
+    /// The value of the first attribute with this name; empty for a property attribute.
     package func first(_ name: SDPAttribute.Name) -> String? {
         attributes.first { $0.name == name }.map { $0.value ?? "" }
     }
 
-    /// The values of all attributes of that name, in order.
+    /// The values of all attributes with this name, in order.
     package func all(_ name: SDPAttribute.Name) -> [String] {
         attributes.compactMap { $0.name == name ? $0.value ?? "" : nil }
     }
 
+    /// Appends an attribute.
     /// - Parameter value: nil for a property attribute.
     package mutating func append(_ name: SDPAttribute.Name, _ value: String? = nil) {
         attributes.append(SDPAttribute(name, value))
     }
 
-    /// Removes every attribute of that name.
+    /// Removes all attributes with this name.
     package mutating func removeAll(_ name: SDPAttribute.Name) {
         attributes.removeAll { $0.name == name }
     }
 
-    /// Reads every attribute of that name as a `Value`; the first one malformed is thrown.
+    /// Parses all attributes with this name; throws an error for the first malformed one.
     func parsed<Value: SDPValue>(_ name: SDPAttribute.Name) throws(WireError) -> [Value] {
         var values: [Value] = []
         for attribute in attributes where attribute.name == name {
@@ -77,18 +78,19 @@ extension SDPSection {
         return values
     }
 
-    /// Reads the first attribute of that name, if there is one.
+    /// Parses the first attribute with this name, if there is one.
     func firstParsed<Value: SDPValue>(_ name: SDPAttribute.Name) throws(WireError) -> Value? {
         guard let text = first(name) else { return nil }
         return try Value(parsing: text)
     }
 }
 
-/// What stands after the colon of an attribute, in a form code can work with.
+/// The parsed value of an attribute.
 package protocol SDPValue: Equatable, Sendable {
-    /// - Throws: `.invalid`, naming the attribute.
+    /// Parses the text after the colon.
+    /// - Throws: `.invalid` with the field of the attribute.
     init(parsing text: String) throws(WireError)
-    /// The value as it stands in a description.
+    /// The value as written in a description.
     var text: String { get }
 }
 
@@ -123,7 +125,7 @@ extension SDPAttribute.Name {
     package static var mid: Self { .init("mid") }
     /// RFC 8830 §2.
     package static var msid: Self { .init("msid") }
-    /// Of drafts before RFC 8830; browsers still write it.
+    /// From drafts before RFC 8830; browsers still write it.
     package static var msidSemantic: Self { .init("msid-semantic") }
     /// RFC 8851 §4.
     package static var rid: Self { .init("rid") }

@@ -1,14 +1,14 @@
-/// The part of a description that trickles ICE candidates or restarts ICE.
+/// A partial description that trickles ICE candidates or restarts ICE.
 ///
-/// The body of a WHIP or WHEP PATCH, media type `application/trickle-ice-sdpfrag`.
+/// The body of a PATCH request in WHIP or WHEP, of media type `application/trickle-ice-sdpfrag`.
 /// - Source: RFC 8840 §9, RFC 9725 §4.3.
 package struct SDPFragment: Equatable, Sendable, SDPSection {
     /// Longest fragment accepted, in bytes: room for a hundred candidates.
     package static let maximumLength = 16_384
 
-    /// Before the first m-line.
+    /// Attributes before the first m-line.
     package var attributes: [SDPAttribute]
-    /// Pseudo m-lines: only `a=mid` and the ICE attributes in them count.
+    /// Pseudo m-lines, of which only `a=mid` and the ICE attributes matter.
     package var media: [MediaDescription]
 
     package init(attributes: [SDPAttribute] = [], media: [MediaDescription] = []) {
@@ -16,12 +16,12 @@ package struct SDPFragment: Equatable, Sendable, SDPSection {
         self.media = media
     }
 
-    /// - Throws: as `init(parsing:)` of bytes.
+    /// - Throws: as `init(parsing:)` for bytes.
     package init(parsing text: String) throws(WireError) {
         try self.init(parsing: Array(text.utf8).span)
     }
 
-    /// - Throws: `.truncated` if there is no line; `.invalid` naming what is wrong.
+    /// - Throws: `.truncated` if there is no line; `.invalid` with the faulty field.
     package init(parsing bytes: Span<UInt8>) throws(WireError) {
         var lines = try SDPLines(bytes, upTo: Self.maximumLength)
         guard lines.peek() != nil else { throw .truncated }
@@ -39,7 +39,7 @@ package struct SDPFragment: Equatable, Sendable, SDPSection {
         return text
     }
 
-    /// The credentials the fragment is about: RFC 8840 puts them before the m-lines, RFC 9725 into one.
+    /// The credentials in the fragment: RFC 8840 puts them before the m-lines, RFC 9725 into an m-line.
     package var credentials: ICECredentials? {
         if let iceCredentials { return iceCredentials }
         for description in media {
@@ -48,12 +48,12 @@ package struct SDPFragment: Equatable, Sendable, SDPSection {
         return nil
     }
 
-    /// The candidates of all m-lines; all m-lines of ours share one transport.
+    /// The candidates of all m-lines, which have one transport in this server.
     package var allCandidates: [ICECandidate] {
         candidates + media.flatMap(\.candidates)
     }
 
-    /// Whether the sender has no more candidates.
+    /// Whether the sender has no further candidates.
     package var isComplete: Bool {
         isEndOfCandidates || media.contains(where: \.isEndOfCandidates)
     }

@@ -1,4 +1,4 @@
-/// The lines of a description, checked for form but not for meaning.
+/// The lines of a description, validated in form but not in content.
 struct SDPLines {
     struct Line: Equatable {
         var letter: UInt8
@@ -42,13 +42,14 @@ struct SDPLines {
         return Line(letter: letter, value: String(copying: text))
     }
 
-    /// The next line, unless it begins with another letter.
+    /// Removes the next line if it begins with this letter, and returns its value; nil otherwise.
     mutating func take(_ letter: Character) -> String? {
         guard let line = peek(), line.letter == letter.asciiValue else { return nil }
         position &+= 1
         return line.value
     }
 
+    /// Removes and returns the next line; nil at the end.
     mutating func take() -> Line? {
         guard let line = peek() else { return nil }
         position &+= 1
@@ -59,7 +60,7 @@ struct SDPLines {
         position < lines.count ? lines[position] : nil
     }
 
-    /// Takes lines up to the next `m=` or the end, as fields and attributes.
+    /// Removes the lines before the next `m=` or the end, as fields and attributes.
     mutating func takeSection() throws(WireError) -> (fields: [SDPField], attributes: [SDPAttribute]) {
         var fields: [SDPField] = []
         var attributes: [SDPAttribute] = []
@@ -74,7 +75,7 @@ struct SDPLines {
         return (fields, attributes)
     }
 
-    /// Takes every m-line to the end.
+    /// Removes all m-lines to the end, with the lines that belong to them.
     mutating func takeMedia() throws(WireError) -> [MediaDescription] {
         var media: [MediaDescription] = []
         while let line = take("m") {
@@ -96,22 +97,22 @@ struct SDPLines {
 }
 
 extension WireError.Field {
-    /// More bytes than `SessionDescription.maximumLength`, or those of a fragment.
+    /// Longer than `SessionDescription.maximumLength`, or than a fragment may be.
     package static var sdpLength: Self { .init("sdp.length") }
     /// More lines than `SessionDescription.maximumLineCount`.
     package static var sdpLineCount: Self { .init("sdp.lines") }
     /// More m-lines than `SessionDescription.maximumMediaCount`.
     package static var sdpMediaCount: Self { .init("sdp.media.count") }
-    /// Not `LETTER=VALUE`, or a line that does not belong where it stands.
+    /// Not `LETTER=VALUE`, or a line in the wrong place.
     package static var sdpLine: Self { .init("sdp.line") }
-    /// No UTF-8.
+    /// Not UTF-8.
     package static var sdpText: Self { .init("sdp.text") }
-    /// An attribute whose name is no token (RFC 8866 §9).
+    /// An attribute name that is not a token (RFC 8866 §9).
     package static var sdpAttribute: Self { .init("sdp.attribute") }
     /// The first line is not `v=0`.
     package static var sdpVersion: Self { .init("sdp.version") }
-    /// The second line is no `o=`.
+    /// The second line is not a valid `o=`.
     package static var sdpOrigin: Self { .init("sdp.origin") }
-    /// An m-line without a port or formats.
+    /// An m-line without a valid media type, port, transport or format.
     package static var sdpMedia: Self { .init("sdp.media") }
 }

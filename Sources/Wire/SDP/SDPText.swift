@@ -1,7 +1,7 @@
-// Reading the text of attribute values. Everything works on UTF-8 bytes: a `Character` may swallow a separator
-// together with what follows it, and is slow to find.
+// Parsing of attribute values. All functions work on UTF-8 bytes: a `Character` may combine a separator with the
+// character after it, and is slow to find.
 
-/// Walks over an attribute value from left to right.
+/// Scans an attribute value from left to right.
 struct SDPScanner {
     private(set) var rest: Substring.UTF8View
 
@@ -11,10 +11,10 @@ struct SDPScanner {
 
     var isAtEnd: Bool { rest.isEmpty }
 
-    /// What is left, as text.
+    /// The rest as text.
     var remainder: String { String(Substring(rest)) }
 
-    /// Takes what stands before `separator` and steps over that; all the rest if it does not occur.
+    /// Returns the text before `separator` and skips the separator; returns all the rest if there is none.
     mutating func take(until separator: UInt8) -> Substring {
         guard let end = rest.firstIndex(of: separator) else {
             defer { rest = rest[rest.endIndex...] }
@@ -24,7 +24,7 @@ struct SDPScanner {
         return Substring(rest[..<end])
     }
 
-    /// Takes the next word, skipping spaces before it; nil at the end.
+    /// Returns the next word, skipping spaces before it; nil at the end.
     mutating func word() -> Substring? {
         skipSpaces()
         guard !rest.isEmpty else { return nil }
@@ -47,7 +47,7 @@ extension UInt8 {
     static var equals: UInt8 { 0x3D }
     static var tilde: UInt8 { 0x7E }
 
-    /// Whether RFC 8866 §9 lets it stand in a token: a mid, a codec's name, the name of an attribute.
+    /// Whether a token of RFC 8866 §9 may contain it: a mid, an encoding name, an attribute name.
     var isTokenCharacter: Bool {
         switch self {
         case 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x30...0x39, 0x41...0x5A, 0x5E...0x7E: true
@@ -57,7 +57,7 @@ extension UInt8 {
 }
 
 extension FixedWidthInteger {
-    /// Reads plain decimal digits: no sign, no space, no overflow.
+    /// Parses plain decimal digits: no sign, no space, no overflow.
     init?(digits: Substring) {
         guard !digits.isEmpty else { return nil }
         var value: Self = 0
@@ -73,20 +73,20 @@ extension FixedWidthInteger {
 }
 
 extension Substring {
-    /// The parts between separators; empty ones count.
+    /// The parts between separators, including empty ones.
     func parts(separatedBy separator: UInt8) -> [Substring] {
         utf8.split(separator: separator, omittingEmptySubsequences: false).map { Substring($0) }
     }
 }
 
 extension String {
-    /// Whether this is a token of RFC 8866 §9 of 1 to `limit` bytes.
+    /// Whether this is a token as defined in RFC 8866 §9, with 1 to `limit` bytes.
     package func isSDPToken(limit: Int = 255) -> Bool {
         let bytes = utf8
         return !bytes.isEmpty && bytes.count <= limit && bytes.allSatisfy(\.isTokenCharacter)
     }
 
-    /// Whether both are the same but for the case of ASCII letters, as codec and algorithm names are compared.
+    /// Whether both are equal except for the case of ASCII letters, as codec and algorithm names are compared.
     package func matchesIgnoringCase(_ other: String) -> Bool {
         let (left, right) = (utf8, other.utf8)
         guard left.count == right.count else { return false }

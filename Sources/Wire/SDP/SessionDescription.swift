@@ -1,27 +1,29 @@
-/// An SDP session description: what an offer or an answer is made of.
+/// An SDP session description: an offer or an answer.
 ///
-/// Keeps every line in its order, so that what was parsed can be written again; what lines mean is read through typed
-/// accessors, which throw where a value is malformed.
+/// Keeps all lines in order, so that a parsed description can be written again. Typed accessors give their meaning,
+/// and throw if a value is malformed.
 /// - Source: RFC 8866; RFC 9429 §5 (what browsers put in).
 package struct SessionDescription: Equatable, Sendable, SDPSection {
-    /// Longest description accepted, in bytes; Chrome's offers take about 5 kB for each pair of audio and video.
+    /// Longest description accepted, in bytes; an offer of Chrome takes about 5 kB for each pair of audio and
+    /// video.
     package static let maximumLength = 65_536
-    /// More lines are refused as `sdpLineCount`.
+    /// More lines are refused with `sdpLineCount`.
     package static let maximumLineCount = 5_000
-    /// More m-lines are refused as `sdpMediaCount`.
+    /// More m-lines are refused with `sdpMediaCount`.
     package static let maximumMediaCount = 32
 
     /// The value of `o=`.
     package var origin: String
     /// The value of `s=`.
     package var name: String
-    /// Lines such as `t=`, `c=` and `b=`, in order.
+    /// Other lines such as `t=`, `c=` and `b=`, in order.
     package var fields: [SDPField]
-    /// Before the first m-line: they hold for all of them.
+    /// Attributes before the first m-line, which apply to all m-lines.
     package var attributes: [SDPAttribute]
-    /// In the order that an answer must keep (RFC 3264 §6).
+    /// In order; an answer must keep the order of the offer (RFC 3264 §6).
     package var media: [MediaDescription]
 
+    /// - Parameter origin: the value of `o=`, which has six parts.
     package init(
         origin: String,
         name: String = "-",
@@ -36,12 +38,12 @@ package struct SessionDescription: Equatable, Sendable, SDPSection {
         self.media = media
     }
 
-    /// - Throws: as `init(parsing:)` of bytes.
+    /// - Throws: as `init(parsing:)` for bytes.
     package init(parsing text: String) throws(WireError) {
         try self.init(parsing: Array(text.utf8).span)
     }
 
-    /// - Throws: `.truncated` if it ends before its first three lines do; `.invalid` naming what is wrong.
+    /// - Throws: `.truncated` if it ends within its first three lines; `.invalid` with the faulty field.
     package init(parsing bytes: Span<UInt8>) throws(WireError) {
         var lines = try SDPLines(bytes)
         guard let version = lines.take() else { throw .truncated }

@@ -1,10 +1,10 @@
 // Attributes that describe simulcast: rid, simulcast.
 
-/// `a=rid`: an RTP stream named by the RtpStreamId header extension, and what restricts it.
+/// `a=rid`: an RTP stream identified by the RtpStreamId header extension, and its restrictions.
 ///
 /// - Source: RFC 8851 §4.
 package struct StreamRestriction: SDPValue {
-    /// Seen from the side whose description holds it.
+    /// From the side whose description contains it.
     package enum Direction: String, Sendable {
         case send, recv
     }
@@ -14,7 +14,7 @@ package struct StreamRestriction: SDPValue {
 
     /// Letters, digits, `-` and `_`: what the RtpStreamId extension carries.
     package var id: String
-    /// Whether the side sends the stream or wants it.
+    /// Whether that side sends the stream or wants to receive it.
     package var direction: Direction
     /// Such as `pt=97,98` or `max-width=1280`.
     package var parameters: [FormatParameters.Parameter]
@@ -25,6 +25,7 @@ package struct StreamRestriction: SDPValue {
         self.parameters = parameters
     }
 
+    /// - Throws: `.invalid(.sdpRID)` if the id or the direction is missing or malformed.
     package init(parsing text: String) throws(WireError) {
         var scanner = SDPScanner(text)
         guard let id = scanner.word().map({ String($0) }), Self.isValid(id: id),
@@ -53,7 +54,7 @@ package struct StreamRestriction: SDPValue {
     }
 }
 
-/// `a=simulcast`: the encodings of one source that are sent or wanted side by side.
+/// `a=simulcast`: the encodings of one source that are sent or received in parallel.
 ///
 /// - Source: RFC 8853 §5.1.
 package struct Simulcast: SDPValue {
@@ -61,7 +62,7 @@ package struct Simulcast: SDPValue {
     package struct Alternative: Equatable, Sendable {
         /// The id of an `a=rid` line.
         package var rid: String
-        /// Whether it begins paused (`~`).
+        /// Whether it is initially paused (`~`).
         package var isPaused: Bool
 
         package init(_ rid: String, isPaused: Bool = false) {
@@ -72,7 +73,7 @@ package struct Simulcast: SDPValue {
 
     /// Simulcast streams in order of preference, each with its alternatives.
     package var send: [[Alternative]]
-    /// What the side would take, in the same form.
+    /// The streams that the side accepts, in the same form.
     package var receive: [[Alternative]]
 
     package init(send: [[Alternative]] = [], receive: [[Alternative]] = []) {
@@ -80,7 +81,7 @@ package struct Simulcast: SDPValue {
         self.receive = receive
     }
 
-    /// - Throws: `.invalid(.sdpRID)` if id or direction are missing or of another form.
+    /// - Throws: `.invalid(.sdpSimulcast)` if a list is missing or repeated, or contains an invalid id.
     package init(parsing text: String) throws(WireError) {
         self.init()
         var scanner = SDPScanner(text)
@@ -122,15 +123,15 @@ package struct Simulcast: SDPValue {
 }
 
 extension MediaDescription {
-    /// The m-line's `a=rid` lines, in order.
+    /// The `a=rid` attributes of the m-line, in order.
     package func streamRestrictions() throws(WireError) -> [StreamRestriction] { try parsed(.rid) }
-    /// Nil without `a=simulcast`.
+    /// The `a=simulcast` attribute; nil without one.
     package func simulcast() throws(WireError) -> Simulcast? { try firstParsed(.simulcast) }
 }
 
 extension WireError.Field {
     /// An `a=rid` without a valid id or direction.
     package static var sdpRID: Self { .init("sdp.rid") }
-    /// An `a=simulcast` that lists nothing, or an id that cannot be.
+    /// An `a=simulcast` without streams, or with an invalid id.
     package static var sdpSimulcast: Self { .init("sdp.simulcast") }
 }

@@ -1,23 +1,24 @@
 // Attributes that describe the RTP streams of an m-line: direction, extmap, msid, ssrc, ssrc-group.
 
-/// Which way media flows, seen from the side whose description holds it.
+/// The direction of media, from the side whose description contains it.
 package enum MediaDirection: String, Sendable, Hashable {
     case sendrecv, sendonly, recvonly, inactive
 
+    /// - Parameter sends: from the side whose description contains it, as `receives`.
     package init(sends: Bool, receives: Bool) {
         self = sends ? (receives ? .sendrecv : .sendonly) : (receives ? .recvonly : .inactive)
     }
 
-    /// Whether the side that says it sends.
+    /// Whether the side that declares it sends.
     package var sends: Bool { self == .sendrecv || self == .sendonly }
-    /// Whether the side that says it is ready to receive.
+    /// Whether the side that declares it receives.
     package var receives: Bool { self == .sendrecv || self == .recvonly }
-    /// The same seen from the other side.
+    /// The same direction from the other side.
     package var reversed: MediaDirection { MediaDirection(sends: receives, receives: sends) }
 }
 
 extension SDPSection {
-    /// The direction this section names, if it names one.
+    /// The direction in this section; nil if there is none.
     package var direction: MediaDirection? {
         for attribute in attributes where attribute.value == nil {
             if let direction = MediaDirection(rawValue: attribute.name.description) { return direction }
@@ -26,17 +27,17 @@ extension SDPSection {
     }
 }
 
-/// `a=extmap`: the id an RTP header extension goes by.
+/// `a=extmap`: the id of an RTP header extension.
 ///
 /// - Source: RFC 8285 §5.
 package struct ExtensionMap: SDPValue {
-    /// 1 to 14 fit the one-byte form, up to 255 the two-byte form; 4,096 to 4,351 are to be renumbered by an answer.
+    /// 1 to 14 fit the one-byte form, up to 255 the two-byte form; an answer must replace 4,096 to 4,351.
     package var id: UInt16
-    /// Nil: the direction of the m-line.
+    /// Nil for the direction of the m-line.
     package var direction: MediaDirection?
-    /// Which extension; `RTPExtensionURI` has those we know.
+    /// Identifies the extension; `RTPExtensionURI` lists known ones.
     package var uri: String
-    /// Extension attributes, which none that we know has.
+    /// Extension attributes, which no known extension has.
     package var parameters: String?
 
     package init(id: UInt16, direction: MediaDirection? = nil, uri: String, parameters: String? = nil) {
@@ -46,6 +47,7 @@ package struct ExtensionMap: SDPValue {
         self.parameters = parameters
     }
 
+    /// - Throws: `.invalid(.sdpExtensionMap)` if the id, direction or URI is missing or invalid.
     package init(parsing text: String) throws(WireError) {
         var scanner = SDPScanner(text)
         guard var head = scanner.word().map({ SDPScanner(String($0)) }), let uri = scanner.word(),
@@ -76,7 +78,7 @@ package struct ExtensionMap: SDPValue {
 package struct MediaStreamIdentifier: SDPValue {
     /// `-` for a track that belongs to no MediaStream.
     package var stream: String
-    /// Nil where only the MediaStream is named.
+    /// Nil if only the MediaStream is given.
     package var track: String?
 
     package init(stream: String, track: String?) {
@@ -84,6 +86,7 @@ package struct MediaStreamIdentifier: SDPValue {
         self.track = track
     }
 
+    /// - Throws: `.invalid(.sdpMSID)` without a stream, or with more than two words.
     package init(parsing text: String) throws(WireError) {
         var scanner = SDPScanner(text)
         guard let stream = scanner.word() else { throw .invalid(.sdpMSID) }
@@ -95,7 +98,7 @@ package struct MediaStreamIdentifier: SDPValue {
     package var text: String { track.map { "\(stream) \($0)" } ?? stream }
 }
 
-/// `a=ssrc`: something said about one RTP stream.
+/// `a=ssrc`: one attribute of an RTP stream.
 ///
 /// - Source: RFC 5576 §4.1.
 package struct SourceAttribute: SDPValue {
@@ -103,7 +106,7 @@ package struct SourceAttribute: SDPValue {
     package var ssrc: UInt32
     /// Such as `cname` or `msid`.
     package var name: String
-    /// Nil where the attribute is a property.
+    /// Nil for a property attribute.
     package var value: String?
 
     package init(ssrc: UInt32, name: String, value: String?) {
@@ -112,6 +115,7 @@ package struct SourceAttribute: SDPValue {
         self.value = value
     }
 
+    /// - Throws: `.invalid(.sdpSSRC)` without an SSRC and an attribute.
     package init(parsing text: String) throws(WireError) {
         var scanner = SDPScanner(text)
         guard let ssrc = scanner.word().flatMap({ UInt32(digits: $0) }) else { throw .invalid(.sdpSSRC) }
@@ -126,13 +130,13 @@ package struct SourceAttribute: SDPValue {
     package var text: String { "\(ssrc) \(name)" + (value.map { ":\($0)" } ?? "") }
 }
 
-/// `a=ssrc-group`: RTP streams that belong together; `FID` is a stream and its retransmissions.
+/// `a=ssrc-group`: related RTP streams; `FID` relates a stream and its RTX.
 ///
 /// - Source: RFC 5576 §4.2.
 package struct SourceGroup: SDPValue {
     /// Such as `FID`, or `SIM` for simulcast without RIDs.
     package var semantics: String
-    /// In the order that the semantics give meaning to: of `FID`, media before repair.
+    /// Their order depends on the semantics: in `FID`, media precedes RTX.
     package var ssrcs: [UInt32]
 
     package init(semantics: String, ssrcs: [UInt32]) {
@@ -140,6 +144,7 @@ package struct SourceGroup: SDPValue {
         self.ssrcs = ssrcs
     }
 
+    /// - Throws: `.invalid(.sdpSSRCGroup)` without semantics, or with an invalid SSRC.
     package init(parsing text: String) throws(WireError) {
         var scanner = SDPScanner(text)
         guard let semantics = scanner.word() else { throw .invalid(.sdpSSRCGroup) }
@@ -155,30 +160,30 @@ package struct SourceGroup: SDPValue {
 }
 
 extension SDPSection {
-    /// Header extensions may be named for the session or for an m-line.
+    /// Session-level or m-line-level header extensions.
     package func extensionMaps() throws(WireError) -> [ExtensionMap] { try parsed(.extmap) }
     /// Whether one- and two-byte header extensions may be mixed in one RTP stream (RFC 8285 §4.1.2).
     package var allowsMixedExtensions: Bool { has(.extmapAllowMixed) }
 }
 
 extension MediaDescription {
-    /// Names the m-line within its description, and in the MID extension of packets.
+    /// Identifies the m-line in its description, and in the MID extension of packets.
     package var mid: String? { first(.mid) }
-    /// One for each MediaStream that the track is in.
+    /// One for each MediaStream that contains the track.
     package func msids() throws(WireError) -> [MediaStreamIdentifier] { try parsed(.msid) }
-    /// In order; one stream has several.
+    /// In order; one stream has several attributes.
     package func sourceAttributes() throws(WireError) -> [SourceAttribute] { try parsed(.ssrc) }
-    /// In order.
+    /// The `a=ssrc-group` attributes, in order.
     package func sourceGroups() throws(WireError) -> [SourceGroup] { try parsed(.ssrcGroup) }
 }
 
 extension WireError.Field {
-    /// An id, direction or URI that is missing or cannot be.
+    /// An id, direction or URI that is missing or invalid.
     package static var sdpExtensionMap: Self { .init("sdp.extmap") }
-    /// No stream, or more than stream and track.
+    /// No stream, or more words than stream and track.
     package static var sdpMSID: Self { .init("sdp.msid") }
-    /// No number, or no attribute behind it.
+    /// No SSRC, or no attribute after it.
     package static var sdpSSRC: Self { .init("sdp.ssrc") }
-    /// No semantics, or what is no number among the streams.
+    /// No semantics, or an invalid SSRC.
     package static var sdpSSRCGroup: Self { .init("sdp.ssrc-group") }
 }

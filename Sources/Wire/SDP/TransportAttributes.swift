@@ -5,7 +5,7 @@ import Base
 ///
 /// - Source: RFC 8839 §5.4.
 package struct ICECredentials: Sendable {
-    /// The server finds a session by its own.
+    /// The server finds a session by the ufrag in its own credentials.
     package let ufrag: String
     /// The key of MESSAGE-INTEGRITY on checks to this side.
     package let password: Secret<String>
@@ -15,7 +15,7 @@ package struct ICECredentials: Sendable {
         self.password = password
     }
 
-    /// Whether the lengths are what RFC 8839 §5.4 asks for: 4 to 256 and 22 to 256 bytes.
+    /// Whether the lengths are as RFC 8839 §5.4 requires: 4 to 256 and 22 to 256 bytes.
     ///
     /// Deviates from it in the characters, because some clients use more than letters, digits, `+` and `/`.
     package var isValid: Bool {
@@ -30,7 +30,7 @@ extension ICECredentials: Equatable {
     }
 }
 
-/// `a=fingerprint`: the digest of the certificate a side will show in its DTLS handshake.
+/// `a=fingerprint`: the digest of the certificate that a side uses in its DTLS handshake.
 ///
 /// - Source: RFC 8122 §5.
 package struct SDPFingerprint: SDPValue, Hashable {
@@ -44,8 +44,8 @@ package struct SDPFingerprint: SDPValue, Hashable {
         self.bytes = bytes
     }
 
-    /// - Throws: `.invalid(.sdpFingerprint)` for pairs that are no hexadecimal, or a length that is not the
-    ///   algorithm's.
+    /// - Throws: `.invalid(.sdpFingerprint)` for pairs that are not hexadecimal, or a length that does not match
+    ///   the algorithm.
     package init(parsing text: String) throws(WireError) {
         var scanner = SDPScanner(text)
         guard let name = scanner.word(), let digits = scanner.word(), scanner.word() == nil else {
@@ -70,8 +70,8 @@ package struct SDPFingerprint: SDPValue, Hashable {
         return "\(algorithm) \(pairs.joined(separator: ":"))"
     }
 
-    /// Digest length in bytes; nil for an algorithm that we do not know, or that does not pin a key any more.
-    /// - Source: RFC 8122 §5 wants SHA-256 supported; two certificates with one SHA-1 can be made.
+    /// Digest length in bytes; nil for an algorithm that is unknown or no longer secure.
+    /// - Source: RFC 8122 §5 requires SHA-256; two certificates with the same SHA-1 digest can be made.
     package static func length(of algorithm: String) -> Int? {
         switch algorithm {
         case "sha-256": 32
@@ -82,13 +82,13 @@ package struct SDPFingerprint: SDPValue, Hashable {
     }
 }
 
-/// `a=setup`: who begins the DTLS handshake.
+/// `a=setup`: which side begins the DTLS handshake.
 ///
 /// - Source: RFC 4145 §4, RFC 8842 §5.
 package enum SetupRole: String, SDPValue {
     case active, passive, actpass, holdconn
 
-    /// - Throws: `.invalid(.sdpSetup)` for another word.
+    /// - Throws: `.invalid(.sdpSetup)` for an unknown role.
     package init(parsing text: String) throws(WireError) {
         guard let role = SetupRole(rawValue: text) else { throw .invalid(.sdpSetup) }
         self = role
@@ -97,13 +97,13 @@ package enum SetupRole: String, SDPValue {
     package var text: String { rawValue }
 }
 
-/// `a=group`: m-lines that belong together; `BUNDLE` is those that share one transport.
+/// `a=group`: related m-lines; those in a `BUNDLE` have one transport.
 ///
 /// - Source: RFC 5888 §5, RFC 9143.
 package struct MediaGroup: SDPValue {
     /// Such as `BUNDLE` or `LS`.
     package var semantics: String
-    /// Of a BUNDLE, the first is the one whose transport counts.
+    /// In a BUNDLE, the transport of the first one is used.
     package var mids: [String]
 
     package init(semantics: String, mids: [String]) {
@@ -111,6 +111,7 @@ package struct MediaGroup: SDPValue {
         self.mids = mids
     }
 
+    /// - Throws: `.invalid(.sdpGroup)` without semantics; the list of mids may be empty.
     package init(parsing text: String) throws(WireError) {
         var scanner = SDPScanner(text)
         guard let semantics = scanner.word() else { throw .invalid(.sdpGroup) }
@@ -123,13 +124,13 @@ package struct MediaGroup: SDPValue {
 }
 
 extension SDPSection {
-    /// Nil unless both halves are given here.
+    /// Nil unless this section contains both ufrag and password.
     package var iceCredentials: ICECredentials? {
         guard let ufrag = first(.iceUfrag), let password = first(.icePassword) else { return nil }
         return ICECredentials(ufrag: ufrag, password: Secret(password))
     }
 
-    /// Such as `trickle` and `ice2`; between spaces, or between commas as libdatachannel writes them.
+    /// Such as `trickle` and `ice2`; separated by spaces, or by commas as libdatachannel writes them.
     package var iceOptions: [String] {
         all(.iceOptions).flatMap { text in
             text.utf8.split { $0 == .space || $0 == .comma }.map { String(Substring($0)) }
@@ -138,14 +139,15 @@ extension SDPSection {
 
     /// Whether this side only answers checks (RFC 8839 §5.3).
     package var isICELite: Bool { has(.iceLite) }
-    /// Whether no candidates follow by trickling.
+    /// Whether no further candidates are trickled.
     package var isEndOfCandidates: Bool { has(.endOfCandidates) }
 
-    /// Several where a side has several certificates, or digests of one.
+    /// A side with several certificates, or several digests of one, has several.
     package func fingerprints() throws(WireError) -> [SDPFingerprint] { try parsed(.fingerprint) }
-    /// Nil where the section does not say.
+    /// Nil if the section has no `a=setup`.
     package func setup() throws(WireError) -> SetupRole? { try firstParsed(.setup) }
-    /// - Throws: at the first without semantics.
+    /// All `a=group` attributes.
+    /// - Throws: an error for the first one without semantics.
     package func groups() throws(WireError) -> [MediaGroup] { try parsed(.group) }
 
     /// Appends ufrag and password as two lines.
@@ -156,14 +158,14 @@ extension SDPSection {
 }
 
 extension MediaDescription {
-    /// The SCTP port of data channels (RFC 8841 §5).
+    /// The SCTP port of data channels (RFC 8841 §5); nil if it is not given.
     package func sctpPort() throws(WireError) -> UInt16? {
         guard let text = first(.sctpPort) else { return nil }
         guard let port = UInt16(digits: text[...]) else { throw .invalid(.sdpSCTPPort) }
         return port
     }
 
-    /// The longest message the sender of this description takes, in bytes; 0 for no limit (RFC 8841 §6).
+    /// The longest message that this side accepts, in bytes; 0 for no limit, nil if it is not given (RFC 8841 §6).
     package func maximumMessageSize() throws(WireError) -> UInt64? {
         guard let text = first(.maxMessageSize) else { return nil }
         guard let size = UInt64(digits: text[...]) else { throw .invalid(.sdpMaximumMessageSize) }
@@ -174,9 +176,9 @@ extension MediaDescription {
 extension WireError.Field {
     /// Not `ALGORITHM PAIRS`, or a digest of the wrong length.
     package static var sdpFingerprint: Self { .init("sdp.fingerprint") }
-    /// None of the four roles.
+    /// Not one of the four roles.
     package static var sdpSetup: Self { .init("sdp.setup") }
-    /// No semantics.
+    /// A group without semantics.
     package static var sdpGroup: Self { .init("sdp.group") }
     /// Not a port number.
     package static var sdpSCTPPort: Self { .init("sdp.sctp-port") }

@@ -1,20 +1,21 @@
 import Base
 
-/// Computes the message authentication codes that protocols here need.
+/// Computes message authentication codes for protocol code.
 ///
-/// A protocol, so that `Wire` needs no C library: `Crypto` has the one on OpenSSL.
+/// A protocol, so that `Wire` needs no C library: `Crypto` has an implementation based on OpenSSL.
 package protocol MessageAuthenticator: Sendable {
+    /// Computes an HMAC.
     /// - Returns: 20 bytes (RFC 2104 with SHA-1).
     func hmacSHA1(key: Span<UInt8>, _ message: Span<UInt8>) -> [UInt8]
 }
 
 extension STUNMessage {
-    /// What the FINGERPRINT of a message says.
+    /// The result of verifying FINGERPRINT.
     package enum Fingerprint: Equatable, Sendable {
         case absent, wrong, right
     }
 
-    /// Compares FINGERPRINT with the CRC of what stands before it.
+    /// Compares FINGERPRINT with the CRC of the bytes before it.
     ///
     /// - Source: RFC 8489 §14.7.
     package func fingerprint(in bytes: Span<UInt8>) -> Fingerprint {
@@ -26,7 +27,7 @@ extension STUNMessage {
         return value == crc ^ STUNWriter.fingerprintMask ? .right : .wrong
     }
 
-    /// Whether MESSAGE-INTEGRITY is there and was made with `key`; compares in constant time.
+    /// Whether MESSAGE-INTEGRITY is present and was computed with `key`; compares in constant time.
     ///
     /// - Parameter key: the password's UTF-8 bytes (short-term credentials).
     /// - Source: RFC 8489 §9.1.1, §14.5.
@@ -37,7 +38,7 @@ extension STUNMessage {
             var signed = try? bytes.bytes(0..<(range.lowerBound - 4)), signed.count >= Self.headerLength,
             let received = try? bytes.bytes(range)
         else { return false }
-        // The length as it was when the sender signed: up to and including MESSAGE-INTEGRITY.
+        // The length at the time of signing: up to and including MESSAGE-INTEGRITY.
         let length = UInt16(truncatingIfNeeded: range.upperBound - Self.headerLength)
         signed[2] = UInt8(truncatingIfNeeded: length >> 8)
         signed[3] = UInt8(truncatingIfNeeded: length)
@@ -54,9 +55,9 @@ extension ICECredentials {
     package var key: [UInt8] { Array(password.exposed.utf8) }
 }
 
-/// The CRC of Ethernet and of STUN's FINGERPRINT.
+/// The CRC used by Ethernet and by STUN's FINGERPRINT.
 ///
-/// - Source: ITU V.42 §8.1.1.6.2, by way of RFC 8489 §14.7.
+/// - Source: ITU V.42 §8.1.1.6.2, referenced by RFC 8489 §14.7.
 package enum CRC32 {
     private static let table: [UInt32] = (0..<256).map { index in
         (0..<8).reduce(UInt32(index)) { value, _ in
@@ -64,7 +65,7 @@ package enum CRC32 {
         }
     }
 
-    /// Not yet combined with FINGERPRINT's mask.
+    /// The plain CRC, without the mask of FINGERPRINT.
     package static func checksum(_ bytes: Span<UInt8>) -> UInt32 {
         let table = table.span
         var crc: UInt32 = 0xFFFF_FFFF

@@ -7,13 +7,13 @@ extension STUNMessage {
         return try? bytes.text(range)
     }
 
-    /// The receiver's ufrag in the USERNAME of an ICE check, without parsing the rest of it.
+    /// The receiver's ufrag in the USERNAME of an ICE check, without parsing the rest of the message.
     ///
-    /// What a server looks a session up by, for every STUN datagram from anybody, so it allocates nothing
-    /// for ufrags of up to 15 characters.
-    /// - Returns: nil unless this is a Binding request whose USERNAME is an ICE ufrag (4 to 256 ICE
+    /// A server uses it to find the session of any STUN datagram it receives, so it allocates nothing for ufrags of
+    /// up to 15 characters.
+    /// - Returns: nil unless this is a Binding request whose USERNAME consists of an ICE ufrag (4 to 256 ICE
     ///   characters), a colon and something after it.
-    /// - Source: RFC 8445 §7.1.3 (USERNAME), §15.4 (ufrag).
+    /// - Source: RFC 8445 §7.2.2 (USERNAME), RFC 8839 §5.4 (ufrag).
     package static func localUfrag(ofRequest bytes: Span<UInt8>) -> String? {
         do throws(WireError) {
             guard try bytes.uint16(at: 0) == STUNKind.bindingRequest.rawValue,
@@ -68,9 +68,9 @@ extension STUNMessage {
         return STUNErrorCode(hundreds * 100 + rest, reason)
     }
 
-    /// What UNKNOWN-ATTRIBUTES lists; empty if there is none.
+    /// The types in UNKNOWN-ATTRIBUTES; empty if there is none.
     ///
-    /// - Source: RFC 8489 §14.9.
+    /// - Source: RFC 8489 §14.13.
     package func unknownAttributes(in bytes: Span<UInt8>) throws(WireError) -> [STUNAttribute] {
         guard let range = self[.unknownAttributes] else { return [] }
         guard range.count % 2 == 0 else { throw .invalid(.stunAttributeLength) }
@@ -83,14 +83,14 @@ extension STUNMessage {
 }
 
 extension STUNTransactionID {
-    /// What an IPv6 address is combined with: the magic cookie and the transaction id.
+    /// The mask that is XORed with an IPv6 address: the magic cookie and the transaction id.
     var addressMask: (high: UInt64, low: UInt64) {
         (UInt64(STUNMessage.magicCookie) << 32 | UInt64(high), low)
     }
 }
 
 extension Span where Element == UInt8 {
-    /// A copy of `range` as text.
+    /// Returns a copy of `range` as text.
     fileprivate func text(_ range: Range<Int>) throws(WireError) -> String {
         try require(range)
         do {
@@ -100,7 +100,7 @@ extension Span where Element == UInt8 {
         }
     }
 
-    /// The ICE characters before the first colon of `username`; nil if that is no ufrag.
+    /// The ICE characters before the first colon of `username`; nil if they are no ufrag.
     fileprivate func ufrag(startOf username: Range<Int>) throws(WireError) -> String? {
         for offset in username.prefix(257) {
             switch try uint8(at: offset) {

@@ -1,11 +1,11 @@
-/// A STUN message's header, and where its attributes lie.
+/// The header of a STUN message, and the places of its attributes.
 ///
-/// A value holding byte ranges, not a view; what needs the bytes again takes them as a parameter.
+/// Contains byte ranges instead of a view; methods that need the bytes take them as a parameter.
 /// - Source: RFC 8489 §5 (header), §14 (attributes).
 package struct STUNMessage: Equatable, Sendable {
-    /// Type, and where the value lies.
+    /// One attribute: its type, and the place of its value.
     package struct Attribute: Equatable, Sendable {
-        /// May be one that we do not know.
+        /// May be unknown.
         package let type: STUNAttribute
         /// The value without its padding.
         package let range: Range<Int>
@@ -13,19 +13,19 @@ package struct STUNMessage: Equatable, Sendable {
 
     /// Bytes of type, length, cookie and transaction.
     package static let headerLength = 20
-    /// Tells STUN apart from what older clients sent (RFC 8489 §5).
+    /// Distinguishes STUN from its predecessor, RFC 3489 (RFC 8489 §5).
     package static let magicCookie: UInt32 = 0x2112_A442
-    /// More attributes than any client sends (ICE needs at most ten), so that parsing stays cheap.
+    /// More attributes than any client sends (ICE needs at most ten), so that parsing remains cheap.
     package static let attributeLimit = 32
     /// The longest USERNAME, in bytes (RFC 8489 §14.3).
     package static let usernameLimit = 508
 
-    /// May be one that nobody here answers.
+    /// May be a kind that this server does not handle.
     package let kind: STUNKind
-    /// An answer has that of its request.
+    /// A response has that of its request.
     package let transactionID: STUNTransactionID
-    /// In the order of the message, without repetitions, and without what follows MESSAGE-INTEGRITY and
-    /// is therefore not protected.
+    /// In the order of the message, without repetitions, and without those after MESSAGE-INTEGRITY, which are not
+    /// protected.
     package let attributes: [Attribute]
     /// The sender's priority for this pair (RFC 8445 §7.1.1).
     package let priority: UInt32?
@@ -38,7 +38,7 @@ package struct STUNMessage: Equatable, Sendable {
 
     /// Parses one whole datagram.
     ///
-    /// Does not check FINGERPRINT and MESSAGE-INTEGRITY: see `fingerprint(in:)` and `isAuthentic`.
+    /// Does not verify FINGERPRINT and MESSAGE-INTEGRITY: see `fingerprint(in:)` and `isAuthentic`.
     package init(parsing bytes: Span<UInt8>) throws(WireError) {
         try bytes.require(Self.headerLength)
         let type = try bytes.uint16(at: 0)
@@ -64,12 +64,12 @@ package struct STUNMessage: Equatable, Sendable {
             if let range = range(.iceControlling) { try bytes.uint64(at: range.lowerBound) } else { nil }
     }
 
-    /// The value of the first attribute of this type.
+    /// The place of the value of the first attribute with this type.
     package subscript(_ type: STUNAttribute) -> Range<Int>? {
         attributes.first { $0.type == type }?.range
     }
 
-    /// Comprehension-required attributes nobody here understands; a request with any is answered with 420.
+    /// Comprehension-required attributes that are unknown here; a request with any is answered with 420.
     package var unknownRequired: [STUNAttribute] {
         attributes.lazy.map(\.type).filter { $0.isComprehensionRequired && !$0.isKnown }
     }
@@ -103,22 +103,22 @@ package struct STUNMessage: Equatable, Sendable {
 }
 
 extension WireError.Field {
-    /// The two highest bits, which are 0 in STUN, are not.
+    /// The two highest bits are not 0, as they must be in STUN.
     package static var stunType: Self { .init("stun.type") }
-    /// Not the magic cookie.
+    /// The magic cookie is missing.
     package static var stunCookie: Self { .init("stun.cookie") }
-    /// A length that is no multiple of four, or not that of the datagram.
+    /// A length that is not a multiple of four, or not that of the datagram.
     package static var stunLength: Self { .init("stun.length") }
-    /// An attribute that its type cannot have at this length.
+    /// An attribute with a length that its type cannot have.
     package static var stunAttributeLength: Self { .init("stun.attributeLength") }
-    /// More than `attributeLimit`.
+    /// More attributes than `attributeLimit`.
     package static var stunAttributeCount: Self { .init("stun.attributeCount") }
     /// FINGERPRINT is not the last attribute.
     package static var stunFingerprint: Self { .init("stun.fingerprint") }
-    /// An address of no family that we know, or cut short.
+    /// An address of an unknown family, or of the wrong length.
     package static var stunAddress: Self { .init("stun.address") }
-    /// A class or number outside of 300 to 699.
+    /// A class or number outside the range from 300 to 699.
     package static var stunErrorCode: Self { .init("stun.errorCode") }
-    /// No UTF-8.
+    /// Not UTF-8.
     package static var stunText: Self { .init("stun.text") }
 }

@@ -2,28 +2,28 @@
 ///
 /// - Source: RFC 8489 §5.
 package struct STUNKind: RawRepresentable, Hashable, Sendable {
-    /// The 14 bits of the header, class bits in their places.
+    /// The 14 bits of the header, with the class bits in their places.
     package let rawValue: UInt16
 
     package init(rawValue: UInt16) {
         self.rawValue = rawValue
     }
 
-    /// A connectivity check, or a question for one's own address.
+    /// A connectivity check, or a request for the sender's own public address.
     package static let bindingRequest = STUNKind(rawValue: 0x0001)
-    /// Keeps a NAT's binding; nobody answers.
+    /// Keeps a NAT binding alive; there is no response.
     package static let bindingIndication = STUNKind(rawValue: 0x0011)
-    /// The answer that makes a pair valid.
+    /// The response that makes a pair valid.
     package static let bindingSuccess = STUNKind(rawValue: 0x0101)
-    /// The answer with an ERROR-CODE.
+    /// The response with an ERROR-CODE.
     package static let bindingError = STUNKind(rawValue: 0x0111)
 }
 
-/// The 96 bits that tie an answer to its request.
+/// The 96 bits that relate a response to its request.
 package struct STUNTransactionID: Hashable, Sendable {
-    /// The first four and the last eight bytes, in network order.
+    /// The first four of the twelve bytes, in network order.
     package let high: UInt32
-    /// The last eight of the twelve bytes.
+    /// The last eight of the twelve bytes, in network order.
     package let low: UInt64
 
     package init(high: UInt32, low: UInt64) {
@@ -31,7 +31,7 @@ package struct STUNTransactionID: Hashable, Sendable {
         self.low = low
     }
 
-    /// - Parameter random: cryptographic outside of tests, or strangers could forge answers (RFC 8489 §5).
+    /// - Parameter random: cryptographically secure outside of tests, or responses could be forged (RFC 8489 §5).
     package init(using random: inout some RandomNumberGenerator) {
         high = random.next()
         low = random.next()
@@ -42,16 +42,16 @@ package struct STUNTransactionID: Hashable, Sendable {
 ///
 /// - Source: RFC 8489 §14, §18.3; RFC 8445 §16.1 (the ICE attributes).
 package struct STUNAttribute: RawRepresentable, Hashable, Sendable {
-    /// As in the registry; 0x8000 and above may be ignored by who does not know them.
+    /// As in the registry; receivers may ignore unknown types of 0x8000 and above.
     package let rawValue: UInt16
 
     package init(rawValue: UInt16) {
         self.rawValue = rawValue
     }
 
-    /// RFC 8489 §14.1; only older clients use it.
+    /// RFC 8489 §14.1; used by older clients only.
     package static let mappedAddress = STUNAttribute(rawValue: 0x0001)
-    /// RFC 8489 §14.3; in ICE `RECEIVER:SENDER` of the ufrags.
+    /// RFC 8489 §14.3; in ICE the two ufrags as `RECEIVER:SENDER`.
     package static let username = STUNAttribute(rawValue: 0x0006)
     /// RFC 8489 §14.5.
     package static let messageIntegrity = STUNAttribute(rawValue: 0x0008)
@@ -83,7 +83,7 @@ package struct STUNAttribute: RawRepresentable, Hashable, Sendable {
     /// Whether a receiver that does not know the attribute must refuse the message (RFC 8489 §14).
     package var isComprehensionRequired: Bool { rawValue < 0x8000 }
 
-    /// Whether this code knows what the attribute means.
+    /// Whether this code understands the attribute.
     package var isKnown: Bool {
         switch self {
         case .mappedAddress, .username, .messageIntegrity, .errorCode, .unknownAttributes, .realm, .nonce,
@@ -94,7 +94,7 @@ package struct STUNAttribute: RawRepresentable, Hashable, Sendable {
         }
     }
 
-    /// The only length its value may have, in bytes; nil where it varies.
+    /// The only valid length of its value in bytes; nil if the length varies.
     var fixedLength: Int? {
         switch self {
         case .useCandidate: 0
@@ -106,28 +106,28 @@ package struct STUNAttribute: RawRepresentable, Hashable, Sendable {
     }
 }
 
-/// An error that ICE answers with.
+/// An error in a response to a check.
 ///
 /// - Source: RFC 8489 §14.8; RFC 8445 §7.3.1.1 (487).
 package struct STUNErrorCode: Hashable, Sendable {
     /// 300 to 699.
     package let number: UInt16
-    /// For people; does not count in comparisons.
+    /// For readers of logs; ignored in comparisons.
     package let reason: String
 
-    /// - Parameter reason: for people; at most 127 characters.
+    /// - Parameter reason: for readers of logs; at most 127 characters.
     package init(_ number: UInt16, _ reason: String = "") {
         self.number = number
         self.reason = reason
     }
 
-    /// The request is malformed or lacks what it needs.
+    /// The request is malformed or incomplete.
     package static let badRequest = STUNErrorCode(400, "Bad Request")
-    /// MESSAGE-INTEGRITY is missing or was made with another key.
+    /// MESSAGE-INTEGRITY is missing or was computed with another key.
     package static let unauthenticated = STUNErrorCode(401, "Unauthenticated")
-    /// The request has attributes that must be understood and are not; they are listed.
+    /// The request has unknown attributes that require comprehension; the response lists them.
     package static let unknownAttribute = STUNErrorCode(420, "Unknown Attribute")
-    /// Both sides believe that they control (RFC 8445 §7.3.1.1).
+    /// Both sides claim the controlling role (RFC 8445 §7.3.1.1).
     package static let roleConflict = STUNErrorCode(487, "Role Conflict")
 
     package static func == (left: Self, right: Self) -> Bool { left.number == right.number }

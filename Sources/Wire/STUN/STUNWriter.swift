@@ -4,13 +4,13 @@ import Base
 ///
 /// - Source: RFC 8489 §5, §14.
 package struct STUNWriter: Sendable {
-    /// What FINGERPRINT is combined with, so that it differs from other protocols' CRCs.
+    /// XORed with the CRC in FINGERPRINT, so that it differs from the CRCs of other protocols.
     static let fingerprintMask: UInt32 = 0x5354_554E
 
     private var bytes: [UInt8] = []
     private let transactionID: STUNTransactionID
 
-    /// Begins with a header whose length is filled in by `sealed`.
+    /// Begins with a header; `sealed` sets its length.
     package init(_ kind: STUNKind, transactionID: STUNTransactionID) {
         self.transactionID = transactionID
         bytes.reserveCapacity(128)
@@ -23,7 +23,7 @@ package struct STUNWriter: Sendable {
 
     /// Appends an attribute with any value, padded to 32 bits with zeros.
     ///
-    /// - Parameter value: at most 763 bytes, what the longest attribute of RFC 8489 has; more is cut off.
+    /// - Parameter value: at most 763 bytes, the longest attribute of RFC 8489; more is cut off.
     package mutating func append(_ type: STUNAttribute, _ value: some Collection<UInt8> = []) {
         assert(value.count <= 763, "STUN attribute is too long")
         let value = value.prefix(763)
@@ -33,25 +33,27 @@ package struct STUNWriter: Sendable {
         bytes.append(contentsOf: repeatElement(0, count: -value.count & 3))
     }
 
-    /// Big-endian.
+    /// Appends a big-endian number.
     package mutating func append(_ type: STUNAttribute, _ value: UInt32) {
         var encoded: [UInt8] = []
         encoded.append(bigEndian: value)
         append(type, encoded)
     }
 
-    /// Big-endian.
+    /// Appends a big-endian number.
     package mutating func append(_ type: STUNAttribute, _ value: UInt64) {
         var encoded: [UInt8] = []
         encoded.append(bigEndian: value)
         append(type, encoded)
     }
 
-    /// - Parameter username: in ICE, the receiver's ufrag, a colon, and the sender's.
+    /// Appends USERNAME.
+    /// - Parameter username: in ICE the receiver's ufrag, a colon, and the sender's ufrag.
     package mutating func appendUsername(_ username: String) {
         append(.username, Array(username.utf8))
     }
 
+    /// Appends XOR-MAPPED-ADDRESS.
     /// - Source: RFC 8489 §14.2.
     package mutating func appendXORMappedAddress(_ address: TransportAddress) {
         var value: [UInt8] = []
@@ -70,6 +72,7 @@ package struct STUNWriter: Sendable {
         append(.xorMappedAddress, value)
     }
 
+    /// Appends ERROR-CODE.
     /// - Source: RFC 8489 §14.8.
     package mutating func appendErrorCode(_ code: STUNErrorCode) {
         let hundreds = UInt8(truncatingIfNeeded: code.number / 100)
@@ -77,6 +80,7 @@ package struct STUNWriter: Sendable {
         append(.errorCode, [0, 0, hundreds, rest] + Array(code.reason.utf8))
     }
 
+    /// Appends UNKNOWN-ATTRIBUTES.
     /// - Source: RFC 8489 §14.13.
     package mutating func appendUnknownAttributes(_ types: [STUNAttribute]) {
         var value: [UInt8] = []
@@ -84,7 +88,7 @@ package struct STUNWriter: Sendable {
         append(.unknownAttributes, value)
     }
 
-    /// The message with MESSAGE-INTEGRITY and FINGERPRINT.
+    /// Completes the message with MESSAGE-INTEGRITY and FINGERPRINT.
     ///
     /// - Parameter key: the password's UTF-8 bytes (short-term credentials).
     package func sealed(key: [UInt8], by authenticator: some MessageAuthenticator) -> [UInt8] {
@@ -95,7 +99,8 @@ package struct STUNWriter: Sendable {
         return writer.sealed()
     }
 
-    /// The message with FINGERPRINT only: for answers to who could not prove to know the password.
+    /// Completes the message with FINGERPRINT only: for responses to senders that did not prove to know the
+    /// password.
     package func sealed() -> [UInt8] {
         var writer = self
         writer.setLength(adding: 8)
@@ -103,7 +108,7 @@ package struct STUNWriter: Sendable {
         return writer.bytes
     }
 
-    /// Sets the header's length to what it will be after `count` more bytes.
+    /// Sets the header's length to the value after `count` more bytes.
     private mutating func setLength(adding count: Int) {
         let length = UInt16(truncatingIfNeeded: bytes.count - STUNMessage.headerLength + count)
         bytes[2] = UInt8(truncatingIfNeeded: length >> 8)

@@ -1,44 +1,45 @@
 extension WireError.Field {
-    /// What a TLS client sends first is no ClientHello, or longer than any that is read.
+    /// The first message of a TLS client is not a ClientHello, or is too long.
     static let clientHello = WireError.Field("tls.client-hello")
 }
 
-/// What a TLS client says first, as far as it tells what it comes for.
+/// The first message of a TLS client, as far as it is needed to choose an application protocol.
 ///
-/// Whoever ends the TLS reads it again and judges the rest.
+/// The TLS implementation parses it again and validates the rest.
 /// - Source: RFC 8446 §4.1.2 (message), §4.2 (extensions), §5.1 (records), §D.2 (older versions); RFC 7301 §3.1 (ALPN).
 package struct ClientHello: Equatable, Sendable {
-    /// Of the message with its head, in bytes; browsers' have some 2,000.
+    /// Longest message in bytes, with its header; those of browsers have about 2,000.
     package static let longestMessage = 16_384
-    /// The same with the heads of its records: that many bytes hold a whole message, or none that is read.
+    /// The same with record headers: that many bytes contain a whole message, or one that is too long.
     package static let longestStream = longestMessage + 1_024
 
     private static let recordHead = 5
     private static let messageHead = 4
-    /// A record of the type "handshake".
+    /// The content type of handshake records.
     package static let recordType: UInt8 = 22
     private static let messageType: UInt8 = 1
     private static let alpnExtension: UInt16 = 16
 
-    /// Names of protocols in the client's order, the one that it likes best first; empty where it names none (ALPN).
+    /// Protocol names (ALPN) in the client's order of preference; empty without the extension.
     package let protocols: [[UInt8]]
 
-    /// - Returns: nil while more of it has to come.
-    /// - Throws: for anything else than a ClientHello.
+    /// Parses the beginning of a stream.
+    /// - Returns: nil while the message is incomplete.
+    /// - Throws: for anything but a ClientHello.
     package init?(startOf stream: Span<UInt8>) throws(WireError) {
         guard let message = try Self.message(at: stream) else { return nil }
         protocols = try Self.protocols(in: message.span)
     }
 
-    /// Joins what records hold, until there is a message.
-    /// - Returns: what follows the message's head; nil while more of it has to come.
+    /// Joins the contents of records until a message is complete.
+    /// - Returns: the message without its header; nil while it is incomplete.
     private static func message(at stream: Span<UInt8>) throws(WireError) -> [UInt8]? {
         let count = min(stream.count, longestStream)
         var joined: [UInt8] = []
         var offset = 0
         while offset < count {
             guard try stream.uint8(at: offset) == recordType else { throw .invalid(.clientHello) }
-            // Of the version the first byte is 3, for all that is called TLS.
+            // The first byte of the version is 3 in all versions of TLS.
             if offset + 1 < count, try stream.uint8(at: offset + 1) != 3 { throw .invalid(.clientHello) }
             guard offset + recordHead <= count else { break }
             let length = Int(try stream.uint16(at: offset + 3))
@@ -57,15 +58,16 @@ package struct ClientHello: Equatable, Sendable {
         return nil
     }
 
+    /// Finds the ALPN names in a message.
     private static func protocols(in message: Span<UInt8>) throws(WireError) -> [[UInt8]] {
-        // Version and random number.
+        // Skip version and random.
         var reader = Reader(offset: 2 + 32, end: message.count)
         _ = try reader.vector8(of: message)
-        // Cipher suites.
+        // Skip cipher suites.
         _ = try reader.vector16(of: message)
-        // Compression methods.
+        // Skip compression methods.
         _ = try reader.vector8(of: message)
-        // TLS 1.2 lets extensions be left out.
+        // In TLS 1.2 the extensions may be absent.
         guard !reader.isAtEnd else { return [] }
         var extensions = try reader.vector16(of: message)
         guard reader.isAtEnd else { throw .invalid(.clientHello) }
@@ -87,7 +89,7 @@ package struct ClientHello: Equatable, Sendable {
     }
 }
 
-/// Where to read on in a message that is made of vectors, each with its length before it (RFC 8446 §3.4).
+/// The reading position in a message of vectors, each preceded by its length (RFC 8446 §3.4).
 private struct Reader {
     private(set) var offset: Int
     let end: Int
@@ -105,7 +107,8 @@ private struct Reader {
         return try message.uint16(at: offset)
     }
 
-    /// - Returns: what lies in a vector whose length has one byte.
+    /// Reads a vector with a length of one byte.
+    /// - Returns: a reader for its contents.
     mutating func vector8(of message: Span<UInt8>) throws(WireError) -> Reader {
         guard offset < end else { throw .truncated }
         let length = Int(try message.uint8(at: offset))
@@ -113,7 +116,8 @@ private struct Reader {
         return try content(length)
     }
 
-    /// - Returns: what lies in a vector whose length has two bytes.
+    /// Reads a vector with a length of two bytes.
+    /// - Returns: a reader for its contents.
     mutating func vector16(of message: Span<UInt8>) throws(WireError) -> Reader {
         try content(Int(try uint16(of: message)))
     }

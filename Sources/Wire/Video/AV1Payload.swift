@@ -1,6 +1,6 @@
-/// Reads as much of an AV1 payload as forwarding needs.
+/// Parses an AV1 payload as far as forwarding needs it.
 ///
-/// Packets that only continue a unit say nothing: there the dependency descriptor helps.
+/// Packets that only continue an OBU show nothing; for those the dependency descriptor is needed.
 /// - Source: RTP Payload Format for AV1 §4.4 (aggregation header), §4.5; AV1 bitstream specification §5.3
 ///   (OBU header), §5.5 (sequence header), §5.9.2 (frame header).
 enum AV1Payload {
@@ -10,6 +10,7 @@ enum AV1Payload {
         static let frame: UInt8 = 6
     }
 
+    /// - Parameter marker: the marker bit of the RTP header.
     static func describe(_ payload: Span<UInt8>, marker: Bool) throws(WireError) -> VideoPacketInfo {
         var info = VideoPacketInfo()
         info.endsFrame = marker
@@ -24,7 +25,7 @@ enum AV1Payload {
         var index = 0
         while offset < payload.count {
             var end = payload.count
-            // The last element has no length if the header counts them.
+            // The last element has no length if the aggregation header counts the elements.
             if count == 0 || index < count &- 1 {
                 let length = try LEB128(payload, at: offset)
                 offset = length.end
@@ -54,7 +55,7 @@ enum AV1Payload {
             info.spatialLayer = payload[body] >> 3 & 0x03
             body &+= 1
         }
-        // A size inside the unit is allowed, though the element already has one.
+        // An OBU may contain its size, although the element already has a length.
         if header & 0x02 != 0, let size = try? LEB128(payload, at: body) { body = size.end }
         guard body < unit.upperBound else { return }
         switch header >> 3 & 0x0F {
@@ -72,11 +73,11 @@ enum AV1Payload {
     }
 }
 
-/// A number in groups of seven bits, the lowest first.
+/// A number in groups of seven bits, the lowest group first.
 /// - Source: AV1 bitstream specification §4.10.5.
 struct LEB128 {
     let value: Int
-    /// After the last byte.
+    /// Offset after the last byte.
     let end: Int
 
     init(_ bytes: Span<UInt8>, at offset: Int) throws(WireError) {
@@ -95,8 +96,8 @@ struct LEB128 {
 }
 
 extension WireError.Field {
-    /// A packet that both continues a unit and starts a sequence.
+    /// A packet that both continues an OBU and starts a coded video sequence.
     package static var av1AggregationHeader: Self { .init("av1.aggregationHeader") }
-    /// More bytes than a length can have.
+    /// A number with too many bytes, or too large.
     package static var leb128: Self { .init("av1.leb128") }
 }

@@ -1,33 +1,34 @@
-/// What an AV1 sequence header says of its pictures.
+/// The properties of pictures in an AV1 sequence header.
 /// - Source: AV1 bitstream specification §5.5.1 to §5.5.5.
 package struct AV1SequenceHeader: Equatable, Sendable {
     /// `seq_profile`: 0 is main, with 4:2:0 of 8 or 10 bits.
     package let profile: UInt8
-    /// `seq_level_idx` of the first operating point, which has all layers; at most 31.
+    /// `seq_level_idx` of the first operating point, which includes all layers; at most 31.
     package private(set) var level: UInt8 = 0
-    /// Whether that is of the high tier.
+    /// Whether that operating point has the high tier.
     package private(set) var isHighTier = false
-    /// Of the largest picture.
+    /// Size of the largest picture.
     package let resolution: VideoResolution
-    /// Nil where the header ends before it says so.
+    /// Nil if the header ends before its color configuration.
     package let samples: Samples?
 
-    /// What a picture is made of.
+    /// The sample format of pictures.
     package struct Samples: Equatable, Sendable {
-        /// Of each: 8, 10 or 12.
+        /// Bits per sample: 8, 10 or 12.
         package let bitDepth: Int
-        /// Without colours.
+        /// Whether there is no chroma.
         package let isMonochrome: Bool
     }
 
-    /// - Parameter unit: without its size, as transports have it.
+    /// Parses a sequence header OBU.
+    /// - Parameter unit: the OBU without a size field, as transports carry it.
     package init(parsing unit: Span<UInt8>) throws(WireError) {
         let start = try unit.uint8(at: 0) & 0x04 != 0 ? 2 : 1
         try unit.require(start)
         try self.init(unit, start..<unit.count)
     }
 
-    /// - Parameter body: of the unit, after its header.
+    /// - Parameter body: the OBU after its header.
     init(_ bytes: Span<UInt8>, _ body: Range<Int>) throws(WireError) {
         var reader = BitReader(body)
         profile = UInt8(truncatingIfNeeded: try reader.bits(3, in: bytes))
@@ -47,8 +48,8 @@ package struct AV1SequenceHeader: Equatable, Sendable {
         samples = try? Self.samples(&reader, bytes, profile: profile, isReduced: isReduced)
     }
 
-    /// The picture size alone.
-    /// - Parameter body: of the unit, after its header.
+    /// Parses only the picture size.
+    /// - Parameter body: the OBU after its header.
     static func resolution(_ bytes: Span<UInt8>, _ body: Range<Int>) throws(WireError) -> VideoResolution {
         try AV1SequenceHeader(bytes, body).resolution
     }
@@ -58,11 +59,11 @@ package struct AV1SequenceHeader: Equatable, Sendable {
         var isHighTier: Bool
     }
 
-    /// Reads all operating points.
+    /// Reads all operating points, and returns the first.
     private static func firstPoint(
         _ reader: inout BitReader, _ bytes: Span<UInt8>
     ) throws(WireError) -> Point {
-        /// Of the decoder model's delays, in bits; `nil` without a decoder model.
+        /// Length of the decoder model's delays in bits; `nil` without a decoder model.
         var delayBits: Int?
         if try reader.flag(in: bytes) {
             // num_units_in_display_tick, time_scale, then equal_picture_interval.
@@ -78,7 +79,7 @@ package struct AV1SequenceHeader: Equatable, Sendable {
         for _ in 0...(try Int(reader.bits(5, in: bytes))) {
             try reader.skip(12)
             let level = try reader.bits(5, in: bytes)
-            // Levels from 4.0 on tell a tier.
+            // Levels from 4.0 on have a tier.
             let isHighTier = level > 7 ? try reader.flag(in: bytes) : false
             if first == nil { first = Point(level: level, isHighTier: isHighTier) }
             if let delayBits, try reader.flag(in: bytes) { try reader.skip(2 &* delayBits &+ 1) }
@@ -91,12 +92,12 @@ package struct AV1SequenceHeader: Equatable, Sendable {
     private static func samples(
         _ reader: inout BitReader, _ bytes: Span<UInt8>, profile: UInt8, isReduced: Bool
     ) throws(WireError) -> Samples {
-        // Lengths of frame numbers.
+        // Lengths of frame ids.
         if !isReduced, try reader.flag(in: bytes) { try reader.skip(7) }
-        // Superblocks, intra filters and edges.
+        // Superblock size, intra filter, intra edge filter.
         try reader.skip(3)
         if !isReduced { try skipTools(&reader, bytes) }
-        // Larger pictures, CDEF, restoration.
+        // Super-resolution, CDEF, loop restoration.
         try reader.skip(3)
         let isHigh = try reader.flag(in: bytes)
         let isTwelve = profile == 2 && isHigh ? try reader.flag(in: bytes) : false
@@ -104,13 +105,13 @@ package struct AV1SequenceHeader: Equatable, Sendable {
         return Samples(bitDepth: isTwelve ? 12 : isHigh ? 10 : 8, isMonochrome: isMonochrome)
     }
 
-    /// Skips what encoders may use between frames.
+    /// Skips the coding tools for inter frames.
     private static func skipTools(_ reader: inout BitReader, _ bytes: Span<UInt8>) throws(WireError) {
-        // Compound predictions, warped motion, dual filters.
+        // Inter-intra and masked compound prediction, warped motion, dual filter.
         try reader.skip(4)
         let hasOrderHint = try reader.flag(in: bytes)
         if hasOrderHint { try reader.skip(2) }
-        // seq_choose_screen_content_tools: each frame says so, or seq_force_screen_content_tools does.
+        // seq_choose_screen_content_tools: each frame decides, or else seq_force_screen_content_tools does.
         let isChosen = try reader.flag(in: bytes)
         let mayBeScreen = isChosen ? true : try reader.flag(in: bytes)
         // seq_choose_integer_mv, seq_force_integer_mv.

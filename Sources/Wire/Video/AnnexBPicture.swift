@@ -1,4 +1,4 @@
-/// A picture of H.264 as encoders and transport streams have it, made what containers of files and FLV have.
+/// Converts an H.264 picture from Annex B, as encoders and transport streams have it, to the form of MP4 and FLV.
 /// - Source: ITU-T H.264 annex B; ISO/IEC 14496-15 §5.3.3.1.2 (AVCDecoderConfigurationRecord).
 package struct AnnexBPicture {
     private enum UnitType {
@@ -7,15 +7,16 @@ package struct AnnexBPicture {
         static let pictureParameters: UInt8 = 8
     }
 
-    /// Units, each behind its length in four bytes.
+    /// NAL units, each with a length field of four bytes.
     package private(set) var units: [UInt8] = []
-    /// With their header bytes, as are the others.
+    /// Sequence parameter sets with their header bytes.
     package private(set) var sequenceParameters: [[UInt8]] = []
+    /// Picture parameter sets with their header bytes.
     package private(set) var pictureParameters: [[UInt8]] = []
-    /// Whether decoders can begin here.
+    /// Whether a decoder can start here.
     package private(set) var isRefresh = false
 
-    /// - Parameter bytes: units between start codes; what stands before the first is left out.
+    /// - Parameter bytes: NAL units separated by start codes; bytes before the first start code are skipped.
     package init(parsing bytes: Span<UInt8>) {
         units.reserveCapacity(bytes.count + 64)
         var start: Int?
@@ -23,7 +24,7 @@ package struct AnnexBPicture {
         for index in bytes.indices {
             let byte = bytes[index]
             if byte == 1, zeros >= 2 {
-                // What ends a unit is never zero.
+                // A NAL unit never ends with a zero byte: zeros before a start code are padding.
                 if let start, index - zeros > start { append(bytes.extracting(start..<(index - zeros))) }
                 start = index + 1
             }
@@ -46,7 +47,7 @@ package struct AnnexBPicture {
         units += copy
     }
 
-    /// The record that says what its parameter sets say; nil without both kinds.
+    /// An AVCDecoderConfigurationRecord of the parameter sets; nil without both kinds.
     package var configurationRecord: [UInt8]? {
         guard let first = sequenceParameters.first, first.count >= 4, !pictureParameters.isEmpty,
             sequenceParameters.count <= 31, pictureParameters.count <= 255,

@@ -1,6 +1,6 @@
-/// Reads fields that do not begin at bytes, the highest bit first.
+/// Reads fields that are not aligned to bytes, the highest bit first.
 ///
-/// Holds a position only: each call gets the bytes, as a stored `Span` is not to be had yet.
+/// Contains only a position: each call receives the bytes, because a stored `Span` is not available yet.
 struct BitReader {
     /// In bits from the first byte.
     private(set) var position: Int
@@ -13,7 +13,9 @@ struct BitReader {
         end = range.upperBound &* 8
     }
 
+    /// Reads an unsigned number.
     /// - Parameter count: at most 32.
+    /// - Throws: `.truncated` past the end.
     mutating func bits(_ count: Int, in bytes: Span<UInt8>) throws(WireError) -> UInt32 {
         guard count <= end &- position else { throw .truncated }
         var value: UInt32 = 0
@@ -34,7 +36,7 @@ struct BitReader {
         position &+= count
     }
 
-    /// An Exp-Golomb code, `ue(v)`: H.264 §9.1, and `uvlc()` of AV1 §4.10.3.
+    /// Reads an Exp-Golomb code: `ue(v)` in H.264 §9.1, and `uvlc()` in AV1 §4.10.3.
     mutating func exponentialGolomb(in bytes: Span<UInt8>) throws(WireError) -> UInt32 {
         var zeros = 0
         while try !flag(in: bytes) {
@@ -45,7 +47,7 @@ struct BitReader {
         return (1 << UInt32(zeros)) &- 1 &+ rest
     }
 
-    /// A value below `limit` in as few bits as can be: `ns(n)` of AV1 §4.10.7.
+    /// Reads a value below `limit` in as few bits as possible: `ns(n)` in AV1 §4.10.7.
     mutating func nonSymmetric(below limit: UInt32, in bytes: Span<UInt8>) throws(WireError) -> UInt32 {
         guard limit > 1 else { return 0 }
         let width = 32 &- limit.leadingZeroBitCount
@@ -57,6 +59,6 @@ struct BitReader {
 }
 
 extension WireError.Field {
-    /// A code of more than 32 bits.
+    /// A code longer than 32 bits.
     package static var exponentialGolomb: Self { .init("video.ue") }
 }

@@ -1,10 +1,10 @@
 extension DependencyDescriptor {
-    /// Tells a receiver of a key frame that nothing comes of the spatial layers above one.
+    /// Changes the descriptor of a key frame so that spatial layers above a limit are inactive.
     ///
-    /// Who believes otherwise, as another server may, waits for frames that were left out. Parsed anew, as key frames
-    /// are few.
-    /// - Parameter value: of the extension element.
-    /// - Returns: the new value; nil where the old one says the same, or has no structure.
+    /// A receiver that expects them, such as another server, would wait for frames that are not sent. The value is
+    /// parsed again, because key frames are rare.
+    /// - Parameter value: the value of the extension element.
+    /// - Returns: the new value; nil if nothing changes, or the old one has no structure.
     /// - Source: RTP Payload Format for AV1, appendix A.8.3 and A.8.4 (`active_decode_targets_bitmask`).
     package static func limiting(_ value: Span<UInt8>, toSpatialLayer limit: UInt8) -> [UInt8]? {
         guard let descriptor = try? DependencyDescriptor(parsing: value, structure: nil),
@@ -15,7 +15,7 @@ extension DependencyDescriptor {
         let place = descriptor.structureEnd
         let rest = descriptor.tellsActiveDecodeTargets ? place &+ structure.decodeTargetCount : place
         var bits = BitCopy()
-        // After the mandatory fields one flag tells of a structure, and the next one of active decode targets.
+        // After the mandatory fields there is one flag for a structure, and then one for active decode targets.
         bits.append(value, 0..<25)
         bits.append(1, width: 1)
         bits.append(value, 26..<place)
@@ -25,7 +25,7 @@ extension DependencyDescriptor {
     }
 }
 
-/// Bytes that are made of fields of other bytes, with zeros up to a whole one.
+/// Builds bytes from bit fields of other bytes, padded with zeros to whole bytes.
 private struct BitCopy {
     private(set) var bytes: [UInt8] = []
     private var count = 0
@@ -36,6 +36,7 @@ private struct BitCopy {
         }
     }
 
+    /// Copies a range of bits.
     /// - Parameter range: in bits, within `source`.
     mutating func append(_ source: Span<UInt8>, _ range: Range<Int>) {
         for position in range {

@@ -1,7 +1,7 @@
-/// What a header extension tells of a frame, so that nobody needs to look into its payload.
+/// The properties of a frame in a header extension, so that its payload need not be parsed.
 /// - Source: RTP Payload Format for AV1, appendix A.
 package struct DependencyDescriptor: Equatable, Sendable {
-    /// Where the frame number lies in the extension's value, 16 bits; a rewriter patches it there.
+    /// Byte offset of the 16-bit frame number in the extension's value, where a rewriter replaces it.
     package static let frameNumberOffset = 1
 
     /// Whether this is the frame's first packet.
@@ -10,38 +10,39 @@ package struct DependencyDescriptor: Equatable, Sendable {
     package let endsFrame: Bool
     /// 6 bits.
     package let templateID: UInt8
-    /// Counts frames; each spatial layer of a picture is a frame.
+    /// Counts frames; each spatial layer of a picture is a frame of its own.
     package let frameNumber: UInt16
-    /// In the first packet of a key frame: what the following descriptors refer to.
+    /// In the first packet of a key frame: the structure that later descriptors refer to.
     ///
-    /// The receiver keeps it.
+    /// The receiver must keep it.
     package private(set) var attachedStructure: DependencyStructure?
-    /// A bit for each decode target that is still sent, if the packet tells.
+    /// One bit for each decode target that is still sent; nil if the packet does not contain them.
     package private(set) var activeDecodeTargets: UInt32?
-    /// Where an attached structure ends and active decode targets are told, or would be, in bits.
+    /// Bit position where an attached structure ends and active decode targets follow, or would follow.
     private(set) var structureEnd = 0
-    /// Whether the packet itself has a bit for each.
+    /// Whether the packet contains a bit for each decode target.
     private(set) var tellsActiveDecodeTargets = false
-    /// Whether the layer ids and what follows from them are known.
+    /// Whether the layer ids and all properties that depend on them are known.
     package private(set) var hasLayers = false
-    /// 0 is the smallest picture; of no meaning unless `hasLayers`.
+    /// 0 is the smallest picture; meaningless unless `hasLayers`.
     package private(set) var spatialLayer: UInt8 = 0
-    /// 0 is the lowest frame rate; of no meaning unless `hasLayers`.
+    /// 0 is the lowest frame rate; meaningless unless `hasLayers`.
     package private(set) var temporalLayer: UInt8 = 0
-    /// Whether the frame needs no other one.
+    /// Whether the frame depends on no other.
     package private(set) var isIndependent = false
-    /// Whether a receiver of lower layers may begin to receive this one here.
+    /// Whether a receiver of lower layers can switch to this layer here.
     package private(set) var isSwitchingPoint = false
-    /// Whether what follows in higher temporal layers of this spatial layer needs nothing of them from before this.
+    /// Whether later frames in higher temporal layers of this spatial layer depend on none of those before this
+    /// frame.
     package private(set) var opensHigherTemporalLayers = false
-    /// How many spatial layers there are; 1 if that is not known.
+    /// Number of spatial layers; 1 if it is not known.
     package private(set) var spatialLayerCount = 1
-    /// Whether a decoder can start with this frame, so far as layers decide on it.
+    /// Whether a decoder can start with this frame, as far as its spatial layer determines that.
     private var isLowest = true
 
     /// - Parameters:
-    ///   - value: of the extension element.
-    ///   - structure: the one attached last on this stream. Without one only the mandatory fields are read.
+    ///   - value: the value of the extension element.
+    ///   - structure: the one attached last in this stream; without one only the mandatory fields are parsed.
     package init(parsing value: Span<UInt8>, structure: DependencyStructure?) throws(WireError) {
         let first = try value.uint8(at: 0)
         startsFrame = first & 0x80 != 0
@@ -72,7 +73,7 @@ package struct DependencyDescriptor: Equatable, Sendable {
         try applyTemplate(of: current, custom, &reader, value)
     }
 
-    /// Which parts of the template this frame replaces by its own.
+    /// Which properties of the template this frame overrides.
     private struct CustomFields {
         var hasIndications = false
         var hasDifferences = false
@@ -115,20 +116,20 @@ package struct DependencyDescriptor: Equatable, Sendable {
         }
     }
 
-    /// Whether the frame needs no earlier picture and a decoder can start with it.
+    /// Whether the frame depends on no earlier picture and a decoder can start with it.
     package var isKeyFrame: Bool {
         attachedStructure != nil || (hasLayers && isIndependent && spatialLayer == 0)
     }
 
     /// Whether this is the first packet of a key picture.
     ///
-    /// Where spatial layers need nothing of each other (`S2T1`), each of them has the structure.
+    /// If spatial layers are independent of each other (`S2T1`), each of them has the structure.
     package var startsKeyFrame: Bool { startsFrame && attachedStructure != nil && isLowest }
 }
 
 extension WireError.Field {
-    /// A template that the structure does not have.
+    /// A template id that the structure does not contain.
     package static var dependencyTemplate: Self { .init("dependencyDescriptor.template") }
-    /// A structure of layers that cannot be.
+    /// An impossible structure of layers.
     package static var dependencyStructure: Self { .init("dependencyDescriptor.structure") }
 }

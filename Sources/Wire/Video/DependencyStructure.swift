@@ -1,18 +1,18 @@
-/// What the dependency descriptors of one coded video sequence refer to.
+/// The structure to which the dependency descriptors of one coded video sequence refer.
 ///
-/// Bounded by its fields: 64 templates, 32 decode targets, 4 spatial and 8 temporal layers.
+/// Its fields bound its size: 64 templates, 32 decode targets, 4 spatial and 8 temporal layers.
 /// - Source: RTP Payload Format for AV1, appendix A.8.3 (syntax), A.8.4 (semantics).
 package struct DependencyStructure: Equatable, Sendable {
-    /// What frames of one kind have in common.
+    /// The properties that frames of one kind have in common.
     struct Template: Equatable, Sendable {
         var spatialLayer: UInt8
         var temporalLayer: UInt8
         var indications = DecodeTargetIndications()
-        /// How many frames such a frame refers to.
+        /// How many frames such a frame depends on directly.
         var differenceCount = 0
     }
 
-    /// The highest layers of which a decode target has frames.
+    /// The highest layers of a decode target.
     /// - Source: appendix A.8.4 (`DecodeTargetSpatialId`, `DecodeTargetTemporalId`).
     private struct Reach: Equatable {
         var spatialLayer: UInt8 = 0
@@ -35,12 +35,12 @@ package struct DependencyStructure: Equatable, Sendable {
     package private(set) var spatialLayerCount = 1
     /// 1 to 8.
     package private(set) var temporalLayerCount = 1
-    /// Of each spatial layer, the smallest first; empty if they are not told.
+    /// For each spatial layer, the smallest first; empty if the structure does not contain them.
     package private(set) var resolutions: [VideoResolution] = []
-    /// Of each decode target.
+    /// For each decode target.
     private var targets: [Reach] = []
 
-    /// Of the highest spatial layer, if told.
+    /// Size of the highest spatial layer, if known.
     package var resolution: VideoResolution? { resolutions.last }
 
     init(_ reader: inout BitReader, _ value: Span<UInt8>) throws(WireError) {
@@ -77,7 +77,7 @@ package struct DependencyStructure: Equatable, Sendable {
         }
     }
 
-    /// The layers of each template, in an order from which each says how it differs from the one before.
+    /// Reads the layers of each template, which are coded as the difference from the previous template.
     private static func layers(
         _ reader: inout BitReader, _ value: Span<UInt8>
     ) throws(WireError) -> [Template] {
@@ -105,7 +105,7 @@ package struct DependencyStructure: Equatable, Sendable {
         return index < templates.count ? templates[index] : nil
     }
 
-    /// The lowest spatial layer that some active decode target has frames of.
+    /// The lowest spatial layer with frames in any active decode target.
     func lowestSpatialLayer(of active: UInt32) -> UInt8 {
         var lowest = UInt8.max
         for template in templates {
@@ -118,7 +118,7 @@ package struct DependencyStructure: Equatable, Sendable {
         return lowest
     }
 
-    /// Whether a frame lets a receiver go on with every higher frame rate of its spatial layer.
+    /// Whether a receiver can continue after a frame with every higher frame rate of its spatial layer.
     func opensHigherTemporalLayers(_ template: Template, _ indications: DecodeTargetIndications) -> Bool {
         let higher = targets.indices.filter {
             targets[$0].spatialLayer == template.spatialLayer
@@ -127,7 +127,7 @@ package struct DependencyStructure: Equatable, Sendable {
         return !higher.isEmpty && higher.allSatisfy { indications[$0] == .switch }
     }
 
-    /// A bit for each decode target that reaches no higher than a spatial layer.
+    /// One bit for each decode target that includes no spatial layer above this one.
     package func decodeTargets(upTo spatialLayer: UInt8) -> UInt32 {
         var bits: UInt32 = 0
         for index in targets.indices where targets[index].spatialLayer <= spatialLayer {
@@ -136,15 +136,15 @@ package struct DependencyStructure: Equatable, Sendable {
         return bits
     }
 
-    /// A bit for each decode target.
+    /// A bit mask of all decode targets.
     var everyDecodeTarget: UInt32 {
         UInt32.max >> UInt32(truncatingIfNeeded: 32 &- decodeTargetCount)
     }
 }
 
-/// How a frame relates to each decode target: two bits each, in one word.
+/// The role of a frame in each decode target: two bits each, in one word.
 struct DecodeTargetIndications: Equatable, Sendable {
-    /// What a frame is to a decode target.
+    /// The role of a frame in one decode target.
     enum Indication: UInt8 {
         case notPresent, discardable, `switch`, required
     }
@@ -159,12 +159,12 @@ struct DecodeTargetIndications: Equatable, Sendable {
         for _ in 0..<count { bits = try bits << 2 | UInt64(reader.bits(2, in: value)) }
     }
 
-    /// Those of the first decode target come first.
+    /// The first decode target is in the highest bits.
     subscript(target: Int) -> Indication {
         let shift = UInt64(truncatingIfNeeded: (count &- 1 &- target) &* 2)
         return Indication(rawValue: UInt8(truncatingIfNeeded: bits >> shift & 0x03)) ?? .notPresent
     }
 
-    /// Whether for some decode target the frame is a point to switch to it.
+    /// Whether the frame is a switching point for any decode target.
     var hasSwitch: Bool { (0..<count).contains { self[$0] == .switch } }
 }

@@ -1,6 +1,6 @@
-/// Reads as much of an H.264 payload as forwarding needs.
+/// Parses an H.264 payload as far as forwarding needs it.
 ///
-/// A key frame is an IDR picture, or the sequence parameter set that browsers send right before it.
+/// A key frame is an IDR picture, or the sequence parameter set that browsers send immediately before it.
 /// - Source: RFC 6184 §5.2 (structures), §5.6 (single), §5.7.1 (STAP), §5.8 (FU).
 enum H264Payload {
     /// - Source: ITU-T H.264 table 7-1, RFC 6184 table 1.
@@ -17,6 +17,7 @@ enum H264Payload {
         static let fragmentB: UInt8 = 29
     }
 
+    /// - Parameter marker: the marker bit of the RTP header.
     static func describe(_ payload: Span<UInt8>, marker: Bool) throws(WireError) -> VideoPacketInfo {
         var info = VideoPacketInfo()
         info.endsFrame = marker
@@ -62,7 +63,7 @@ enum H264Payload {
         }
     }
 
-    /// - Parameter body: of a unit, or of its beginning, without its header byte.
+    /// - Parameter body: a NAL unit, or the beginning of one, without its header byte.
     private static func describeUnit(
         _ type: UInt8, _ payload: Span<UInt8>, _ body: Range<Int>, _ info: inout VideoPacketInfo
     ) {
@@ -70,7 +71,7 @@ enum H264Payload {
         case UnitType.slice, UnitType.instantaneousRefresh:
             let isKeyFrame = type == UnitType.instantaneousRefresh
             if isKeyFrame { info.isKeyFrame = true }
-            // The first slice begins with macroblock 0, which is coded as a single set bit.
+            // The first slice begins with macroblock 0, which is coded as a single 1 bit.
             guard !body.isEmpty, payload[body.lowerBound] & 0x80 != 0 else { return }
             info.startsFrame = true
             guard isKeyFrame else { return }
@@ -89,8 +90,8 @@ enum H264Payload {
 }
 
 extension WireError.Field {
-    /// A unit of no bytes in an aggregation packet.
+    /// An empty NAL unit in an aggregation packet.
     package static var h264Aggregation: Self { .init("h264.aggregation") }
-    /// A parameter set that cannot be, or a picture beyond 65,536 pixels.
+    /// An invalid parameter set, or a picture of more than 65,536 pixels in width or height.
     package static var h264SequenceParameters: Self { .init("h264.sequenceParameters") }
 }

@@ -1,25 +1,27 @@
-/// What a sequence parameter set says of the pictures that follow.
+/// The properties of pictures in an H.264 sequence parameter set.
 /// - Source: ITU-T H.264 §7.3.2.1.1 (syntax), §7.4.2.1.1 (semantics), §7.4.1 (emulation prevention), annex E.
 package struct H264SequenceParameters: Equatable, Sendable {
     /// `profile_idc`: 66 is baseline, 77 main, 100 high.
     package let profile: UInt8
-    /// How colours are sampled: 0 for grey, 1 for 4:2:0, 2 for 4:2:2, 3 for 4:4:4.
+    /// Chroma subsampling: 0 for monochrome, 1 for 4:2:0, 2 for 4:2:2, 3 for 4:4:4.
     package let chromaFormat: UInt8
-    /// Of a sample; the larger one of brightness and colours.
+    /// Bits per sample; the larger value of luma and chroma.
     package let bitDepth: Int
+    /// The picture after cropping.
     package let resolution: VideoResolution
-    /// How many pictures may be shown after one that comes later, as it is with B-frames; nil where that is not told.
+    /// How many pictures may be displayed after one that follows them in decoding order, as with B-frames; nil if
+    /// unknown.
     package let reorderedPictures: Int?
 
-    /// Enough for all of it, scaling lists included.
+    /// Bytes that are read at most, enough for a set with scaling lists.
     private static let maximumLength = 512
     private static let baseline: UInt32 = 66
-    /// Profiles that also tell the chroma format.
+    /// Profiles that contain the chroma format.
     private static let highProfiles: Set<UInt32> = [
         44, 83, 86, 100, 110, 118, 122, 128, 134, 135, 138, 139, 244,
     ]
 
-    /// - Parameter body: after the unit's header byte.
+    /// - Parameter body: the NAL unit after its header byte.
     package init(parsing body: Span<UInt8>) throws(WireError) {
         let raw = Self.unescaped(body)
         let bytes = raw.span
@@ -28,17 +30,19 @@ package struct H264SequenceParameters: Equatable, Sendable {
         self.profile = UInt8(truncatingIfNeeded: profile)
         // Constraint flags and level.
         try reader.skip(16)
+        // seq_parameter_set_id.
         _ = try reader.exponentialGolomb(in: bytes)
         let samples = Self.highProfiles.contains(profile) ? try Self.highFields(&reader, bytes) : Samples()
         chromaFormat = UInt8(truncatingIfNeeded: samples.chromaFormat)
         bitDepth = samples.bitDepth
-        // log2_max_frame_num, then the picture order count.
+        // log2_max_frame_num, then the picture order count type.
         _ = try reader.exponentialGolomb(in: bytes)
         let order = try Self.skipPictureOrder(&reader, bytes)
+        // max_num_ref_frames, gaps_in_frame_num_value_allowed_flag.
         _ = try reader.exponentialGolomb(in: bytes)
         try reader.skip(1)
         resolution = try Self.size(samples.chromaFormat, &reader, bytes)
-        // Baseline has no B slices, and in an order of type 2 pictures are shown as they come (§7.4.2.1.1).
+        // Baseline has no B slices, and with order type 2 the output order is the decoding order (§7.4.2.1.1).
         let isInOrder = profile == Self.baseline || order == 2
         reorderedPictures = isInOrder ? 0 : try? Self.reorderedPictures(&reader, bytes)
     }
@@ -54,7 +58,7 @@ package struct H264SequenceParameters: Equatable, Sendable {
         let mapUnits: UInt64 = isFrameCoded ? 1 : 2
         var size = (width: width &* 16, height: height &* 16 &* mapUnits)
         if try reader.flag(in: bytes) {
-            // Units of cropping: chroma samples, and in field coding two lines.
+            // Units of cropping: chroma samples, and two lines each in field coding.
             let unitX: UInt64 = chromaFormat == 1 || chromaFormat == 2 ? 2 : 1
             let unitY: UInt64 = (chromaFormat == 1 ? 2 : 1) &* mapUnits
             let left = try UInt64(reader.exponentialGolomb(in: bytes))
@@ -71,7 +75,7 @@ package struct H264SequenceParameters: Equatable, Sendable {
         return VideoResolution(width: Int(size.width), height: Int(size.height))
     }
 
-    /// Of all profiles that do not say it.
+    /// The values in profiles that do not contain them.
     private struct Samples {
         var chromaFormat: UInt32 = 1
         var bitDepth = 8
@@ -97,13 +101,14 @@ package struct H264SequenceParameters: Equatable, Sendable {
 
     // MARK: Usability
 
+    /// Reads the usability information up to the number of reordered pictures.
     /// - Source: annex E.1.1 (`max_num_reorder_frames`).
-    /// - Returns: nil where it is not told.
+    /// - Returns: nil if it is not present.
     private static func reorderedPictures(
         _ reader: inout BitReader, _ bytes: Span<UInt8>
     ) throws(WireError) -> Int? {
         guard try reader.flag(in: bytes) else { return nil }
-        // The shape of a pixel, which may be told in two numbers.
+        // The aspect ratio, which may consist of two numbers.
         if try reader.flag(in: bytes), try reader.bits(8, in: bytes) == 255 { try reader.skip(32) }
         if try reader.flag(in: bytes) { try reader.skip(1) }
         if try reader.flag(in: bytes) {
@@ -114,7 +119,7 @@ package struct H264SequenceParameters: Equatable, Sendable {
             _ = try reader.exponentialGolomb(in: bytes)
             _ = try reader.exponentialGolomb(in: bytes)
         }
-        // Times, and then two buffers.
+        // Timing, and then the parameters of two buffers.
         if try reader.flag(in: bytes) { try reader.skip(65) }
         let hasNetworkBuffer = try reader.flag(in: bytes)
         if hasNetworkBuffer { try skipBuffer(&reader, bytes) }
@@ -128,6 +133,7 @@ package struct H264SequenceParameters: Equatable, Sendable {
         return Int(try reader.exponentialGolomb(in: bytes))
     }
 
+    /// Skips the parameters of one buffer (HRD).
     /// - Source: annex E.1.2.
     private static func skipBuffer(
         _ reader: inout BitReader, _ bytes: Span<UInt8>
@@ -159,6 +165,7 @@ package struct H264SequenceParameters: Equatable, Sendable {
         }
     }
 
+    /// Skips the fields of the picture order count.
     /// - Returns: pic_order_cnt_type.
     private static func skipPictureOrder(
         _ reader: inout BitReader, _ bytes: Span<UInt8>
@@ -179,7 +186,7 @@ package struct H264SequenceParameters: Equatable, Sendable {
         return type
     }
 
-    /// Without the 3 that keeps two zero bytes from looking like a start code.
+    /// Removes the bytes 3 that keep two zero bytes from forming a start code.
     static func unescaped(_ body: Span<UInt8>) -> [UInt8] {
         var raw: [UInt8] = []
         var zeros = 0

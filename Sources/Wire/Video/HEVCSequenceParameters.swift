@@ -1,27 +1,29 @@
-/// What a sequence parameter set of HEVC says of the pictures that follow.
+/// The properties of pictures in an HEVC sequence parameter set.
 /// - Source: ITU-T H.265 §7.3.2.2.1 (syntax), §7.3.3 (profile, tier and level), §7.4.3.2.1 (semantics).
 package struct HEVCSequenceParameters: Equatable, Sendable {
-    /// `general_profile_space`: 0 for what the profiles of H.265 are.
+    /// `general_profile_space`: 0 for the profiles defined in H.265.
     package let profileSpace: UInt8
+    /// `general_tier_flag`.
     package let isHighTier: Bool
     /// `general_profile_idc`: 1 is main, 2 main 10.
     package let profile: UInt8
-    /// `general_profile_compatibility_flag`, that of profile 0 in the highest bit.
+    /// `general_profile_compatibility_flag`, with profile 0 in the highest bit.
     package let compatibility: UInt32
-    /// The six bytes between those and the level: `general_progressive_source_flag` is the highest bit of the first.
+    /// The six bytes from there to the level; the highest bit of the first is `general_progressive_source_flag`.
     package let constraints: [UInt8]
-    /// `general_level_idc`: thirty times the level's number.
+    /// `general_level_idc`: the level number times thirty.
     package let level: UInt8
-    /// How colours are sampled: 0 for grey, 1 for 4:2:0, 2 for 4:2:2, 3 for 4:4:4.
+    /// Chroma subsampling: 0 for monochrome, 1 for 4:2:0, 2 for 4:2:2, 3 for 4:4:4.
     package let chromaFormat: UInt8
-    /// Of a sample; the larger one of brightness and colours.
+    /// Bits per sample; the larger value of luma and chroma.
     package let bitDepth: Int
-    /// Of what is shown of the pictures.
+    /// Size of the displayed part of pictures.
     package let resolution: VideoResolution
-    /// How many pictures may come before one and be shown after it, as it is with B-frames; nil where that is not told.
+    /// How many pictures may precede one in decoding order and follow it in output order, as with B-frames; nil if
+    /// unknown.
     package let reorderedPictures: Int?
 
-    /// - Parameter body: after the unit's header of two bytes.
+    /// - Parameter body: the NAL unit after its header of two bytes.
     package init(parsing body: Span<UInt8>) throws(WireError) {
         let raw = H264SequenceParameters.unescaped(body)
         let bytes = raw.span
@@ -51,7 +53,7 @@ package struct HEVCSequenceParameters: Equatable, Sendable {
         reorderedPictures = try? Self.reorderedPictures(&reader, layers, bytes)
     }
 
-    /// Of the highest layer, which has as many as any other.
+    /// The value of the highest temporal layer, which is the largest.
     private static func reorderedPictures(
         _ reader: inout BitReader, _ layers: Int, _ bytes: Span<UInt8>
     ) throws(WireError) -> Int {
@@ -85,8 +87,8 @@ package struct HEVCSequenceParameters: Equatable, Sendable {
         return VideoResolution(width: width, height: height)
     }
 
-    /// Leaves out what is said of single layers.
-    /// - Parameter layers: temporal ones above the lowest.
+    /// Skips the profiles and levels of single temporal layers.
+    /// - Parameter layers: number of temporal layers above the lowest.
     private static func skipLayers(
         _ reader: inout BitReader, _ layers: Int, _ bytes: Span<UInt8>
     ) throws(WireError) {

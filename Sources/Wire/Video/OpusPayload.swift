@@ -1,10 +1,10 @@
 /// Reads an Opus packet's table of contents.
 /// - Source: RFC 6716 §3.1 (TOC byte), §3.2 (frame counts); RFC 7587 §3.1.3 (discontinuous transmission).
 package enum OpusPayload {
-    /// What a packet may last: 120 ms.
+    /// Longest packet in ticks: 120 ms.
     private static let maximumDuration = 5_760
 
-    /// In ticks of 48 kHz: 120 (2.5 ms) to 5,760 (120 ms).
+    /// Duration in ticks of 48 kHz: 120 (2.5 ms) to 5,760 (120 ms).
     package static func duration(_ payload: Span<UInt8>) throws(WireError) -> Int {
         let toc = try payload.uint8(at: 0)
         let frames: Int
@@ -18,11 +18,12 @@ package enum OpusPayload {
         return duration
     }
 
-    /// Of this packet: an encoder may change from one to the next (RFC 6716 §3.1).
+    /// Whether this packet is stereo; an encoder may change that from packet to packet (RFC 6716 §3.1).
     package static func isStereo(_ payload: Span<UInt8>) throws(WireError) -> Bool {
         try payload.uint8(at: 0) & 0x04 != 0
     }
 
+    /// Duration of one frame in ticks.
     /// - Parameter configuration: 5 bits: SILK up to 11, hybrid up to 15, then CELT.
     private static func frameDuration(configuration: UInt8) -> Int {
         switch configuration {

@@ -1,13 +1,13 @@
-/// What stands before the VP8 data in each packet.
+/// The payload descriptor before the VP8 data of each packet.
 ///
-/// A rewriter parses it, changes `pictureID` and `tl0PictureIndex`, and writes it again instead of the first
-/// `length` bytes of the payload.
+/// A rewriter parses it, changes `pictureID` and `tl0PictureIndex`, and writes it in place of the first `length`
+/// bytes of the payload.
 /// - Source: RFC 7741 §4.2.
 package struct VP8Descriptor: Equatable, Sendable {
-    /// In bytes, of a descriptor with every field.
+    /// Length of a descriptor with all fields, in bytes.
     package static let maximumLength = 6
 
-    /// How many bytes of the payload this was parsed from.
+    /// Length of the parsed descriptor in bytes.
     package private(set) var length: Int
     /// N: no later frame needs this one.
     package var isNonReference: Bool
@@ -15,20 +15,20 @@ package struct VP8Descriptor: Equatable, Sendable {
     package var startsPartition: Bool
     /// 3 bits.
     package var partitionIndex: UInt8
-    /// Counts pictures; written with 15 bits.
+    /// Counts pictures; always written with 15 bits.
     package var pictureID: UInt16?
-    /// 7 or 15: where the picture id that was parsed wraps.
+    /// 7 or 15: the width at which the parsed picture id wraps.
     package private(set) var pictureIDBits: Int
-    /// Counts pictures of temporal layer 0; only with temporal layers.
+    /// Counts pictures of temporal layer 0; present only with temporal layers.
     package var tl0PictureIndex: UInt8?
     /// 2 bits.
     package var temporalLayer: UInt8?
     /// Y: depends on temporal layer 0 only.
     package var isLayerSync: Bool
-    /// Counts key frames, 5 bits; must be left as the sender wrote it.
+    /// Counts key frames, 5 bits; must remain as the sender wrote it.
     package var keyIndex: UInt8?
 
-    /// - Throws: `.truncated` where the descriptor is longer than the payload.
+    /// - Throws: `.truncated` if the descriptor is longer than the payload.
     package init(parsing payload: Span<UInt8>) throws(WireError) {
         let first = try payload.uint8(at: 0)
         isNonReference = first & 0x20 != 0
@@ -74,7 +74,7 @@ package struct VP8Descriptor: Equatable, Sendable {
     package var startsFrame: Bool { startsPartition && partitionIndex == 0 }
 
     /// Writes the descriptor, at most `maximumLength` bytes.
-    /// - Returns: how many bytes were written; in the payload they stand for the first `length` bytes.
+    /// - Returns: how many bytes were written; they replace the first `length` bytes of the payload.
     package func write(into packet: inout MutableSpan<UInt8>, at offset: Int) throws(WireError) -> Int {
         var present: UInt8 = 0
         if pictureID != nil { present |= 0x80 }
@@ -122,7 +122,8 @@ package struct VP8Descriptor: Equatable, Sendable {
         return info
     }
 
-    /// Of a key frame, if its header is whole: 14 bits each, after a tag and a start code of 3 bytes each.
+    /// The size in a key frame's header, if that is complete: 14 bits each, after tag and start code of 3 bytes
+    /// each.
     /// - Source: RFC 6386 §9.1.
     private func resolution(_ payload: Span<UInt8>) -> VideoResolution? {
         guard payload.count >= length &+ 10,

@@ -1,41 +1,41 @@
-/// What stands before the VP9 data in each packet.
+/// The payload descriptor before the VP9 data of each packet.
 /// - Source: RFC 9628 §4.2.
 package struct VP9Descriptor: Equatable, Sendable {
-    /// How many bytes of the payload this was parsed from.
+    /// Length of the parsed descriptor in bytes.
     package private(set) var length = 1
-    /// Counts pictures; all spatial layers of a picture share it.
+    /// Counts pictures; the same for all spatial layers of a picture.
     package private(set) var pictureID: UInt16?
-    /// 7 or 15: where the picture id wraps.
+    /// 7 or 15: the width at which the picture id wraps.
     package private(set) var pictureIDBits = 15
-    /// P: needs earlier pictures.
+    /// P: depends on earlier pictures.
     package let isInterPredicted: Bool
-    /// F: each packet names the pictures it needs.
+    /// F: each packet lists the pictures it depends on.
     package let isFlexible: Bool
     /// B: a layer frame begins with this packet.
     package let startsFrame: Bool
     /// E: a layer frame ends with this packet.
     package let endsFrame: Bool
-    /// Z: no higher spatial layer of this picture needs this one.
+    /// Z: no higher spatial layer of this picture depends on this one.
     package let isNotReferenceForHigherLayers: Bool
-    /// Whether layer indices are present at all.
+    /// Whether layer indices are present.
     package let hasLayers: Bool
     /// 0 is the lowest frame rate.
     package private(set) var temporalLayer: UInt8 = 0
     /// 0 is the smallest picture.
     package private(set) var spatialLayer: UInt8 = 0
-    /// U: what follows in higher temporal layers than this one needs nothing of them from before this picture.
+    /// U: later pictures in higher temporal layers depend on none of those layers' pictures before this one.
     package private(set) var isSwitchingPoint = false
-    /// D: needs the next lower spatial layer of this picture.
+    /// D: depends on the next lower spatial layer of this picture.
     package private(set) var isInterLayerPredicted = false
-    /// Counts pictures of temporal layer 0; only in the non-flexible mode with layers.
+    /// Counts pictures of temporal layer 0; present only in non-flexible mode with layers.
     package private(set) var tl0PictureIndex: UInt8?
-    /// Where `tl0PictureIndex` lies in the payload.
+    /// Offset of `tl0PictureIndex` in the payload.
     private var tl0PictureIndexOffset = 0
-    /// How many spatial layers there are, if the packet tells.
+    /// Number of spatial layers; nil if the packet does not contain it.
     package private(set) var spatialLayerCount: Int?
-    /// Of the highest spatial layer, if the packet tells.
+    /// Size of the highest spatial layer; nil if the packet does not contain it.
     package private(set) var resolution: VideoResolution?
-    /// Where the sizes of spatial layers lie in the payload; 0 if it tells none.
+    /// Offset of the sizes of spatial layers in the payload; 0 if there are none.
     private var sizesOffset: UInt8 = 0
 
     /// - Throws: `.truncated`, or `.invalid(.vp9References)`.
@@ -79,7 +79,7 @@ package struct VP9Descriptor: Equatable, Sendable {
         length &+= 1
     }
 
-    /// Up to three differences of picture ids; the lowest bit says whether another follows.
+    /// Skips up to three differences of picture ids; the lowest bit of each is set if another follows.
     private mutating func parseReferences(_ payload: Span<UInt8>) throws(WireError) {
         for count in 1... {
             let byte = try payload.uint8(at: length)
@@ -111,10 +111,10 @@ package struct VP9Descriptor: Equatable, Sendable {
         }
     }
 
-    /// The size of each spatial layer, the smallest first; nil if the packet does not tell.
+    /// The size of each spatial layer, the smallest first; nil if the packet does not contain them.
     ///
-    /// Read when it is wanted: a list in each descriptor would be counted for each viewer of a packet.
-    /// - Parameter payload: what this was parsed from.
+    /// Parsed on demand: a list in each descriptor would be reference-counted for each viewer of a packet.
+    /// - Parameter payload: the payload this was parsed from.
     /// - Throws: `.truncated` for another payload.
     /// - Source: RFC 9628 §4.2.1 (Y, WIDTH, HEIGHT).
     package func spatialResolutions(in payload: Span<UInt8>) throws(WireError) -> [VideoResolution]? {
@@ -129,14 +129,14 @@ package struct VP9Descriptor: Equatable, Sendable {
         return resolutions
     }
 
-    /// Writes the descriptor with other counters; the picture id gets 15 bits, and is put in if it was
-    /// missing.
+    /// Writes the descriptor with other counters.
     ///
-    /// Needs up to two bytes more than `length`.
+    /// The picture id gets 15 bits, and is inserted if it was missing, so up to two bytes more than `length` are
+    /// needed.
     /// - Parameters:
-    ///   - payload: what this was parsed from.
+    ///   - payload: the payload this was parsed from.
     ///   - tl0PictureIndex: ignored if the descriptor has none.
-    /// - Returns: how many bytes were written; in the payload they stand for the first `length` bytes.
+    /// - Returns: how many bytes were written; they replace the first `length` bytes of the payload.
     package func write(
         pictureID: UInt16, tl0PictureIndex: UInt8?, copying payload: Span<UInt8>,
         into packet: inout MutableSpan<UInt8>, at offset: Int
@@ -176,7 +176,7 @@ package struct VP9Descriptor: Equatable, Sendable {
 }
 
 extension WireError.Field {
-    /// More than three pictures named as needed.
+    /// More than three references to pictures.
     package static var vp9References: Self { .init("vp9.references") }
     /// No frame marker, or a key frame without its sync code.
     package static var vp9FrameHeader: Self { .init("vp9.frameHeader") }

@@ -1,13 +1,15 @@
-/// The beginning of a VP9 frame, as far as it tells key frames and their size.
+/// The beginning of a VP9 frame, up to the size of a key frame.
 /// - Source: VP9 bitstream specification §6.2 (uncompressed header), §7.2.
 package struct VP9FrameHeader {
-    /// 0 is 4:2:0 of 8 bits.
+    /// 0 is 8-bit 4:2:0.
     package let profile: UInt8
+    /// False for an existing frame that is shown again, too.
     package let isKeyFrame: Bool
-    /// Of key frames.
+    /// The size of a key frame; nil for other frames.
     package private(set) var resolution: VideoResolution?
 
-    /// Refuses what is not a frame, such as an end-to-end encrypted one.
+    /// Parses the header.
+    /// - Throws: `.invalid` for data that is not a frame, such as an end-to-end encrypted one.
     package init(parsing frame: Span<UInt8>) throws(WireError) {
         var reader = BitReader(0..<frame.count)
         guard try reader.bits(2, in: frame) == 2 else { throw .invalid(.vp9FrameHeader) }
@@ -32,7 +34,7 @@ package struct VP9FrameHeader {
     ) throws(WireError) {
         if profile >= 2 { try reader.skip(1) }
         let isRGB = try reader.bits(3, in: frame) == 7
-        // The colour range of YUV; profiles 1 and 3 also tell the subsampling.
+        // The color range of YUV; profiles 1 and 3 also contain the subsampling.
         if !isRGB { try reader.skip(1) }
         if profile & 1 == 1 { try reader.skip(isRGB ? 1 : 3) }
     }

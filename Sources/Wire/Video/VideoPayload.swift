@@ -1,11 +1,11 @@
-/// The video codecs that can be forwarded, and one that is only decoded.
+/// The video codecs that can be forwarded, and one that can only be decoded.
 package enum VideoCodec: Sendable {
     case vp8, vp9, h264, av1
-    /// Of encoders alone, and made anew for viewers.
+    /// Published by encoders only, and transcoded for viewers.
     case hevc
 }
 
-/// In pixels.
+/// A size in pixels.
 package struct VideoResolution: Equatable, Sendable {
     /// As coded, before any orientation.
     package var width: Int
@@ -18,23 +18,23 @@ package struct VideoResolution: Equatable, Sendable {
     }
 }
 
-/// What forwarding needs to know of one video packet; read from this packet alone.
+/// The properties of one video packet that forwarding needs, from this packet alone.
 package struct VideoPacketInfo: Equatable, Sendable {
     /// Whether this packet is known to belong to a key frame.
     ///
-    /// VP8 and AV1 say so in the first packet only, and spatial layers above 0 never: they belong to the key
-    /// frame that has the same timestamp.
+    /// In VP8 and AV1 only the first packet of a key frame shows it, and spatial layers above 0 never do: they
+    /// belong to the key frame with the same timestamp.
     package var isKeyFrame = false
     /// Whether a decoder can start with this packet.
     ///
-    /// H.264 may say so of several packets at the head of one frame (parameter sets, then the picture): the
-    /// first one counts.
+    /// In H.264 this may be true for several packets at the head of one frame (parameter sets, then the picture):
+    /// the first one counts.
     package var startsKeyFrame = false
-    /// Whether what a decoder needs to start here may lie in packets before this one: H.264's parameter sets.
+    /// Whether a decoder that starts here may also need packets before this one: H.264's parameter sets.
     package var mayFollowHead = false
     /// Whether a frame, or with spatial layers one layer of it, begins here.
     ///
-    /// H.264 may say so of several packets at the head of one frame.
+    /// In H.264 this may be true for several packets at the head of one frame.
     package var startsFrame = false
     /// Whether a frame, or with spatial layers one layer of it, ends here.
     ///
@@ -44,21 +44,22 @@ package struct VideoPacketInfo: Equatable, Sendable {
     package var spatialLayer: UInt8 = 0
     /// 0 is the lowest frame rate.
     package var temporalLayer: UInt8 = 0
-    /// Whether a receiver of lower temporal layers may begin to receive this one here.
+    /// Whether a receiver of lower temporal layers can switch to this layer here.
     package var isTemporalSwitchingPoint = false
-    /// Whether what follows in higher temporal layers than this needs nothing of them from before this.
+    /// Whether later pictures in higher temporal layers depend on none of those layers' pictures before this one.
     package var opensHigherTemporalLayers = false
-    /// Of the whole picture, where the packet tells: in key frames.
+    /// Size of the whole picture, if the packet contains it: in key frames.
     package var resolution: VideoResolution?
 }
 
-/// Reads as much of a video payload as forwarding needs.
+/// Parses video payloads as far as forwarding needs it.
 package enum VideoPayload {
+    /// Describes one packet.
     /// - Parameters:
     ///   - payload: without padding; an empty one (a probe) is refused.
-    ///   - marker: of the RTP header.
-    ///   - dependencyDescriptor: of the RTP header extension, if there is one. It knows the layers better:
-    ///     Chromium leaves all but the first byte out of VP8's own descriptor when it sends this one.
+    ///   - marker: the marker bit of the RTP header.
+    ///   - dependencyDescriptor: from the header extension, if there is one. It takes precedence for layers: when
+    ///     Chromium sends it, VP8's own descriptor has only its first byte.
     package static func describe(
         _ codec: VideoCodec, payload: Span<UInt8>, marker: Bool,
         dependencyDescriptor: DependencyDescriptor? = nil
@@ -73,7 +74,7 @@ package enum VideoPayload {
             }
         guard let dependencyDescriptor else { return info }
         if codec == .av1 {
-            // The payload tells only of units that begin in this packet.
+            // The payload shows only OBUs that begin in this packet.
             info.startsFrame = dependencyDescriptor.startsFrame
             info.endsFrame = dependencyDescriptor.endsFrame || marker
             info.isKeyFrame = dependencyDescriptor.isKeyFrame
@@ -83,7 +84,8 @@ package enum VideoPayload {
         info.spatialLayer = dependencyDescriptor.spatialLayer
         info.temporalLayer = dependencyDescriptor.temporalLayer
         if codec == .av1 {
-            // In modes with spatial layers those of one picture may differ in their temporal layer (`L2T2_KEY_SHIFT`).
+            // In modes with spatial layers, those of one picture may be in different temporal layers
+            // (`L2T2_KEY_SHIFT`).
             info.opensHigherTemporalLayers =
                 dependencyDescriptor.spatialLayerCount == 1
                 && dependencyDescriptor.opensHigherTemporalLayers
@@ -96,6 +98,6 @@ package enum VideoPayload {
 }
 
 extension WireError.Field {
-    /// What is decoded here, and forwarded to nobody.
+    /// A codec that is decoded here but never forwarded.
     package static var unforwardedCodec: Self { .init("video.unforwardedCodec") }
 }

@@ -1,40 +1,40 @@
 import Base
 
-/// Estimates how much a TCP connection takes, from what waits to leave over it.
+/// Estimates how much a TCP connection can carry from the data that waits to leave over it.
 ///
-/// TCP loses nothing; what the path does not take waits, here and in the kernel. While something waits for longer than
-/// the path itself explains, the connection is busy, and what the peer acknowledges meanwhile is just what the path
-/// takes. While nothing does, only more than usual shows what more there is room for: so what is wanted is tried for a
-/// moment, and given up as soon as it has to wait.
+/// TCP loses nothing; what exceeds the path's capacity waits, here and in the kernel. While data waits for longer
+/// than the path itself explains, the connection is busy, and the rate of acknowledgements is the rate of the path.
+/// While it is not busy, only sending more can show that there is room for more: so the wanted rate is tried for a
+/// moment, and the trial ends as soon as data has to wait.
 ///
-/// Holds no clock and does no I/O. What a peer acknowledges may come in any steps.
+/// Holds no clock and does no I/O. Acknowledgements may come in steps of any size.
 package struct BacklogEstimator: Sendable {
-    /// What waits no longer is no queue: acknowledgements may be held back for 40 ms, and samples are 20 ms apart.
+    /// Shorter waits are no queue: acknowledgements may be delayed by 40 ms, and samples are 20 ms apart.
     private static let shortWait = Duration.milliseconds(70)
-    /// What waits for so long shows that more is sent than the path takes.
+    /// A wait from which on more is being sent than the path takes.
     private static let longWait = Duration.milliseconds(150)
-    /// What a probe may have to wait before it is given up.
+    /// The wait at which a probe is given up.
     private static let probeWait = Duration.milliseconds(100)
-    /// Seconds of a probe.
+    /// Length of a probe in seconds.
     private static let probeLength = 0.3
-    /// A peer that acknowledged nothing for so long has stood still, which tells nothing of what the path takes.
+    /// A peer that acknowledges nothing for this long has stalled, which shows nothing about the path's rate.
     private static let standstill = Duration.seconds(1)
-    /// Of what a busy path takes, what is thought possible at least.
+    /// Share of a busy path's measured rate that the estimate is raised to at least.
     private static let sure = 0.85
-    /// Before a probe that cannot be sent now is thought of again.
+    /// Delay before a probe that cannot be sent now is considered again.
     private static let look = Duration.milliseconds(100)
-    /// Acknowledged bytes that are taken for more are none of this connection.
+    /// Larger steps of acknowledged bytes cannot belong to this connection and are ignored.
     private static let largestStep: UInt64 = 1 << 30
 
     /// A probe under way.
     private struct Trial {
         let target: Double
-        /// Bytes that the connection had been given.
+        /// Bytes given to the connection before the probe.
         let given: UInt64
         let start: MonotonicTime
-        /// When all of it has left.
+        /// When the last of the probe has been handed over.
         let end: MonotonicTime
-        /// Bits a second that were sent meanwhile; nil until it has left.
+        /// Bits per second sent during the probe; nil until its end.
         var sent: Double?
     }
 
@@ -44,23 +44,23 @@ package struct BacklogEstimator: Sendable {
     private var probes: ProbeController
     private var trial: Trial?
     private var acknowledgedRate = RateMeter()
-    /// Bits a second that are sent besides probes, over about a second.
+    /// Bits per second sent apart from probes, averaged over about a second.
     private var sending = 0.0
     private var lastSample: MonotonicTime?
     private var acknowledged: UInt64?
     private var given: UInt64 = 0
     private var roundTrip = Duration.milliseconds(50)
-    /// Since when something has waited for longer than the path explains; nil while nothing does.
+    /// Since when data has waited for longer than the path explains; nil while it does not.
     private var busySince: MonotonicTime?
-    /// When something was last acknowledged, or nothing waited.
+    /// When bytes were last acknowledged, or nothing was waiting.
     private var lastProgress = MonotonicTime.zero
 
     private var wanted: Double?
     private var trust = UnprovenTrust()
 
-    /// How long what is acknowledged next has waited, beyond the round trip.
+    /// How long the bytes acknowledged next have waited, beyond the round trip.
     package private(set) var wait = Duration.zero
-    /// Bits a second that the path takes: all that is sent over it.
+    /// Bits per second that the path takes, over everything sent on it.
     package private(set) var bitrate: Int
     /// Why `bitrate` is not higher: `delay` or `application`.
     package private(set) var cause = BandwidthEstimator.Cause.application
@@ -74,16 +74,16 @@ package struct BacklogEstimator: Sendable {
         bitrate = limits.start
     }
 
-    /// Whether the probe that was due last may go on.
+    /// Whether the probe that `probeDue` last returned may continue.
     package var isProbing: Bool { trial != nil }
 
-    /// True while more is sent than the path takes.
+    /// Whether more is being sent than the path takes.
     package var isOverused: Bool { wait >= Self.longWait }
 
-    /// When `probeDue` wants to be called; nil for not before the next sample.
+    /// When `probeDue` must be called next; nil for not before the next sample.
     package var deadline: MonotonicTime? { probes.deadline(estimate: Double(bitrate)) }
 
-    /// Takes in how far the connection has come.
+    /// Processes a sample of the connection's progress.
     package mutating func receive(_ backlog: StreamBacklog, at now: MonotonicTime) {
         if let measured = backlog.roundTrip { roundTrip = min(max(measured, .zero), .seconds(3)) }
         let before = acknowledged ?? backlog.acknowledged
@@ -107,6 +107,7 @@ package struct BacklogEstimator: Sendable {
         settle(from: estimate, at: now)
     }
 
+    /// Lowers the estimate while data waits, or lets it grow while nothing does.
     private mutating func judgeWait(at now: MonotonicTime) {
         guard wait >= Self.shortWait else {
             busySince = nil
@@ -129,6 +130,7 @@ package struct BacklogEstimator: Sendable {
         sending += min(elapsed, 1) * (bits / elapsed - sending)
     }
 
+    /// Ends the probe under way: as saturated when data waits, as passed once it is clear that none does.
     private mutating func judgeTrial(at now: MonotonicTime) {
         guard var trial else { return }
         if trial.sent == nil, now >= trial.end {
@@ -141,7 +143,7 @@ package struct BacklogEstimator: Sendable {
             let served = history.served(since: busySince ?? trial.start)
             return conclude(served.map { .saturated(0.95 * $0) } ?? .invalid, at: now)
         }
-        // Until what left last would have begun to wait.
+        // Wait until the last data of the probe would have shown up in the queue.
         guard let sent = trial.sent, now >= trial.end + roundTrip + Self.probeWait else { return }
         self.trial = nil
         conclude(.passed(min(trial.target, sent)), at: now)
@@ -164,16 +166,16 @@ package struct BacklogEstimator: Sendable {
         cause = rate.isLimited ? .delay : .application
     }
 
-    /// Tells what could be used.
-    /// - Parameter bitrate: bits a second of the next better choice; nil while the viewer has all there is.
+    /// Notes which bitrate could be used.
+    /// - Parameter bitrate: bits per second of the next better choice; nil while the viewer has the best there is.
     package mutating func want(_ bitrate: Int?) {
         wanted = bitrate.map { Double(min(max($0, 0), limits.maximum)) }
         probes.want(wanted)
     }
 
-    /// The probe to send now, if it is time; counts as sent.
+    /// Returns the probe to send now, if it is time; it counts as sent.
     ///
-    /// It goes on top of what is sent anyway.
+    /// Probe data is sent in addition to everything else.
     package mutating func probeDue(at now: MonotonicTime) -> Probe? {
         if wait >= Self.shortWait { probes.postpone(until: now + Self.look) }
         guard
@@ -187,8 +189,10 @@ package struct BacklogEstimator: Sendable {
         return probe
     }
 
-    /// The probe that is due could not be sent: there is nothing but what is wanted to try the path with, and what is
-    /// wrongly thought possible will have to wait.
+    /// Handles a due probe that could not be sent, because no slot has packets for it.
+    ///
+    /// Believes the wanted rate without proof, if it is time: sending it is the only way to try the path. If the
+    /// path does not take it, data waits and the estimate falls again.
     package mutating func trustProbe(at now: MonotonicTime) {
         guard trial != nil else { return }
         trial = nil

@@ -1,31 +1,32 @@
 import Base
 
-/// Remembers how far a TCP connection had come at which time, to tell how long what it sends has to wait, and at which
-/// rate the peer takes it meanwhile.
+/// Remembers a TCP connection's progress over time.
+///
+/// Shows how long data has to wait before it is acknowledged, and at which rate the peer acknowledges it meanwhile.
 struct BacklogHistory: Sendable {
     private struct Sample {
         let time: MonotonicTime
-        /// Bytes that were acknowledged, and all that the connection was given.
+        /// Bytes acknowledged by then, and all bytes that the connection had been given.
         let acknowledged: UInt64
         var given: UInt64
     }
 
-    /// Samples that are kept: of three seconds and more, as often as they come.
+    /// Most samples kept, about three seconds of them; when they are full, the oldest quarter is dropped.
     private static let capacity = 160
-    /// Over how long a rate is measured, if there is as much, and over how long at least.
+    /// Nanoseconds over which a rate is measured if the history is that long, and the least that it needs.
     private static let usualSpan: Int64 = 400_000_000
     private static let shortestSpan: Int64 = 150_000_000
-    /// What a slow reader takes comes in pieces, whenever its window opens; a rate needs several of them.
+    /// A slow reader acknowledges in steps, whenever its window opens; a rate needs several of them.
     private static let usualSteps = 5
     private static let fewestSteps = 2
-    /// Share of the time that one pause may take; more is a path that stood still and is no slower for it.
+    /// Share of the span that a single pause may take; a longer one is a path that stalled, not a slower path.
     private static let longestPause = 0.6
 
     private var samples: [Sample] = []
 
-    /// Takes in a sample that is no older than the last one.
+    /// Adds a sample that is no older than the last one.
     mutating func add(acknowledged: UInt64, given: UInt64, at now: MonotonicTime) {
-        // What waited and was dropped is not under way any more.
+        // Data that was queued and then dropped is no longer outstanding.
         for index in samples.indices.reversed() {
             guard samples[index].given > given else { break }
             samples[index].given = given
@@ -34,7 +35,7 @@ struct BacklogHistory: Sendable {
         samples.append(Sample(time: now, acknowledged: acknowledged, given: given))
     }
 
-    /// How long ago the first byte was given that is not acknowledged yet; zero if there is none.
+    /// How long ago the first unacknowledged byte was given; zero if there is none.
     func age(at now: MonotonicTime) -> Duration {
         guard let last = samples.last, last.given > last.acknowledged,
             let first = samples.first(where: { $0.given > last.acknowledged })
@@ -42,11 +43,11 @@ struct BacklogHistory: Sendable {
         return now - first.time
     }
 
-    /// Bits a second that were acknowledged lately, from one step to another; nil where there are too few.
-    /// - Parameter start: when the connection began to be busy.
+    /// Bits per second acknowledged lately, measured from step to step; nil if there were too few steps.
+    /// - Parameter start: when the connection became busy.
     func served(since start: MonotonicTime) -> Double? {
         guard let last = samples.last else { return nil }
-        // Steps from the newest back: a sample by which more was acknowledged than by the one before.
+        // Go back from the newest step: a step is a sample with more acknowledged bytes than the one before.
         var end: Sample?
         var begin: Sample?
         var steps = 0

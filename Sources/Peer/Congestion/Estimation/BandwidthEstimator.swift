@@ -1,53 +1,54 @@
 import Base
 
-/// Estimates how much the path to one viewer takes, from what became of the packets that were sent to them.
+/// Estimates how much the path to one viewer can carry, from the fate of the packets sent to that viewer.
 ///
-/// Delay, loss and probes each say what they can: a queue that grows lowers the estimate to what the full link served,
-/// loss that goes with the rate sets a limit, probes raise the estimate at once where more could be used. Without
-/// probes it grows slowly, and never beyond what is proven by what is sent: who sends little keeps the estimate
-/// that they had.
+/// Delay, loss and probes each contribute: a growing queue lowers the estimate to what the full link served, loss
+/// that depends on the rate sets a limit, probes raise the estimate immediately where more could be used. Without
+/// probes it grows slowly, and never beyond what the traffic proves: a sender of little traffic keeps its estimate.
 ///
-/// Holds no clock and does no I/O. Takes what strangers send: arrival times may be anything.
+/// Holds no clock and does no I/O. The input is untrusted: arrival times may have any value.
 /// - Source: draft-ietf-rmcat-gcc-02; constants and loss-based part as browsers have them.
 package struct BandwidthEstimator: Sendable {
-    /// Between which rates the estimate stays, in bits a second.
+    /// The range of the estimate, in bits per second.
     package struct Limits: Equatable, Sendable {
-        /// Where it begins: enough for a middle layer from the first second; the first probe comes at once.
+        /// Initial estimate: enough for a middle layer from the first second; the first probe leaves immediately.
         package var start = 1_000_000
-        /// Sound alone needs as much.
+        /// Audio alone needs this much.
         package var minimum = 50_000
         package var maximum = 50_000_000
 
         package init() {}
     }
 
-    /// Why the estimate is not higher.
+    /// What keeps the estimate from being higher.
     package enum Cause: Equatable, Sendable {
         case delay, loss
-        /// Nothing was sent yet that would show more.
+        /// Nothing was sent yet that would prove more.
         case application
     }
 
-    /// Without feedback for so long, although something was sent, the estimate falls.
+    /// If packets are sent and no feedback arrives for this long, the estimate falls.
     private static let silence = Duration.seconds(2)
+    /// Interval at which the estimate halves while feedback is missing.
     private static let halving = Duration.seconds(1)
-    /// Milliseconds over which packets that left together come in, enough to tell the rate of the link by them alone.
+    /// Milliseconds over which one burst arrives that are enough to measure the rate of the link by that burst
+    /// alone.
     private static let longTrain = 100.0
-    /// Milliseconds of queue beyond which the estimate does not grow.
+    /// Milliseconds of queue above which the estimate does not grow.
     private static let longQueue = 40.0
-    /// Milliseconds after which what was seen of the queue is of the past.
+    /// Milliseconds after which observations of the queue are outdated.
     private static let pause = 1_000.0
-    /// Bits a second up to which what came in the last second counts, and not a moment in which somebody else's burst
-    /// held it up.
+    /// Bits per second up to which the rate of the last second outweighs a lower service rate.
     ///
-    /// Of more that would tell too late that a link has become slower.
+    /// A burst of other traffic can depress the service rate for a moment. Above this value, an average over a
+    /// second would show a slower link too late.
     private static let small = 600_000.0
-    /// Before a probe that cannot be sent now is thought of again.
+    /// Delay before a probe that cannot be sent now is considered again.
     private static let look = Duration.milliseconds(100)
 
-    /// Bytes between two packets that are told of; no feedback is so far from the one before.
+    /// Bound for the bytes without feedback between two reported packets; real gaps are far below it.
     private static let mostUntold = 10_000_000
-    /// Above every path, and far from overflow.
+    /// Above every real path, and far from overflow.
     private static let most = 1_000_000_000_000
 
     private let limits: Limits
@@ -61,21 +62,22 @@ package struct BandwidthEstimator: Sendable {
     private var probes: ProbeController
     private var acknowledged = RateMeter()
     private var sending = RateMeter()
-    /// Bits a second that are sent, over about three seconds.
+    /// Bits per second sent, averaged over about three seconds.
     private var usualRate = 0.0
     private var lastFeedback: MonotonicTime?
     private var roundTrip = Duration.milliseconds(100)
-    /// When the estimate is halved, for there is no feedback; nil while nothing sent waits for any.
+    /// When the estimate is halved for lack of feedback; nil while no packet waits for feedback.
     private var silentAt: MonotonicTime?
     private var isSilent = false
-    /// The group that is coming in shows a link that is slower than was thought.
+    /// Whether the burst that is arriving shows a link that is slower than estimated.
     private var isCrawling = false
 
-    /// Bits a second that the path takes, by all that is known: IP packets, sound and repairs included.
+    /// Bits per second that the path can carry, as IP packets: audio and retransmissions included.
     package private(set) var bitrate: Int
-    /// Why `bitrate` is not higher.
+    /// What keeps `bitrate` from being higher.
     package private(set) var cause = Cause.application
 
+    /// Brings the limits into a valid order first.
     package init(limits: Limits = Limits()) {
         var limits = limits
         limits.minimum = min(max(limits.minimum, 1), Self.most)
@@ -88,28 +90,28 @@ package struct BandwidthEstimator: Sendable {
         bitrate = limits.start
     }
 
-    /// True while the queue of the path is growing or full right now.
+    /// Whether the path's queue is growing or full right now.
     package var isOverused: Bool { detector.usage == .over || isCrawling }
 
-    /// How long what was last told of waited in the path's queue; 400 ms at most.
+    /// How long the packets reported last waited in the path's queue; at most 400 ms.
     package var queueDelay: Duration { .microseconds(Int64(min(max(queue.total, 0), 400) * 1_000)) }
 
-    /// Bits a second at which bursts came lately, which says what the slowest link passes on; nil without any.
+    /// Bits per second at which bursts arrived lately, a measure of the slowest link; nil without any.
     package var burstRate: Int? {
         trains.bitrate.map { Int(min(max($0, 0), Double(limits.maximum) * 100)) }
     }
 
-    /// When `advance` and `probeDue` want to be called; nil for not before the next feedback.
+    /// When `advance` and `probeDue` must be called next; nil for not before the next feedback.
     package var deadline: MonotonicTime? {
         let probing = probes.deadline(estimate: Double(bitrate))
         guard let silentAt else { return probing }
         return min(silentAt, probing ?? silentAt)
     }
 
-    /// Takes in one feedback.
+    /// Processes one feedback.
     /// - Parameters:
     ///   - outcomes: in the order in which the packets were sent.
-    ///   - roundTrip: the last one measured, nil where none is known.
+    ///   - roundTrip: the latest measurement; nil if there is none.
     package mutating func receive(
         _ outcomes: [PacketOutcome], roundTrip: Duration?, at now: MonotonicTime
     ) {
@@ -130,7 +132,7 @@ package struct BandwidthEstimator: Sendable {
         let outages = Outages(in: outcomes)
         for (place, outcome) in outcomes.enumerated() {
             let size = min(max(outcome.size, 0), 65_535)
-            // What was lost in an outage was not lost for the rate.
+            // Packets lost in an outage are no sign of too high a rate.
             let isOutage = outcome.arrival == nil && (wasSilent || outages.contains(place))
             if !isOutage, lossBased.add(outcome, size: size) { isJudged = true }
             probes.receive(outcome, size: size, at: now)
@@ -183,7 +185,7 @@ package struct BandwidthEstimator: Sendable {
             delayBased.decrease(
                 served: max(served, min(arrived, Self.small)), queue: detector.standing, at: now)
         case .normal:
-            // A queue of our own is none of the path, but more than enough.
+            // A queue made by our own bursts is no sign of a slow path, but long enough to stop growth.
             guard lossBased.rate == nil, queue.total < queue.usual + Self.longQueue else { return }
             delayBased.grow(
                 acknowledged: Double(acknowledged.bitrate(at: now)),
@@ -222,16 +224,16 @@ package struct BandwidthEstimator: Sendable {
         cause = lossBased.rate != nil ? .loss : delayBased.isLimited ? .delay : .application
     }
 
-    /// Tells what could be used.
-    /// - Parameter bitrate: bits a second of the next better choice; nil while the viewer has all there is, when
-    ///   nothing is probed.
+    /// Notes which bitrate could be used.
+    /// - Parameter bitrate: bits per second of the next better choice; nil while the viewer has the best there is,
+    ///   when nothing is probed.
     package mutating func want(_ bitrate: Int?, at now: MonotonicTime) {
         probes.want(bitrate.map { Double(min(max($0, 0), limits.maximum)) })
     }
 
-    /// The probe to send now, if it is time; counts as sent.
+    /// Returns the probe to send now, if it is time; it counts as sent.
     ///
-    /// To be asked for after each feedback and at `deadline`.
+    /// Must be called after each feedback and at `deadline`.
     package mutating func probeDue(at now: MonotonicTime) -> Probe? {
         lossBased.advance(to: now)
         if let lastFeedback, now > lastFeedback + .milliseconds(Int64(Self.pause)) {
@@ -245,7 +247,7 @@ package struct BandwidthEstimator: Sendable {
             spread: queue.noise / 1_000, roundTrip: roundTrip, isSilent: isSilent, at: now)
     }
 
-    /// Lets time pass: without feedback, although something was sent, the estimate halves each second.
+    /// Advances the time: if packets are sent and feedback is missing, the estimate halves each second.
     package mutating func advance(to now: MonotonicTime) {
         guard let silentAt, now >= silentAt else { return }
         let before = Double(bitrate)
@@ -255,7 +257,7 @@ package struct BandwidthEstimator: Sendable {
         self.silentAt = now + Self.halving
     }
 
-    /// Notes that something was sent; once a batch is enough.
+    /// Notes bytes that were sent; once per batch is enough.
     package mutating func sent(_ bytes: Int, at now: MonotonicTime) {
         sending.add(bytes, at: now)
         if silentAt == nil { silentAt = now + Self.silence }

@@ -1,56 +1,63 @@
 import Base
 
-/// The limit that loss sets: none while what is lost would be lost at any rate.
+/// The limit that loss sets; there is none while the loss does not depend on the rate.
 ///
-/// A limit is set when it explains the loss clearly better than loss inherent in the path, and held for a time that
-/// doubles each time it was needed again. When it proves wrong, because as much is lost below it, it is taken back.
+/// A limit is set if it explains the loss clearly better than loss inherent in the path, and is held for a time
+/// that doubles each time a limit is needed again. If it proves wrong, because as much is lost below it, it is
+/// withdrawn.
 package struct LossBasedRate: Sendable {
+    /// What follows from an observation.
     package enum Verdict: Equatable, Sendable {
         case unchanged
-        /// Send no more than so many bits a second.
+        /// Send at most this many bits per second.
         case limit(Double)
-        /// The limit was wrong: what held before it may be sent again.
+        /// The limit was wrong: the rate from before it may be sent again.
         case restore(Double)
     }
 
+    // Nanoseconds of an observation, and of one that ends early because much is lost.
     private static let interval: Int64 = 250_000_000
     private static let shortInterval: Int64 = 100_000_000
-    /// Lost packets within the short interval after which nobody waits for the whole one.
+    /// Lost packets within the short interval that end an observation early.
     private static let manyLost = 12.0
+    // Lost packets in the latest observations that justify a limit.
     private static let fewestLost = 6.0
-    /// By how much a limit's logarithmic likelihood is better before it is believed.
+    /// How much better the log-likelihood of a limit must be before it is believed.
     private static let evidence = 3.0
-    /// Observations that a limit has to explain at least; those before the first loss may be of another path.
+    /// Fewest observations that a limit has to explain; those before the first loss may be from another path.
     private static let recent = 4
-    /// Share of packets that a path may be known to lose at any rate.
+    /// Lowest and highest share of packets that is accepted as inherent loss.
     private static let leastInherent = 0.005
     private static let mostInherent = 0.25
-    /// A rate so far above a limit, so often in a row, refutes it if nothing of it is lost.
+    /// Sending this factor above a limit without loss, this many times in a row, refutes the limit.
     private static let excess = 1.05
     private static let enoughExceeded = 2
+    // How long a limit holds: at first, and at most.
     private static let minimumHold = Duration.seconds(2)
     private static let maximumHold = Duration.seconds(30)
-    /// A hold that ended so long ago is forgotten.
+    /// A limit that ended longer ago than this has no effect on the next one.
     private static let memory = Duration.seconds(30)
 
+    /// A limit in force; rates are in bits per second.
     private struct Limit {
         var rate: Double
+        /// The rate from before the limit, to which `restore` returns.
         var before: Double
-        /// Observations since it was imposed for the first time.
+        /// Observations since the limit was first imposed.
         var age = 0
-        /// Observations in a row of more than the limit of which nothing was lost.
+        /// Consecutive observations above the limit without loss.
         var exceeded = 0
         var until: MonotonicTime
     }
 
     private var model = LossModel()
-    /// What is being observed, and when its first packet left.
+    /// The observation under way, and when its first packet left.
     private var bytes = 0
     private var packets = 0
     private var lost = 0
     private var lostBytes = 0
     private var start: MonotonicTime?
-    /// Share that was lost at low rates as well.
+    /// Share of packets that was lost at low rates as well.
     private var confirmed = 0.01
     private var limit: Limit?
     private var hold = Self.minimumHold
@@ -58,13 +65,14 @@ package struct LossBasedRate: Sendable {
 
     package init() {}
 
-    /// Bits a second that loss allows; nil without a limit.
+    /// Bits per second that loss allows; nil without a limit.
     package var rate: Double? { limit?.rate }
 
     /// Share of packets that the path is known to lose at any rate.
     package var inherentLoss: Double { model.knownLoss }
 
-    /// Counts a packet; an observation that is complete with it waits for `judge`.
+    /// Counts a packet.
+    /// - Returns: whether it completed an observation, so that `judge` must be called.
     package mutating func add(_ outcome: PacketOutcome, size: Int) -> Bool {
         if outcome.isLate {
             guard outcome.arrival != nil else { return false }
@@ -84,7 +92,7 @@ package struct LossBasedRate: Sendable {
             model.add(
                 LossModel.Observation(
                     rate: Double(bytes) * 8e9 / Double(max(elapsed, 1)), packets: Double(packets),
-                    // Of bytes: a full queue takes small packets where it takes no large ones.
+                    // Weighted by bytes: a full queue still has room for small packets where it drops large ones.
                     lost: Double(packets) * Double(lostBytes) / Double(max(bytes, 1))))
             isComplete = true
             (bytes, packets, lost, lostBytes) = (0, 0, 0, 0)
@@ -99,7 +107,7 @@ package struct LossBasedRate: Sendable {
         return isComplete
     }
 
-    /// Forgets what was observed, which was an outage and not loss, but not what is known of the path.
+    /// Discards observations that were of an outage, but keeps what is known about the path.
     package mutating func forget() {
         let known = model.knownLoss
         model = LossModel()
@@ -118,8 +126,8 @@ package struct LossBasedRate: Sendable {
 
     /// Judges after an observation.
     /// - Parameters:
-    ///   - estimate: bits a second that are thought possible now.
-    ///   - isQueueing: a growing queue tells already, and better, what the path takes.
+    ///   - estimate: bits per second considered possible now.
+    ///   - isQueueing: whether a growing queue already shows, and more precisely, what the path takes.
     package mutating func judge(estimate: Double, isQueueing: Bool, at now: MonotonicTime) -> Verdict {
         learn(estimate: limit?.before ?? estimate)
         if limit != nil { limit?.age += 1 }
@@ -134,7 +142,7 @@ package struct LossBasedRate: Sendable {
         return impose(best, estimate: estimate, at: now)
     }
 
-    /// What is lost at a rate that is far from the estimate is no sign of too high a rate.
+    /// Learns the inherent loss: loss at a rate far below the estimate is not caused by the rate.
     private mutating func learn(estimate: Double) {
         guard let newest = model.observation(back: 0), newest.packets >= 10 else { return }
         let share = min(newest.lost / newest.packets, Self.mostInherent)
@@ -143,21 +151,22 @@ package struct LossBasedRate: Sendable {
             confirmed = max(confirmed, model.knownLoss)
         } else {
             model.knownLoss += 0.02 * (share - model.knownLoss)
-            // Only lower rates confirm a larger share, or a policer would be got used to little by little.
+            // Only lower rates may confirm a larger share; otherwise a policer's loss would be accepted little by
+            // little.
             model.knownLoss = min(model.knownLoss, confirmed)
         }
         model.knownLoss = max(model.knownLoss, Self.leastInherent)
         confirmed = max(confirmed + 0.01 * min(1.3 * model.knownLoss - confirmed, 0), Self.leastInherent)
     }
 
-    /// How many observations are of the path as it is since it loses something.
+    /// How many of the latest observations belong to the time since loss began.
     private var sinceOnset: Int {
         var number = 0
         while let observation = model.observation(back: number), observation.lost > 0 { number += 1 }
         return max(number, Self.recent)
     }
 
-    /// Takes the limit back where more than it came through: what seemed lost was late.
+    /// Withdraws the limit if a higher rate came through: what seemed lost was late.
     private mutating func refute() -> Verdict? {
         guard var limit, let newest = model.observation(back: 0) else { return nil }
         let isExceeded =
@@ -170,7 +179,7 @@ package struct LossBasedRate: Sendable {
         return .restore(min(limit.before, newest.rate))
     }
 
-    /// Takes the limit back where as much is lost below it as was above.
+    /// Withdraws the limit if as much is lost below it as above it.
     private mutating func retract(_ limit: Limit) -> Verdict? {
         guard let newest = model.observation(back: 0), newest.rate < 1.05 * limit.rate else { return nil }
         let number = limit.age + sinceOnset
@@ -185,7 +194,8 @@ package struct LossBasedRate: Sendable {
         return .restore(limit.before)
     }
 
-    /// The highest limit that explains about as well as any what is lost, if that is clearly better than none.
+    /// The highest limit among those that explain the loss about equally well; nil if none is clearly better than
+    /// no limit.
     private func bestLimit(below estimate: Double, against free: LossModel.Fit, newest number: Int) -> Double?
     {
         var delivered = 0.0
@@ -195,7 +205,7 @@ package struct LossBasedRate: Sendable {
         }
         var best: (rate: Double, likelihood: Double)?
         func consider(_ rate: Double) {
-            // What came through is possible.
+            // A limit must not lie below what was delivered.
             let rate = max(rate, 0.95 * delivered)
             guard rate < 0.98 * estimate else { return }
             let likelihood = model.fit(limit: rate, newest: number).likelihood
@@ -213,6 +223,7 @@ package struct LossBasedRate: Sendable {
         return best.rate
     }
 
+    /// Puts a limit in force, for twice the previous time if the previous one ended recently.
     private mutating func impose(_ rate: Double, estimate: Double, at now: MonotonicTime) -> Verdict {
         if limit == nil {
             if let lastEnd, now < lastEnd + Self.memory {

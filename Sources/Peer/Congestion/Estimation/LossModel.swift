@@ -1,16 +1,17 @@
-/// Explains loss by a share that the path loses at any rate and by what is beyond a rate that it takes.
+/// Explains loss by a share that the path loses at any rate, and by packets above a rate limit.
 ///
-/// With the observations of some seconds at different rates the two can be told from each other: a radio link loses as
-/// much at half the rate, a policer nothing. The likelihood of a limit is that of all observations, with the inherent
-/// loss that fits best to it by steps of Newton's method. As long as rates differ too little to tell, a small
-/// inherent loss is thought more probable than a large one.
+/// Observations of a few seconds at different rates separate the two: a radio link loses as much at half the rate,
+/// a policer loses nothing. The likelihood of a limit is that of all observations, with the inherent loss that fits
+/// best, found by steps of Newton's method. While the rates differ too little to separate them, a small inherent
+/// loss is considered more probable than a large one.
 /// - Source: the second loss-based estimator of libwebrtc, which has no document; its idea, with priors of our own.
 package struct LossModel: Sendable {
-    /// What became of the packets of a quarter of a second.
+    /// Sent and lost packets of a quarter of a second.
     package struct Observation: Equatable, Sendable {
-        /// Bits a second that were sent.
+        /// Bits per second sent.
         package var rate: Double
         package var packets: Double
+        /// Not always whole: weighted by bytes.
         package var lost: Double
 
         package init(rate: Double = 0, packets: Double = 0, lost: Double = 0) {
@@ -20,33 +21,37 @@ package struct LossModel: Sendable {
         }
     }
 
-    /// What a limit would mean.
+    /// How well a limit explains the observations, and with which inherent loss.
     package struct Fit: Equatable, Sendable {
+        /// Logarithmic; higher is better.
         package var likelihood: Double
+        /// Share of packets, 0 to 1.
         package var inherentLoss: Double
     }
 
+    // Observations kept.
     private static let window = 15
+    // Weight of an observation relative to the next newer one.
     private static let ageing = 0.9
     private static let inherentRange = 0.001...0.3
-    /// Against inherent loss beyond what is known of the path: 0.04 for each per cent.
+    /// Taken off the log-likelihood for inherent loss beyond the known share: 0.3 for each percent.
     private static let prior = 30.0
 
     private var observations = InlineArray<15, Observation>(repeating: Observation())
     private var count = 0
-    /// Share that the path is known to lose at low rates.
+    /// Share of packets that the path is known to lose at low rates.
     package var knownLoss = 0.01
 
     package init() {}
 
-    /// Takes in what became of some packets; the oldest observation of the window goes for it.
+    /// Adds an observation; the oldest one of the window is dropped.
     package mutating func add(_ observation: Observation) {
         observations[count % Self.window] = observation
         count += 1
         if count >= 3 * Self.window { count -= Self.window }
     }
 
-    /// Takes one off the newest loss: a packet that was told as lost has come.
+    /// Takes one off the newest loss, because a packet reported lost has arrived.
     package mutating func restoreOne() {
         for back in 1...max(min(count, 4), 1) where count > 0 {
             let index = (count - back) % Self.window
@@ -62,14 +67,14 @@ package struct LossModel: Sendable {
         return observations[(count - 1 - back) % Self.window]
     }
 
-    /// Packets that were lost in the newest observations.
+    /// Packets lost in the newest observations.
     package func lost(newest: Int) -> Double {
         var sum = 0.0
         for back in 0..<max(newest, 0) { sum += observation(back: back)?.lost ?? 0 }
         return sum
     }
 
-    /// How well a limit in bits a second explains the newest observations; higher is better.
+    /// How well a limit in bits per second explains the newest observations.
     package func fit(limit: Double, newest: Int) -> Fit {
         let number = min(max(newest, 0), count, Self.window)
         var loss = min(max(knownLoss, 0.02), 0.2)
@@ -86,7 +91,7 @@ package struct LossModel: Sendable {
         return Fit(likelihood: sum, inherentLoss: loss)
     }
 
-    /// One step of Newton's method towards the inherent loss that fits best.
+    /// Returns the inherent loss after one step of Newton's method towards the best fit.
     private func improved(_ loss: Double, limit: Double, newest number: Int) -> Double {
         var first = loss > knownLoss ? -Self.prior : 0
         var second = -1e-9
@@ -105,15 +110,17 @@ package struct LossModel: Sendable {
         return min(max(loss - first / second, Self.inherentRange.lowerBound), Self.inherentRange.upperBound)
     }
 
+    /// Share of packets above the limit.
     private func excess(_ rate: Double, _ limit: Double) -> Double {
         rate > limit ? (rate - limit) / rate : 0
     }
 
+    /// Probability of loss, given inherent loss and the share above the limit; never exactly 0 or 1.
     private func probability(_ loss: Double, excess: Double) -> Double {
         min(max(loss + (1 - loss) * excess, 1e-6), 1 - 1e-6)
     }
 
-    /// Natural logarithm to about ten digits, of what is above zero; pure targets have no library for it.
+    /// Natural logarithm of a positive value to about ten digits; pure targets have no library for it.
     private static func log(_ value: Double) -> Double {
         var mantissa = value.significand
         var exponent = Double(value.exponent)

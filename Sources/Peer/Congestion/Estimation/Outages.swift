@@ -1,15 +1,16 @@
 import Base
 
-/// Finds what was lost because nothing at all got through for a while, as where a phone changes cells.
+/// Finds losses during which nothing at all got through for a while, as when a phone changes cells.
 ///
-/// That says nothing of how much the path takes, unlike what a full queue drops: it lets something pass all the time.
+/// Such a loss shows nothing about how much the path takes, unlike a full queue, which lets something pass all the
+/// time.
 package struct Outages: Sendable {
-    /// Consecutive packets that were all lost, and were sent over at least this time, were lost in an outage.
+    /// Consecutive lost packets that were sent over at least this time were lost in an outage.
     private static let shortest = Duration.milliseconds(500)
-    /// There are at least so many of them: where little is sent, a few in a row may be lost by chance.
+    /// Fewest packets in an outage: in sparse traffic a few in a row may be lost by chance.
     private static let fewest = 20
 
-    /// By their places among what was told.
+    /// Positions within the outcomes.
     private var ranges: [Range<Int>] = []
 
     /// - Parameter outcomes: in the order in which the packets were sent.
@@ -28,6 +29,6 @@ package struct Outages: Sendable {
         }
     }
 
-    /// Whether a packet was sent in one.
+    /// Whether the packet at this position was lost in an outage.
     package func contains(_ place: Int) -> Bool { ranges.contains { $0.contains(place) } }
 }

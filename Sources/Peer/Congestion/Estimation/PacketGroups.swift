@@ -1,24 +1,24 @@
 import Base
 
-/// Gathers packets that left within 5 ms into groups, and measures each by the arrival of its first packet.
+/// Gathers packets that left within 5 ms into groups, and measures each group by the arrival of its first packet.
 ///
-/// A frame leaves in one burst, so that its later packets wait for its own first ones: only the first one shows the
-/// queue that stood before. That is why groups are not measured by their last packets.
+/// A frame leaves in one burst, so its later packets wait behind its own first ones: only the first one shows the
+/// queue that was there before. That is why groups are not measured by their last packets.
 /// - Source: draft-ietf-rmcat-gcc-02 §5.2 (pre-filtering), from which it deviates in that point.
 package struct PacketGroups: Sendable {
-    /// The first packet of a group, and what passed since the first one of the group before.
+    /// The first packet of a group, relative to the first packet of the group before.
     package struct Head: Equatable, Sendable {
-        /// In milliseconds since the first packet of all, on our clock.
+        /// Milliseconds since the very first packet left, on our clock.
         package var sent: Double
-        /// In milliseconds since the arrival of the first packet of all, on the receiver's clock.
+        /// Milliseconds since the very first packet arrived, on the receiver's clock.
         package var arrival: Double
-        /// Milliseconds since the group before left.
+        /// Milliseconds since the first packet of the previous group left.
         package var sentGap: Double
-        /// Milliseconds since the first packet of the group before came.
+        /// Milliseconds since the first packet of the previous group arrived.
         package var arrivalGap: Double
-        /// Bytes of the group before that came.
+        /// Bytes of the previous group that arrived.
         package var load: Int
-        /// Bytes that a link which was never idle served between the two arrivals.
+        /// Bytes that a continuously busy link served between the two arrivals.
         package var served: Int
 
         package init(
@@ -33,7 +33,7 @@ package struct PacketGroups: Sendable {
         }
     }
 
-    /// How a group of several packets that left together came: spread by the slowest link.
+    /// The arrival of a burst of several packets, spread by the slowest link.
     package struct Train: Equatable, Sendable {
         /// Bytes after its first packet.
         package var bytes: Int
@@ -50,7 +50,7 @@ package struct PacketGroups: Sendable {
         var sent: MonotonicTime
         var arrival: Int64
         var lastArrival: Int64
-        /// The longest time between two arrivals, which may be a pause of the path.
+        /// The longest time between two arrivals, which may be a stall of the path.
         var longestGap: Int64 = 0
         var firstSize: Int
         var bytes: Int
@@ -58,25 +58,25 @@ package struct PacketGroups: Sendable {
         var arrivalMilliseconds: Double
     }
 
-    /// What leaves within it is one group.
+    /// Nanoseconds within which packets belong to one group.
     private static let length: Int64 = 5_000_000
     private var current: Group?
-    /// The group that was complete when `add` last returned a head; nil if it had one packet.
+    /// The group completed when `add` last returned a head; nil if it had one packet.
     package private(set) var train: Train?
 
     package init() {}
 
-    /// The group that is coming in, without its longest pause; nil for one that has but come.
+    /// The group that is arriving, without its longest gap; nil while only one packet has arrived.
     package var incoming: Train? {
         guard let current, current.bytes > current.firstSize else { return nil }
         let spread = current.lastArrival &- current.arrival &- current.longestGap
         return Train(bytes: current.bytes - current.firstSize, spread: Double(spread) / 1e6)
     }
 
-    /// Takes in a packet that came, in the order in which they were sent.
-    /// - Parameter untold: bytes that left before it and after what came before, of which nothing is told. They are
-    ///   thought to have come.
-    /// - Returns: the head of a new group if the packet is one and another group came before.
+    /// Adds a packet that arrived; in the order in which packets were sent.
+    /// - Parameter untold: bytes without feedback that left after the previously reported packet and before this
+    ///   one; assumed to have arrived.
+    /// - Returns: the head of a new group, if this packet begins one and it is not the first.
     package mutating func add(sent: MonotonicTime, size: Int, arrival: Int64, untold: Int = 0) -> Head? {
         train = nil
         guard var group = current else {
@@ -87,7 +87,7 @@ package struct PacketGroups: Sendable {
         }
         let gap = sent.nanoseconds(since: group.sent)
         guard gap > Self.length else {
-            // What was sent before the group belongs to none any more.
+            // A packet sent before the group began belongs to no group any more.
             guard gap >= 0 else { return nil }
             group.bytes += size + untold
             group.longestGap = max(group.longestGap, arrival &- group.lastArrival)
@@ -96,7 +96,7 @@ package struct PacketGroups: Sendable {
             return nil
         }
         let sentGap = Double(gap) / 1e6
-        // Wraps for times that no clock tells; whoever reads the gap has bounds for it.
+        // Wraps for impossible times; users of the gap check its range.
         let arrivalGap = Double(arrival &- group.arrival) / 1e6
         if group.bytes > group.firstSize {
             train = Train(
@@ -113,7 +113,7 @@ package struct PacketGroups: Sendable {
         return head
     }
 
-    /// Forgets everything, as after a jump of the receiver's clock.
+    /// Discards everything, as after a jump of the receiver's clock.
     package mutating func reset() {
         self = Self()
     }

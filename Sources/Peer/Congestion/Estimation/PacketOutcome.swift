@@ -1,18 +1,19 @@
 import Base
 
-/// What became of one packet that was sent, as feedback of the receiver tells.
+/// The fate of one sent packet, as the receiver's feedback reports it.
 package struct PacketOutcome: Equatable, Sendable {
     /// When it left, on our clock.
     package var sent: MonotonicTime
     /// In bytes, with UDP and IP headers.
     package var size: Int
-    /// When it came, in nanoseconds on the receiver's clock, whose origin is arbitrary; nil for one that is lost.
+    /// When it arrived, in nanoseconds on the receiver's clock, whose origin is arbitrary; nil if it was lost.
     package var arrival: Int64?
-    /// Number of the probe that it was a part of; nil for what would have been sent anyway.
+    /// Number of the probe that it belongs to; nil for ordinary traffic.
     package var probe: UInt8?
-    /// It had been told as lost before.
+    /// Whether it had been reported lost before.
     package var isLate: Bool
-    /// Bytes that left since what was told of before it, of which nothing was told: that feedback got lost.
+    /// Bytes that left between the previously reported packet and this one, and were never reported: feedback got
+    /// lost.
     package var untold: Int
 
     package init(
@@ -28,13 +29,13 @@ package struct PacketOutcome: Equatable, Sendable {
     }
 }
 
-/// Packets to send at a given rate, to see whether the path takes it.
+/// Packets to send at a given rate, to test whether the path takes it.
 package struct Probe: Equatable, Sendable {
-    /// Goes with each of its packets, and comes back in `PacketOutcome.probe`; wraps around.
+    /// Identifies the probe in `PacketOutcome.probe`; wraps around.
     package var number: UInt8
-    /// Bits a second at which its packets leave.
+    /// Bits per second at which its packets leave.
     package var bitrate: Int
-    /// In all, with UDP and IP headers; at least five packets of 1,200 bytes.
+    /// Total size, with UDP and IP headers; at least five packets of 1,200 bytes.
     package var bytes: Int
 
     package init(number: UInt8, bitrate: Int, bytes: Int) {

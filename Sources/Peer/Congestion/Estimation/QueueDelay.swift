@@ -1,46 +1,49 @@
-/// Tells how long packets wait in the queue of the path, and how much of that our own bursts explain.
+/// Measures how long packets wait in the path's queue, and how much of that our own bursts explain.
 ///
-/// The shortest delay of the last 10 to 20 s counts as that of an empty queue. Against it stands a model of the queue
-/// that our own groups make on a link of the estimated rate: a key frame of 30 kB that stands in the queue for 200 ms
-/// and drains is what was to be expected, and is no sign that the link has become slower.
+/// The shortest delay of the last 10 to 20 s counts as that of an empty queue. The rest is compared with a model of
+/// the queue that our own groups make on a link of the estimated rate: a key frame of 30 kB that fills the queue
+/// for 200 ms and drains is to be expected, and no sign that the link has become slower.
 package struct QueueDelay: Sendable {
-    /// A change from one group to the next that no queue makes: the receiver's clock was set, or the path stood still.
+    /// Milliseconds; a larger change between two groups is no queue: the receiver's clock was set, or the path
+    /// stalled.
     private static let jump = 5_000.0
-    /// Milliseconds after which the shortest delay is looked for anew.
+    /// Milliseconds after which the search for the shortest delay starts again.
     private static let baseWindow = 10_000.0
-    /// Weights of one head in the means.
+    /// Weights of one head in the averages.
     private static let noiseGain = 0.03
     private static let usualGain = 0.005
-    /// Milliseconds; what waits longer as a rule is a queue and no jitter.
+    /// Milliseconds; a longer usual wait is a queue and not jitter.
     private static let mostUsual = 20.0
 
-    /// Delay since the first head in milliseconds: of the last one, and the shortest ones.
+    /// Delays in milliseconds relative to the first head: of the last head, and the shortest of this window and the
+    /// one before.
     private var delay = 0.0
     private var shortest = 0.0
     private var shortestBefore = 0.0
     private var windowStart = 0.0
-    /// Milliseconds of queue that our own groups make.
+    /// Milliseconds of queue that our own groups make, by the model.
     private var own = 0.0
 
     /// Milliseconds that the last head waited.
     package private(set) var total = 0.0
-    /// Milliseconds of it that our own groups do not explain.
+    /// Milliseconds of that which our own groups do not explain.
     package private(set) var unexplained = 0.0
-    /// Milliseconds that heads wait unexplained as a rule, for jitter only adds to the shortest delay.
+    /// Milliseconds of unexplained delay that are usual, because jitter only adds to the shortest delay.
     package private(set) var usual = 0.0
-    /// Mean change from one head to the next in milliseconds, bounded against what is no jitter.
+    /// Mean change from one head to the next in milliseconds, with outliers bounded.
     package private(set) var noise = 2.0
 
-    /// Milliseconds that the last head waited unexplained, beyond the usual.
+    /// Unexplained milliseconds of the last head beyond the usual.
     package var excess: Double { unexplained - usual }
 
-    /// Whether the last head met a queue for certain.
+    /// Whether the last head certainly met a queue.
     package var isBusy: Bool { total > usual + 1.5 * noise + 4 }
 
     package init() {}
 
-    /// Takes in a head; `rate` is the bits a second of the link whose queue our own groups are thought to make.
-    /// - Returns: false where the clock has jumped and everything begins anew.
+    /// Processes a head.
+    /// - Parameter rate: bits per second of the link in the model of our own queue.
+    /// - Returns: false if the receiver's clock has jumped, and the caller must start again.
     package mutating func receive(_ head: PacketGroups.Head, rate: Double) -> Bool {
         let change = head.arrivalGap - head.sentGap
         guard abs(change) < Self.jump else { return false }

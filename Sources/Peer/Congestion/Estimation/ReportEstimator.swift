@@ -1,98 +1,100 @@
 import Base
 
-/// Estimates how much a path takes by what its receiver says that it can take in (REMB), and by the loss it reports.
+/// Estimates how much a path can carry from its receiver's own estimate (REMB) and from reported loss.
 ///
-/// A receiver that measures delay lowers what it says when a queue grows, and only then: that is believed at once where
-/// it is less than what is sent. Upwards it knows no more than what it was sent, and often says a little more of that:
-/// so what it says raises the estimate to one and a half times what arrived at most, and what is wanted beyond is
-/// probed for. A probe has passed if the receiver lowers nothing until a while after it. Sending little never lowers
-/// the estimate. Loss counts once it is far beyond what radio links lose anyway.
+/// A receiver that measures delay lowers its estimate when a queue grows, and only then: a value below what is sent
+/// is believed immediately. Upwards it knows only what it was sent, and often reports little more than that: so
+/// REMB raises the estimate to at most one and a half times what arrived, and a wanted rate beyond that is probed
+/// for. A probe has passed if the receiver lowers nothing until a while after it. Sending little never lowers the
+/// estimate. Loss counts once it is far beyond what radio links lose anyway.
 ///
-/// A receiver that says nothing but reports loss is known by that alone, once it has lost too much. Nothing is probed
-/// for then, because of a short probe too little shows in a report: what is wanted is sent after a while, and later
-/// each time that too much of it is lost.
+/// For a receiver without REMB this goes by loss alone, from the time it has lost too much. There are no probes
+/// then, because a report shows too little of a short probe: the wanted rate is sent after a while instead, and
+/// later each time that too much of it is lost.
 ///
-/// Holds no clock and does no I/O. Takes what strangers send: a receiver may say anything, as often as it wants.
+/// Holds no clock and does no I/O. The input is untrusted: a receiver may report anything, at any rate.
 /// - Source: draft-alvestrand-rmcat-remb-03; the factors are those of draft-ietf-rmcat-gcc-02 §5.5, pauses our own.
 package struct ReportEstimator: Sendable {
-    /// Receivers say it once a second or so, and with every packet while a queue grows.
+    /// Shortest interval between two REMBs that are read; receivers send one a second, and many while a queue
+    /// grows.
     private static let interval = Duration.milliseconds(20)
-    /// What was said so long ago of streams that are not there any more counts no more.
+    /// Age at which a REMB no longer counts: its stream may be gone.
     private static let memory = Duration.seconds(10)
-    /// So much less than before is a fall; anything else is rounding.
+    /// Factor below the previous value that counts as a fall; a smaller change is rounding.
     private static let fall = 0.97
-    /// Of what is sent: headers and what is sent again are not in what a receiver counts.
+    /// Share of what is sent that a receiver counts: not headers and retransmissions.
     private static let counted = 0.9
-    /// After a fall the path's queue needs so long to drain.
+    /// How long the path's queue needs to drain after a fall.
     private static let draining = Duration.seconds(1)
-    /// A receiver that says less than it gets, but more each time, has not caught up yet; one that stays means it.
+    /// How long a value below what is sent may stay: if it rises by `growth` each time, the receiver is still
+    /// catching up.
     private static let patience = Duration.seconds(5)
     private static let growth = 1.02
-    /// Most that is believed of what arrived.
+    /// Largest multiple of what arrived that is believed.
     private static let proven = 1.5
-    /// Seconds of a probe; receivers count what came within a second.
+    /// Length of a probe in seconds; receivers count what arrives within a second.
     private static let probeLength = 0.4
-    /// A receiver that sees a queue grow has said so by then, a round trip later.
+    /// How long after a probe and a round trip a receiver has reported a queue, if one grew.
     private static let verdict = Duration.milliseconds(800)
-    /// What was sent before a probe went well: until its verdict the estimate falls no lower, with so much room.
+    /// What was sent before a probe went well: until the verdict the estimate stays at least this factor above it.
     private static let room = 1.1
-    /// Before a probe that cannot be sent now is thought of again.
+    /// Delay before a probe that cannot be sent now is considered again.
     private static let look = Duration.milliseconds(100)
-    /// Share of packets that no radio link loses for long, in so many of them and for so long, twice in a row.
+    /// Share of packets above which loss is too much; in at least so many packets and over so long, twice in a row.
     private static let tolerated = 0.15
     private static let fewest = 60
     private static let shortest = Duration.seconds(1)
-    /// By reports alone it takes two of them, after a burst that is excused, to see that something is too much.
+    /// Trial by loss alone: time for two reports after a burst that is excused.
     private static let longTrial = Duration.seconds(15)
-    /// What is wanted is believed with so much room: what a picture takes varies.
+    /// Factor of headroom when a wanted rate is believed: the rate of video varies.
     private static let trusted = 1.1
 
     /// A probe under way.
     private struct Trial {
         let target: Double
         let verdict: MonotonicTime
-        /// Whether the receiver has said anything since.
+        /// Whether the receiver has sent anything since.
         var isHeard = false
     }
 
     private let limits: BandwidthEstimator.Limits
     private var probes: ProbeController
     private var trial: Trial?
-    /// What a receiver says for the sake of a probe lowers the estimate no further, until then.
+    /// Until then, a REMB that reacts to a probe lowers the estimate no further than this.
     private var floor: (rate: Double, until: MonotonicTime)?
     private var sending = SentSamples()
     private var rate: Double
     private var isLimited = false
-    /// What was said last of each stream, by its place in the session.
+    /// The latest REMB of each stream; `stream` is its place in the session.
     private var said: [(stream: Int, bitrate: Double, time: MonotonicTime)] = []
     private var lastSaid: MonotonicTime?
-    /// Whether what was said was ever compared with what is sent.
+    /// Whether a REMB was ever compared with what is sent.
     private var isJudged = false
     private var overusedUntil = MonotonicTime.zero
     private var latest = MonotonicTime.zero
-    /// Since when the receiver says less than it gets, and what it said then.
+    /// Since when the REMB has been below what is sent, and its value then.
     private var shortfall: (since: MonotonicTime, said: Double)?
     private var roundTrip = Duration.milliseconds(100)
 
     private var reports = LossResponse.Interval()
     private var reportsSince: MonotonicTime?
     private var isLossy = false
-    /// Whether the last report told of too much.
+    /// Whether the last report showed too much loss.
     private var losesMuch = false
-    /// Share of what was sent lately that did not arrive.
+    /// Share of the packets sent lately that did not arrive.
     private var loss = 0.0
 
     private var wanted: Double?
     private var trust = UnprovenTrust()
-    /// Whether the receiver has said nothing yet, and is known by what it reports to be lost.
+    /// Whether the receiver has sent no REMB yet, so that only reported loss counts.
     package private(set) var goesByLossAlone = false
 
-    /// Bits a second that the path takes for pictures.
+    /// Bits per second that the path can carry for video.
     package private(set) var bitrate: Int
-    /// Why `bitrate` is not higher.
+    /// What keeps `bitrate` from being higher.
     package private(set) var cause = BandwidthEstimator.Cause.application
 
-    /// Most streams that something is remembered of.
+    /// Most streams whose REMB is remembered.
     package static let maximumStreams = 16
 
     package init(limits: BandwidthEstimator.Limits = .init()) {
@@ -102,8 +104,8 @@ package struct ReportEstimator: Sendable {
         bitrate = limits.start
     }
 
-    /// For a receiver that says nothing, and has lost too much of what it was sent.
-    /// - Parameter bitrate: what arrived, in bits a second.
+    /// Starts for a receiver without REMB that has lost too much.
+    /// - Parameter bitrate: bits per second that arrived.
     package init(arrived bitrate: Int, limits: BandwidthEstimator.Limits = .init(), at now: MonotonicTime) {
         self.init(limits: limits)
         goesByLossAlone = true
@@ -115,13 +117,13 @@ package struct ReportEstimator: Sendable {
         cause = .loss
     }
 
-    /// Whether the probe that was due last may go on.
+    /// Whether the probe that `probeDue` last returned may continue.
     package var isProbing: Bool { trial != nil }
 
-    /// Whether the receiver has just lowered what it says.
+    /// Whether the receiver has just lowered its estimate.
     package var isOverused: Bool { latest < overusedUntil }
 
-    /// When `advance` and `probeDue` want to be called; nil for not before the next report.
+    /// When `advance` and `probeDue` must be called next; nil for not before the next report.
     package var deadline: MonotonicTime? {
         guard !goesByLossAlone else { return wanted.flatMap { rate < $0 ? trust.next : nil } }
         let probing = probes.deadline(estimate: Double(bitrate))
@@ -129,12 +131,12 @@ package struct ReportEstimator: Sendable {
         return min(trial.verdict, probing ?? trial.verdict)
     }
 
-    /// Takes in what the receiver says of a stream.
+    /// Processes a REMB.
     /// - Parameters:
-    ///   - estimate: bits a second.
-    ///   - stream: what it is of; receivers may say it of each stream, or once of all.
-    ///   - total: bytes that were sent of all such streams since they began, probes included.
-    /// - Returns: whether it was looked at; what comes too soon is not.
+    ///   - estimate: bits per second.
+    ///   - stream: the place of the stream it is about; receivers may send one per stream, or one for all.
+    ///   - total: bytes sent of all such streams since they began, probes included.
+    /// - Returns: whether it was read; one that comes too soon is not.
     package mutating func receive(
         _ estimate: UInt64, of stream: Int, sent total: UInt64, roundTrip: Duration?, at now: MonotonicTime
     ) -> Bool {
@@ -157,10 +159,11 @@ package struct ReportEstimator: Sendable {
         return true
     }
 
+    /// Compares the sum of all REMBs with what is sent.
     private mutating func judge(_ sum: Double, hasFallen: Bool, at now: MonotonicTime) {
         guard let sent = sending.bitrate else { return }
         let isShort = sum < Self.counted * sent
-        // A receiver whose first word is less than it gets saw the queue grow before.
+        // A receiver whose first value is below what it gets saw the queue grow before.
         let isFirst = !isJudged
         isJudged = true
         if isFirst { rate = max(rate, min(sum, sent)) }
@@ -179,8 +182,8 @@ package struct ReportEstimator: Sendable {
         if now >= known.since + Self.patience { lower(to: sum, at: now) }
     }
 
-    /// Takes in what reports tell of loss.
-    /// - Parameter total: as of an estimate.
+    /// Processes the loss in receiver reports.
+    /// - Parameter total: as for a REMB.
     package mutating func receive(
         _ interval: LossResponse.Interval, sent total: UInt64, at now: MonotonicTime
     ) {
@@ -194,9 +197,9 @@ package struct ReportEstimator: Sendable {
         loss = Double(min(max(reports.lost, 0), reports.expected)) / Double(reports.expected)
         let isMuch = loss > Self.tolerated && !reports.hasBurst
         (reports, reportsSince) = (LossResponse.Interval(), now)
-        // What is only tried has failed at once.
+        // A rate that is only on trial has failed immediately.
         let isRepeated = isMuch && (isLossy || goesByLossAlone && trust.isOnTrial(at: now))
-        // By reports alone each step down takes two of them: the next one tells of what was sent before, too.
+        // By loss alone each step down needs two reports: the next one still describes what was sent before.
         isLossy = isMuch && !(isRepeated && goesByLossAlone)
         losesMuch = isMuch
         guard isRepeated, let sent = sending.bitrate else { return }
@@ -205,6 +208,7 @@ package struct ReportEstimator: Sendable {
         settle(from: before, at: now)
     }
 
+    /// Lowers the estimate and ends a probe under way.
     private mutating func lower(to other: Double, at now: MonotonicTime) {
         if trial != nil {
             trial = nil
@@ -221,8 +225,8 @@ package struct ReportEstimator: Sendable {
         isLimited = false
     }
 
-    /// Lets time pass: a probe that nobody complained of has passed.
-    /// - Returns: whether the estimate may be another one now.
+    /// Advances the time: a probe after which the receiver lowered nothing has passed.
+    /// - Returns: whether the estimate may have changed.
     package mutating func advance(to now: MonotonicTime) -> Bool {
         latest = max(latest, now)
         guard !goesByLossAlone else { return trustWanted(at: now) }
@@ -236,7 +240,7 @@ package struct ReportEstimator: Sendable {
         return true
     }
 
-    /// Has what is wanted sent, if it is time.
+    /// By loss alone: believes the wanted rate, if it is time.
     private mutating func trustWanted(at now: MonotonicTime) -> Bool {
         guard let wanted, rate < wanted, trust.isDue(at: now) else { return false }
         guard !losesMuch else {
@@ -261,16 +265,16 @@ package struct ReportEstimator: Sendable {
         cause = !isLimited ? .application : isLossy || goesByLossAlone ? .loss : .delay
     }
 
-    /// Tells what could be used.
-    /// - Parameter bitrate: bits a second of the next better choice; nil while the viewer has all there is.
+    /// Notes which bitrate could be used.
+    /// - Parameter bitrate: bits per second of the next better choice; nil while the viewer has the best there is.
     package mutating func want(_ bitrate: Int?) {
         wanted = bitrate.map { Double(min(max($0, 0), limits.maximum)) }
         probes.want(wanted)
     }
 
-    /// The probe to send now, if it is time; counts as sent.
+    /// Returns the probe to send now, if it is time; it counts as sent.
     ///
-    /// It goes on top of what is sent anyway.
+    /// Probe packets are sent in addition to everything else.
     package mutating func probeDue(at now: MonotonicTime) -> Probe? {
         latest = max(latest, now)
         guard !goesByLossAlone else { return nil }
@@ -287,8 +291,10 @@ package struct ReportEstimator: Sendable {
         return probe
     }
 
-    /// The probe that is due could not be sent: there is nothing but what is wanted to try the path with, and what is
-    /// wrongly thought possible will have to wait.
+    /// Handles a due probe that could not be sent, because no slot has packets for it.
+    ///
+    /// Believes the wanted rate without proof, if it is time: sending it is the only way to try the path. If the
+    /// path does not take it, the estimate falls again.
     package mutating func trustProbe(at now: MonotonicTime) {
         guard trial != nil else { return }
         trial = nil
@@ -302,23 +308,24 @@ package struct ReportEstimator: Sendable {
     }
 }
 
-/// How much is sent, by a count of bytes that is looked at now and then.
+/// The sending rate, from occasional readings of a byte counter.
 private struct SentSamples {
-    /// What is measured covers so long at least, if it is known for so long.
+    /// A measurement covers at least `window`, or `shortest` while the history is that short; readings are
+    /// `spacing` apart.
     private static let window = Duration.milliseconds(900)
     private static let shortest = Duration.milliseconds(200)
     private static let spacing = Duration.milliseconds(50)
 
     private var samples: [(total: UInt64, time: MonotonicTime)] = []
-    /// Bits a second, over the last second or so; nil where nothing is known yet.
+    /// Bits per second over about the last second; nil until it is known.
     private(set) var bitrate: Double?
 
     mutating func add(_ total: UInt64, at now: MonotonicTime) {
         if let last = samples.last, now < last.time + Self.spacing { return }
-        // Streams that began anew, or a clock that went back.
+        // The streams restarted, so their counter is lower.
         if let last = samples.last, total < last.total { samples.removeAll() }
         samples.append((total, now))
-        // The newest of those that are old enough stays first.
+        // Keep the newest reading that is at least a window old as the first one.
         while samples.count > 2, samples[1].time + Self.window <= now { samples.removeFirst() }
         guard let first = samples.first, now >= first.time + Self.shortest else { return }
         bitrate = Double(total - first.total) * 8e9 / Double(now.nanoseconds(since: first.time))

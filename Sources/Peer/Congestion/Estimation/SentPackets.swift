@@ -1,50 +1,50 @@
 import Base
 import Wire
 
-/// Remembers what was sent to a client that tells of each packet when it came.
+/// Remembers what was sent to a client that reports the arrival of each packet.
 ///
-/// One per session: the transport-wide number counts over media, RTX and probes alike. Where the client tells of
-/// packets by their own numbers instead, whoever sends them remembers what `count` was. Memory is bounded; of what left
-/// longest ago is forgotten first, and feedback on it tells nothing.
+/// One per session: transport-wide numbers run over media, RTX and probes together. If the client reports packets
+/// by RTP sequence numbers instead, the sender remembers the value of `count` for each. Memory is bounded: the
+/// oldest packets are dropped first, and feedback on them is ignored.
 /// - Source: draft-holmer-rmcat-transport-wide-cc-extensions-01 §2; RFC 8888 §3.
 package struct SentPackets: Sendable {
-    /// Headers of IPv4 and UDP, in bytes, which a link carries, too.
+    /// Headers of IPv4 and UDP in bytes, which a link carries as well.
     package static let overhead = 28
-    /// Numbers that are remembered at first: 4 Mbit/s for half a second.
+    /// Initial number of remembered packets: 4 Mbit/s for half a second.
     private static let initialCapacity = 256
-    /// Beyond it feedback comes too late to be of use.
+    /// Most packets remembered: feedback on older ones comes too late to be of use.
     package static let maximumCapacity = 2_048
 
     private enum Fate: UInt8 { case unknown, lost, arrived }
 
-    /// Eight bytes, because there is one for each packet that is under way.
+    /// Eight bytes, because there is one for each packet in flight.
     private struct Entry {
-        /// In microseconds since the first packet; wraps.
+        /// Microseconds since the first packet; wraps.
         var sent: UInt32 = 0
         var size: UInt16 = 0
         var probe: UInt8 = 0
         var fate = Fate.arrived
     }
 
-    /// At each number's remainder by their count, which is a power of two; made by the first packet.
+    /// Each at its number modulo the count, which is a power of two; allocated by the first packet.
     private var entries: [Entry] = []
-    /// Packets that were sent; the next one's number is this in 16 bits.
+    /// Packets sent; the low 16 bits are the number of the next one.
     package private(set) var count: Int64 = 0
-    /// The oldest one of which nothing was told.
+    /// The oldest packet that was never reported.
     private var firstUnknown: Int64 = 0
     private var origin = MonotonicTime.zero
-    /// Whether feedback ever came: else there is no use in remembering more.
+    /// Whether feedback ever arrived; otherwise there is no use in remembering more.
     package private(set) var hasFeedback = false
 
     package init() {}
 
-    /// The number of the packet that is sent next.
+    /// The transport-wide number of the packet sent next.
     package var nextNumber: UInt16 { UInt16(truncatingIfNeeded: count) }
 
-    /// Notes a packet that leaves.
+    /// Records a packet that leaves.
     /// - Parameters:
     ///   - size: in bytes, from the RTP header to the authentication tag.
-    ///   - probe: the probe that it is a part of; 0 for none.
+    ///   - probe: the number of the probe that it belongs to; 0 for none.
     /// - Returns: its transport-wide sequence number.
     @discardableResult
     package mutating func add(size: Int, probe: UInt8 = 0, at now: MonotonicTime) -> UInt16 {
@@ -57,6 +57,7 @@ package struct SentPackets: Sendable {
         return UInt16(truncatingIfNeeded: count &- 1)
     }
 
+    /// Doubles the memory, or drops the oldest packet at the maximum or while no feedback arrives.
     private mutating func makeRoom(at now: MonotonicTime) {
         guard !entries.isEmpty else {
             entries = Array(repeating: Entry(), count: Self.initialCapacity)
@@ -71,14 +72,14 @@ package struct SentPackets: Sendable {
         entries = larger
     }
 
-    /// What feedback tells, in the order in which the packets left.
+    /// Returns the outcomes in a feedback, in the order in which the packets left.
     ///
-    /// A packet that was told as lost and comes after all is told of once more.
+    /// A packet that was reported lost and arrives after all appears once more.
     package mutating func outcomes(of feedback: TransportFeedback, at now: MonotonicTime) -> [PacketOutcome] {
         guard count > 0 else { return [] }
         hasFeedback = true
         let back = Int64(nextNumber &- feedback.baseSequenceNumber)
-        // A number that was never sent would be one of 65,536 packets ago.
+        // Distance 0 is the next number, which was not sent yet: it means the packet 65,536 before.
         let first = count - (back == 0 ? 1 << 16 : back)
         let known = max(first, count - Int64(entries.count), 0)
         let end = min(first + Int64(max(feedback.statusCount, 0)), count)
@@ -114,10 +115,11 @@ package struct SentPackets: Sendable {
         return (known..<end).reduce(0) { $0 + Int(entries[slot(of: $1)].size) }
     }
 
-    /// What is told of one packet by what `count` was before it left.
+    /// A report on one packet, identified by the value of `count` before it left.
     package struct Told: Equatable, Sendable {
+        /// The value of `count` before the packet left.
         package var place: Int64
-        /// In nanoseconds on the receiver's clock; nil for one that has not come.
+        /// In nanoseconds on the receiver's clock; nil if the packet has not arrived.
         package var arrival: Int64?
 
         package init(place: Int64, arrival: Int64?) {
@@ -126,10 +128,10 @@ package struct SentPackets: Sendable {
         }
     }
 
-    /// What feedback tells that knows packets by other numbers, in the order in which they left.
+    /// Returns the outcomes in a feedback that uses RTP sequence numbers, in the order in which the packets left.
     ///
-    /// A packet that was told as lost and comes after all is told of once more.
-    /// - Parameter told: in any order; of packets that are forgotten, or were never sent, it tells nothing.
+    /// A packet that was reported lost and arrives after all appears once more.
+    /// - Parameter told: in any order; packets that are no longer remembered, or were never sent, are ignored.
     package mutating func outcomes(of told: [Told], at now: MonotonicTime) -> [PacketOutcome] {
         guard !told.isEmpty, count > 0 else { return [] }
         hasFeedback = true
@@ -145,14 +147,15 @@ package struct SentPackets: Sendable {
         return outcomes
     }
 
+    /// Notes the fate of a packet; nil if that is nothing new.
     private mutating func outcome(
         of number: Int64, _ arrival: Int64?, at now: MonotonicTime
     ) -> PacketOutcome? {
         let entry = entries[slot(of: number)]
         guard entry.fate != .arrived, entry.fate == .unknown || arrival != nil else { return nil }
         entries[slot(of: number)].fate = arrival == nil ? .lost : .arrived
-        // Counted back from now, for an hour and more may have passed since the first packet; in whole microseconds, so
-        // that what left together did so in whichever feedback it is told of.
+        // Counted back from now, because the first packet may be more than an hour ago; in whole microseconds, so
+        // that packets that left together have equal times in every feedback.
         let clock = now.nanoseconds(since: origin) / 1_000
         let age = Int64(UInt32(truncatingIfNeeded: clock) &- entry.sent)
         return PacketOutcome(

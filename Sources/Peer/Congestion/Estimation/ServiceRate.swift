@@ -1,16 +1,17 @@
-/// Measures at which rate the bottleneck serves us while its queue is never empty.
+/// Measures the rate at which the bottleneck serves us while its queue is never empty.
 ///
-/// Where a group met a queue, the link was busy since the group before, and served what came in between: over a run of
-/// such groups that is exactly our share of the link. What was acknowledged in a window would be less wherever the link
-/// was idle for a while, and a decrease by it would go too far.
+/// If a group met a queue, the link was busy since the previous group and served what arrived in between: over a
+/// run of such groups that is exactly our share of the link. The acknowledged rate over a window would be lower
+/// wherever the link was idle for a while, and a decrease based on it would go too far.
 package struct ServiceRate: Sendable {
+    // Groups kept.
     private static let window = 24
-    /// Milliseconds of arrivals that are enough, and that are too few.
+    /// Milliseconds of arrivals that are enough, and fewest that are used; jitter raises the latter.
     private static let enough = 300.0
     private static let least = 50.0
     private static let leastPerNoise = 10.0
 
-    /// Share of the run that one arrival may take.
+    /// Share of the run above which one gap between arrivals is left out.
     private static let pause = 0.75
 
     private var spans = InlineArray<24, Float>(repeating: 0)
@@ -20,7 +21,7 @@ package struct ServiceRate: Sendable {
 
     package init() {}
 
-    /// Takes in a head; `isBusy` tells that it met a queue, `noise` the jitter in milliseconds.
+    /// Processes a head; `isBusy` is whether it met a queue, `noise` the jitter in milliseconds.
     package mutating func receive(_ head: PacketGroups.Head, isBusy: Bool, noise: Double) {
         fewest = min(Self.least + Self.leastPerNoise * noise, Self.enough)
         guard isBusy, head.arrivalGap >= 0 else {
@@ -33,7 +34,7 @@ package struct ServiceRate: Sendable {
         if count >= 3 * Self.window { count -= Self.window }
     }
 
-    /// Bits a second over the last 300 ms of the run, or over all of a shorter one; nil if it is too short to tell.
+    /// Bits per second over the last 300 ms of the run, or over all of a shorter run; nil if it is too short.
     package var bitrate: Double? {
         var span = 0.0
         var sum = 0.0
@@ -46,7 +47,7 @@ package struct ServiceRate: Sendable {
             sum += Double(bytes[index])
             if Double(spans[index]) > longest.span { longest = (Double(spans[index]), Double(bytes[index])) }
         }
-        // A path that stood still for a moment, as radio links do, is no slower for it.
+        // A path that stalled for a moment, as radio links do, is not slower for it.
         if longest.span > Self.pause * span {
             span -= longest.span
             sum -= longest.bytes

@@ -1,9 +1,10 @@
-/// Watches how far the path spreads the packets of our own bursts, to see that it has become faster.
+/// Measures how far the path spreads the packets of our own bursts, to notice that it has become faster.
 ///
-/// A frame that leaves in one burst comes at the rate of the slowest link. What that tells is biased by jitter and by
-/// other traffic and is no estimate, but when it rises clearly beyond what it was when a probe failed, it is time to
-/// probe again.
+/// A frame that leaves in one burst arrives at the rate of the slowest link. That rate is biased by jitter and
+/// other traffic and is no estimate, but when it rises clearly above its value at the time a probe failed, it is
+/// time to probe again.
 package struct TrainRate: Sendable {
+    // Weight of earlier trains; the factor that counts as a rise; and the trains that it needs.
     private static let ageing = 0.92
     private static let rise = 1.5
     private static let fewest = 8
@@ -11,16 +12,17 @@ package struct TrainRate: Sendable {
     private var bytes = 0.0
     private var milliseconds = 0.0
     private var count = 0
+    // The rate at the mark; nil without a mark.
     private var reference: Double?
 
     package init() {}
 
-    /// Bits a second, by the last trains; nil for none.
+    /// Bits per second over the latest trains; nil without any.
     package var bitrate: Double? {
         milliseconds > 0 ? bytes * 8_000 / milliseconds : nil
     }
 
-    /// Takes in packets that left together; trains spread over seconds say nothing of the path.
+    /// Adds a burst; one spread over seconds shows nothing about the path.
     package mutating func receive(_ train: PacketGroups.Train) {
         guard train.spread >= 0, train.spread < 5_000 else { return }
         bytes = Self.ageing * bytes + Double(train.bytes)
@@ -28,13 +30,13 @@ package struct TrainRate: Sendable {
         count = min(count + 1, 1_000)
     }
 
-    /// Remembers the present as that in which a probe failed.
+    /// Marks the present rate as that at which a probe failed.
     package mutating func mark() {
         reference = bitrate
         count = 0
     }
 
-    /// Whether trains come clearly faster than at the mark; true once.
+    /// Whether bursts arrive clearly faster than at the mark; true once.
     package mutating func hasRisen() -> Bool {
         guard let reference, let bitrate, count >= Self.fewest, bitrate > Self.rise * reference else {
             return false

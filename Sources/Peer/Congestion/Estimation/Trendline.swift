@@ -2,6 +2,7 @@
 /// - Source: the trendline filter of GCC as browsers have it, which took the place of the Kalman filter of
 ///   draft-ietf-rmcat-gcc-02 §5.3.
 package struct Trendline: Sendable {
+    // Groups in the line, the weight of earlier delays in the smoothed one, and the factors of `value`.
     private static let window = 20
     private static let smoothing = 0.9
     private static let gain = 4.0
@@ -23,7 +24,7 @@ package struct Trendline: Sendable {
         times[count % Self.window] = time
         delays[count % Self.window] = smoothed
         count += 1
-        // Only what follows the modulus matters.
+        // Keep only the remainder that matters.
         if count >= 3 * Self.window + Self.maximumCount { count -= Self.window }
         value = slope() * Double(min(count, Self.maximumCount)) * Self.gain
     }
@@ -31,7 +32,8 @@ package struct Trendline: Sendable {
     private func slope() -> Double {
         let filled = min(count, Self.window)
         guard filled > 1 else { return 0 }
-        // In one pass, from an origin near all of them: differences of large squares would be nothing but rounding.
+        // One pass, relative to a value near all of them: with absolute values, differences of large squares would
+        // lose precision.
         let (origin, level) = (times[0], delays[0])
         var (sumTime, sumDelay, sumProduct, sumSquare) = (0.0, 0.0, 0.0, 0.0)
         for index in 0..<filled {
