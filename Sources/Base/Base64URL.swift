@@ -1,10 +1,11 @@
-/// The alphabet of tokens: base64 that stands in a URL as it is, without padding.
+/// The base64 variant that tokens use: its text can stand in a URL unchanged, and it has no padding.
 /// - Source: RFC 4648 §5, RFC 7515 §2.
 package enum Base64URL {
     private static let alphabet = Array(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
-    /// - Returns: text of `A-Z a-z 0-9 - _`.
+    /// Encodes bytes.
+    /// - Returns: text of the characters `A-Z a-z 0-9 - _`.
     package static func encode(_ bytes: some Sequence<UInt8>) -> String {
         var text: [UInt8] = []
         var bits: UInt32 = 0
@@ -21,8 +22,8 @@ package enum Base64URL {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// - Returns: nil for any other character, for an impossible length, and for bits that are set beyond the last
-    ///   byte: each value has one text only.
+    /// Decodes text, of which each value has exactly one.
+    /// - Returns: nil for any other character, for an impossible length, and if bits beyond the last byte are set.
     package static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         var bits: UInt32 = 0
@@ -40,6 +41,7 @@ package enum Base64URL {
         return bytes
     }
 
+    /// The six bits that a character stands for; nil for any other character.
     private static func value(of character: UInt8) -> UInt32? {
         switch character {
         case UInt8(ascii: "A")...UInt8(ascii: "Z"): UInt32(character - UInt8(ascii: "A"))

@@ -1,11 +1,11 @@
-/// Names one live programme.
+/// The name of a stream.
 ///
-/// 1 to 64 of `A-Z a-z 0-9 _ -`, so that it stands in a URL path as it is.
+/// 1 to 64 characters of `A-Z a-z 0-9 _ -`, so that it can stand in a URL path unchanged.
 package struct StreamID: Hashable, Sendable, CustomStringConvertible {
-    /// The name itself, which is what the API and the store have.
+    /// The name itself, as in the API and the store.
     package let description: String
 
-    /// - Returns: nil for a name that is empty, too long or holds any other character.
+    /// - Returns: nil if the name is empty, too long or contains any other character.
     package init?(_ text: some StringProtocol) {
         let bytes = text.utf8
         guard (1...64).contains(bytes.count) else { return nil }
@@ -18,29 +18,31 @@ package struct StreamID: Hashable, Sendable, CustomStringConvertible {
         description = String(text)
     }
 
+    /// For names that no client can choose.
     private init(reserved: String) {
         description = reserved
     }
 
-    /// Stands in the place of a stream where a session belongs to none, because it may watch them all; no text is
-    /// read as this.
+    /// Used instead of a stream for sessions that may watch all streams.
+    ///
+    /// It contains a character that `init?(_:)` refuses, so no text yields it.
     package static let feed = StreamID(reserved: "~feed")
 }
 
-/// Names a person or a program in a stream; the `sub` of its token.
+/// The identity of a person or a program in a stream: the `sub` of its token.
 ///
 /// 1 to 128 printable characters.
 package struct ParticipantID: Hashable, Sendable, CustomStringConvertible {
-    /// The name itself; equal only if it is the same text, letter case included.
+    /// The identity itself; compared exactly, including letter case.
     package let description: String
 
-    /// - Returns: nil for a name that is empty, too long or holds a control or formatting character.
+    /// - Returns: nil if it is empty, too long or contains a control or formatting character.
     package init?(_ text: some StringProtocol) {
         guard !text.holdsFormatting, let kept = Self(kept: text) else { return nil }
         self = kept
     }
 
-    /// What was let in once, by a version that knew fewer rules.
+    /// Accepts what an earlier version, with fewer rules, has accepted and stored.
     private init?(kept text: some StringProtocol) {
         guard (1...512).contains(text.utf8.count), (1...128).contains(text.count) else { return nil }
         for scalar in text.unicodeScalars {
@@ -54,11 +56,11 @@ package struct ParticipantID: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension StringProtocol {
-    /// Whether it holds what nobody sees and what changes how the rest is read, such as U+202E, which turns the
-    /// direction of all that follows, beyond the name too.
+    /// Whether it contains an invisible character that changes how the rest is read, such as U+202E, which reverses
+    /// the direction of everything that follows, even beyond the name.
     ///
-    /// Joiners are no such thing: Persian and families of emoji need them. Nor are tags where they belong, behind the
-    /// black flag, which they make England's (UTS #51, ED-14a).
+    /// Joiners are permitted, because Persian and emoji of families need them. Tags are permitted behind the black
+    /// flag, which they turn into the flag of England, for example (UTS #51, ED-14a).
     package var holdsFormatting: Bool {
         contains { character in
             let isFlag = character.unicodeScalars.first == "\u{1F3F4}"
@@ -71,14 +73,14 @@ extension StringProtocol {
     }
 }
 
-/// Names one session: the server's end of one peer connection.
+/// The name of a session: the server's end of one peer connection.
 ///
-/// 128 random bits in hexadecimal: it stands in session URLs, where it must not be guessed (RFC 9725 §5).
+/// 128 random bits in hexadecimal. It is part of session URLs, where it must not be guessable (RFC 9725 §5).
 package struct SessionID: Hashable, Comparable, Sendable, CustomStringConvertible {
     private let high: UInt64
     private let low: UInt64
 
-    /// - Parameter random: cryptographic outside of tests, because whoever knows the name may end the session.
+    /// - Parameter random: cryptographic outside of tests, because anyone who knows the name may end the session.
     package init(using random: inout some RandomNumberGenerator) {
         high = random.next()
         low = random.next()
@@ -102,18 +104,20 @@ package struct SessionID: Hashable, Comparable, Sendable, CustomStringConvertibl
         low = words[1]
     }
 
-    /// The first eight digits: tells sessions apart in a log, and is of no use to whoever reads it, because the whole
-    /// name is what lets its client change or end a session.
+    /// The first eight digits, for logs.
+    ///
+    /// They distinguish sessions without disclosing the whole name, which would permit readers of the log to change
+    /// or end a session.
     package var label: String { String(description.prefix(Self.labelLength)) }
-    /// In digits.
+    /// Digits of a label.
     package static let labelLength = 8
 
-    /// An order that means nothing, and is the same wherever the names are.
+    /// An arbitrary order, which depends on the names alone.
     package static func < (left: SessionID, right: SessionID) -> Bool {
         (left.high, left.low) < (right.high, right.low)
     }
 
-    /// 32 lower-case hexadecimal digits, as `init?(_:)` reads them.
+    /// 32 lower-case hexadecimal digits, as `init?(_:)` accepts them.
     package var description: String {
         [high, low].map { word in
             let digits = String(word, radix: 16)
@@ -122,10 +126,12 @@ package struct SessionID: Hashable, Comparable, Sendable, CustomStringConvertibl
     }
 }
 
-/// Names one published audio or video source; unique within the process.
+/// The name of a published audio or video source; unique within the process.
 package struct TrackID: Hashable, Sendable, CustomStringConvertible {
+    /// Distinguishes the tracks of the process.
     package let number: UInt64
 
+    /// - Parameter number: not in use for another track.
     package init(number: UInt64) {
         self.number = number
     }

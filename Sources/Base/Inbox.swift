@@ -1,43 +1,49 @@
 import Synchronization
 
-/// What may wait in an inbox, and what is left out of it.
+/// An element of an inbox, and the rules by which it may be replaced or dropped.
 package protocol InboxElement: Sendable {
     associatedtype Topic: Hashable & Sendable
 
-    /// Of those that wait with one topic only the latest counts; nil for what each counts.
+    /// Of the waiting elements with the same topic, only the latest is kept; nil keeps each.
     var topic: Topic? { get }
-    /// Whether nothing else would tell what it tells: it waits however many there are, so something else must bound it.
+    /// Whether the element must not be dropped, because nothing would report the same later.
+    ///
+    /// It is kept even beyond the limit, so something else must bound the number of such elements.
     var isNeeded: Bool { get }
 }
 
-/// What waits for an actor: in order, counted, and bounded however busy the actor is.
+/// A queue for an actor: ordered, counted, and bounded however busy the actor is.
 ///
-/// What says anew what waits already takes the place of the older one. Beyond the limit, what is told anew soon is
-/// dropped. What nobody would tell again waits all the same: the element's type says what bounds it.
+/// An element replaces a waiting one with the same topic, in its place. Beyond the limit, elements are dropped if
+/// their contents will be reported again soon. Elements that nothing would report again are kept; their type
+/// documents what bounds them.
 package final class Inbox<Element: InboxElement>: Sendable {
+    /// Elements and counters, guarded by the lock.
+    ///
+    /// It is held for an append or a swap only, so posting threads hardly wait.
     private struct State {
         var elements: [Element] = []
-        /// Where in `elements` a topic is.
+        /// Index in `elements` by topic.
         var places: [Element.Topic: Int] = [:]
         var dropped: UInt64 = 0
         var refused: UInt64 = 0
     }
 
-    /// Of elements; those that are needed may be more.
+    /// Elements that may wait; needed ones may exceed it.
     package let limit: Int
-    /// Says that there is something to be taken, however much it is.
+    /// Yields once when there is something to take, whatever the number of elements; for the actor's loop.
     package let news: AsyncStream<Void>
     private let bell: AsyncStream<Void>.Continuation
     private let state = Mutex(State())
 
-    /// - Parameter limit: of elements; as many again may have been taken and not be dealt with yet.
+    /// - Parameter limit: elements that may wait. As many again may have been taken and not processed yet.
     package init(limit: Int) {
         self.limit = limit
         (news, bell) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// Leaves something; does not wait.
-    /// - Returns: false if it was dropped.
+    /// Appends an element or replaces one with its topic; does not wait.
+    /// - Returns: false if the element was dropped.
     @discardableResult
     package func put(_ element: Element) -> Bool {
         let (topic, isNeeded) = (element.topic, element.isNeeded)
@@ -54,11 +60,12 @@ package final class Inbox<Element: InboxElement>: Sendable {
             state.elements.append(element)
             return (true, state.elements.count == 1)
         }
+        // Only for the first element: the actor takes all that wait at once, so one wake-up suffices.
         if isFirst { bell.yield() }
         return isKept
     }
 
-    /// Everything that waits, in order.
+    /// Takes everything that waits, in order.
     package func takeAll() -> [Element] {
         state.withLock { state in
             defer {
@@ -69,7 +76,10 @@ package final class Inbox<Element: InboxElement>: Sendable {
         }
     }
 
-    /// Whether there is room; for those who can refuse what would lead to more, and counted where there is none.
+    /// Whether there is room for another element.
+    ///
+    /// For callers that can refuse a request which would lead to more elements; a lack of room is counted as a
+    /// refusal.
     package func hasRoom() -> Bool {
         state.withLock { state in
             guard state.elements.count >= limit else { return true }
@@ -78,10 +88,10 @@ package final class Inbox<Element: InboxElement>: Sendable {
         }
     }
 
-    /// Ends `news`.
+    /// Ends `news`, and so the loop that consumes it.
     package func close() { bell.finish() }
 
-    /// As of now.
+    /// The counters as of now.
     package var counters: InboxCounters {
         state.withLock {
             InboxCounters(waiting: $0.elements.count, dropped: $0.dropped, refused: $0.refused)
@@ -89,15 +99,16 @@ package final class Inbox<Element: InboxElement>: Sendable {
     }
 }
 
-/// What is counted of an inbox.
+/// Counters of an inbox.
 package struct InboxCounters: Equatable, Sendable {
-    /// Elements in it now.
+    /// Elements that wait now.
     package var waiting = 0
-    /// Elements that found no room.
+    /// Elements dropped because there was no room.
     package var dropped: UInt64 = 0
-    /// Requests that were refused because what they lead to has no room.
+    /// Requests refused because there was no room for their consequences.
     package var refused: UInt64 = 0
 
+    /// Counters with these values.
     package init(waiting: Int = 0, dropped: UInt64 = 0, refused: UInt64 = 0) {
         self.waiting = waiting
         self.dropped = dropped

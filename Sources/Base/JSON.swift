@@ -1,4 +1,4 @@
-/// A JSON value to be sent.
+/// A JSON value, for responses and messages, and for those parts of requests whose form is free.
 /// - Source: RFC 8259.
 package enum JSON: Sendable, Equatable {
     case null
@@ -8,14 +8,17 @@ package enum JSON: Sendable, Equatable {
     case array([JSON])
     case object([String: JSON])
 
-    /// `null` for nil.
+    /// A string, or `null` for nil.
     package static func text(_ value: String?) -> JSON { value.map { .string($0) } ?? .null }
-    /// Exact up to 2^53, beyond which JSON's readers round as well (RFC 8259 §6).
+    /// An integer; exact up to 2^53, beyond which many JSON parsers round as well (RFC 8259 §6).
     package static func integer(_ value: some BinaryInteger) -> JSON { .number(Double(value)) }
-    /// RFC 3339 text, or `null` for nil.
+    /// A time as RFC 3339 text, or `null` for nil.
     package static func time(_ value: WallTime?) -> JSON { value.map { .string($0.text) } ?? .null }
 
-    /// A member; nil if it is absent or this is no object, of which no member can be set.
+    /// A member of an object.
+    ///
+    /// Reading gives nil if the member is absent or the value is not an object. Setting does nothing if it is not an
+    /// object.
     package subscript(_ key: String) -> JSON? {
         get {
             if case .object(let members) = self { return members[key] }
@@ -28,14 +31,14 @@ package enum JSON: Sendable, Equatable {
         }
     }
 
-    /// Members are sorted, so that equal values have equal bytes.
+    /// The encoded value; members are sorted, so that equal values have equal bytes.
     package var bytes: [UInt8] {
         var bytes: [UInt8] = []
         append(to: &bytes)
         return bytes
     }
 
-    /// The same bytes as text.
+    /// The encoded value as text.
     package var text: String { String(decoding: bytes, as: UTF8.self) }
 
     private func append(to bytes: inout [UInt8]) {
@@ -63,7 +66,7 @@ package enum JSON: Sendable, Equatable {
         }
     }
 
-    /// JSON knows no infinity and nothing that is not a number.
+    /// Appends a number; JSON has neither infinities nor NaN, for which this appends `null`.
     private static func append(_ value: Double, to bytes: inout [UInt8]) {
         guard value.isFinite else {
             bytes += "null".utf8
@@ -73,6 +76,7 @@ package enum JSON: Sendable, Equatable {
         bytes += (isWhole ? "\(Int64(value))" : "\(value)").utf8
     }
 
+    /// Appends a string in quotes, with the escapes that RFC 8259 §7 requires.
     private static func append(_ text: String, to bytes: inout [UInt8]) {
         bytes.append(UInt8(ascii: "\""))
         for byte in text.utf8 {
@@ -95,7 +99,7 @@ extension JSON: Encodable {
         switch self {
         case .null: try container.encodeNil()
         case .bool(let value): try container.encode(value)
-        // The other ones are no JSON.
+        // JSON has no infinities and no NaN.
         case .number(let value): value.isFinite ? try container.encode(value) : try container.encodeNil()
         case .string(let value): try container.encode(value)
         case .array(let values): try container.encode(values)
@@ -105,7 +109,7 @@ extension JSON: Encodable {
 }
 
 extension JSON: Decodable {
-    /// For requests; members that come twice count once.
+    /// Decodes a value of a request; of members with the same name, one is kept.
     package init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         if container.decodeNil() {

@@ -1,9 +1,9 @@
-/// Writes one line per event, for people and for machines.
+/// Writes one line per event, readable by people and programs.
 ///
-/// A value handed down from `main`, not a global, so that tests see their own lines. An entry is built only
-/// when its level is on. Never used per packet.
+/// It is a value that `main` passes on, not a global, so that tests see their own lines. An entry is built only if
+/// its level is on. It is never used per packet.
 package struct Log: Sendable {
-    /// How much a line matters; ordered, so that a log shows its own level and those above.
+    /// The importance of a line; a log writes lines of its own level and higher.
     package enum Level: String, Comparable, CaseIterable, Sendable {
         case debug, info, warning, error
 
@@ -19,11 +19,11 @@ package struct Log: Sendable {
         }
     }
 
-    /// What a field says, in plain text.
+    /// The value of a field, as plain text.
     package struct Value: Sendable {
-        /// Not quoted yet; `Entry` quotes for its format.
+        /// Unquoted; `Entry` quotes it as its format requires.
         package let text: String
-        /// A number or a truth value, whose text is JSON as it stands.
+        /// Whether it is a number or a truth value, whose text is valid JSON as it is.
         package let isLiteral: Bool
 
         init(_ value: any CustomStringConvertible) {
@@ -40,16 +40,16 @@ package struct Log: Sendable {
 
     /// One event: `level subsystem event key=value …`.
     package struct Entry: Sendable {
-        /// What each line says of itself: no field may have these names.
+        /// The names of what every line contains; a field with one of these names is renamed.
         package static let reservedKeys: Set<String> = ["time", "level", "subsystem", "event"]
 
-        /// Never below the log's.
+        /// At least the log's level.
         package let level: Level
-        /// The part of the server that speaks, such as `node`.
+        /// The part of the server that writes the line, such as `node`.
         package let subsystem: String
-        /// What happened, in fixed words such as `session.closed`, so that lines can be counted.
+        /// What happened, as a fixed word such as `session.closed`, so that lines can be counted.
         package let event: String
-        /// In the order in which they were given.
+        /// In the order in which they were passed.
         package let fields: [(key: String, value: Value)]
     }
 
@@ -65,42 +65,43 @@ package struct Log: Sendable {
         self.sink = sink
     }
 
-    /// Drops everything.
+    /// A log that drops everything.
     package static let silent = Log(level: .error) { _ in }
 
-    /// The same log under another subsystem's name.
+    /// The same log under the name of another subsystem.
     package func subsystem(_ name: String) -> Log {
         Log(level: level, subsystem: name, sink: sink)
     }
 
-    /// Fields are not made unless the level is on.
+    /// For details that help in finding errors; fields are evaluated only if the level is on.
     package func debug(
         _ event: String, _ fields: @autoclosure () -> KeyValuePairs<String, any CustomStringConvertible> = [:]
     ) {
         write(.debug, event, fields)
     }
 
-    /// For what happens in the ordinary course; fields are not made unless the level is on.
+    /// For normal events; fields are evaluated only if the level is on.
     package func info(
         _ event: String, _ fields: @autoclosure () -> KeyValuePairs<String, any CustomStringConvertible> = [:]
     ) {
         write(.info, event, fields)
     }
 
-    /// For what an operator may want to change, while the server goes on.
+    /// For conditions that an operator may want to change, while the server continues.
     package func warning(
         _ event: String, _ fields: @autoclosure () -> KeyValuePairs<String, any CustomStringConvertible> = [:]
     ) {
         write(.warning, event, fields)
     }
 
-    /// For what was not done, and should have been.
+    /// For something that should have been done and was not.
     package func error(
         _ event: String, _ fields: @autoclosure () -> KeyValuePairs<String, any CustomStringConvertible> = [:]
     ) {
         write(.error, event, fields)
     }
 
+    /// Builds an entry and passes it to the sink, if the level is on.
     private func write(
         _ level: Level, _ event: String, _ fields: () -> KeyValuePairs<String, any CustomStringConvertible>
     ) {
@@ -118,9 +119,9 @@ extension Log.Entry {
         return line
     }
 
-    /// The same as one JSON object, in which each name stands once: parsers keep the last of several.
+    /// The entry as a JSON object in which each name occurs once, because parsers keep only the last of several.
     ///
-    /// A field that has the name of another, or a reserved one, gets an underscore after its name.
+    /// A field whose name is taken or reserved gets an underscore appended.
     package var json: String {
         var line = "{"
         for (key, value) in [("level", level.rawValue), ("subsystem", subsystem), ("event", event)] {
@@ -135,13 +136,14 @@ extension Log.Entry {
         return line.dropLast() + "}"
     }
 
+    /// Quotes a value that would not end at the next blank, or is not plain ASCII.
     private static func quotedIfNeeded(_ value: String) -> String {
         let isPlain =
             !value.isEmpty && value.utf8.allSatisfy { $0 > 0x20 && $0 != 0x22 && $0 != 0x5C && $0 < 0x7F }
         return isPlain ? value : quoted(value)
     }
 
-    /// Escapes what RFC 8259 §7 demands, which also keeps one event on one line.
+    /// Quotes and escapes as RFC 8259 §7 requires, which also keeps each event on one line.
     private static func quoted(_ value: String) -> String {
         var result = "\""
         for scalar in value.unicodeScalars {

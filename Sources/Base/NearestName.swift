@@ -1,11 +1,11 @@
-/// Finds what somebody meant who misspelt a name.
+/// Finds the name that was probably meant by a misspelled one.
 package enum NearestName {
-    /// Longer names are not compared: the work grows with the square.
+    /// Longer names are not compared, because the work grows with the square of the length.
     private static let longest = 64
 
-    /// The one of `names` that takes the fewest steps to get to; nil if all are too far for a slip.
+    /// The one of `names` that needs the fewest changes; nil if all need too many for a typing error.
     ///
-    /// Letter case, `-` and `_` do not count; of several that are as near the first in alphabetical order is meant.
+    /// Letter case, `-` and `_` are ignored. Among equally near names, the first in alphabetical order wins.
     package static func of(_ text: String, among names: some Sequence<String>) -> String? {
         let wanted = bare(text)
         guard !wanted.isEmpty, wanted.count <= longest else { return nil }
@@ -20,11 +20,12 @@ package enum NearestName {
         return best?.name
     }
 
+    /// The characters that are compared, one more than the longest at most.
     private static func bare(_ text: String) -> [Character] {
         text.prefix(longest + 1).lowercased().filter { $0 != "-" && $0 != "_" }
     }
 
-    /// Letters to insert, to remove, to replace, or to swap with their neighbours: optimal string alignment.
+    /// Number of insertions, deletions, replacements and swaps of neighboring letters (optimal string alignment).
     private static func distance(_ one: [Character], _ other: [Character]) -> Int {
         var beforeLast: [Int] = []
         var last = Array(0...other.count)

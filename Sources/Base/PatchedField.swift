@@ -1,11 +1,14 @@
-/// What a merge patch says of a value that may be taken away, which it does by `null`.
+/// What a JSON merge patch does to an optional value, which `null` removes.
 /// - Source: RFC 7396.
 package enum PatchedField<Value: Equatable & Sendable>: Equatable, Sendable {
+    /// The patch does not contain the field.
     case keep
+    /// The patch contains `null`.
     case clear
+    /// The patch contains a new value.
     case set(Value)
 
-    /// Changes the value as the patch says.
+    /// Applies the patch to a value.
     package func apply(to value: inout Value?) {
         switch self {
         case .keep: break

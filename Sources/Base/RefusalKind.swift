@@ -1,13 +1,13 @@
-/// What kind of no a refusal is, for whoever puts it into a protocol.
+/// The general reason of a refusal, from which a protocol derives its status.
 package enum RefusalKind: Sendable {
-    /// This person may not, whatever the state.
+    /// The requester is not permitted to do this, whatever the state.
     case forbidden
-    /// What they name is not there.
+    /// The thing that the request names does not exist.
     case missing
-    /// Not now; the state or the settings stand against it.
+    /// The current state or the settings do not permit this now.
     case conflict
-    /// Makes no sense in itself.
+    /// The request is invalid in itself.
     case invalid
-    /// A limit is reached, of a number or of a time.
+    /// A limit of a number or of a rate is reached.
     case limit
 }

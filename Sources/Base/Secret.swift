@@ -1,18 +1,21 @@
-/// A key, password or token, which cannot be printed by accident.
+/// A key, password or token that is not printed by accident.
 package struct Secret<Value: Sendable>: Sendable, CustomStringConvertible, CustomDebugStringConvertible,
     CustomReflectable
 {
-    /// Deliberately long to read: each use is a place to look at.
+    /// The value.
+    ///
+    /// The name is conspicuous on purpose: each use deserves a review.
     package let exposed: Value
 
+    /// - Parameter value: is not wiped when it is released; `SecretBytes` is for that.
     package init(_ value: Value) {
         exposed = value
     }
 
-    /// What logs and string interpolation get.
+    /// What logs and string interpolation print.
     package var description: String { "<secret>" }
-    /// What a debugger's `po` and `String(reflecting:)` get.
+    /// What a debugger's `po` and `String(reflecting:)` print.
     package var debugDescription: String { "<secret>" }
-    /// Empty, so that `dump` has nothing to show.
+    /// Without children, so that `dump` prints nothing.
     package var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -1,4 +1,4 @@
-/// Reads the lines `key = value` of a `TOMLTable`, one after the other.
+/// Parses the lines `key = value` of a `TOMLTable`, one after the other.
 struct TOMLReader {
     private typealias Failure = TOMLTable.Failure
 
@@ -6,10 +6,12 @@ struct TOMLReader {
     private var position = 0
     private var line = 1
 
+    /// Works on scalars, because TOML's rules are about those and not about characters.
     init(_ text: String) {
         scalars = Array(text.unicodeScalars)
     }
 
+    /// Whether a key without quotes may contain it.
     static func isKeyScalar(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar {
         case "a"..."z", "A"..."Z", "0"..."9", "_", "-": true
@@ -17,12 +19,13 @@ struct TOMLReader {
         }
     }
 
-    /// Of those that no string may hold as they are; a tab may stand there.
+    /// Whether it is a control character that a string must not contain unescaped; a tab is permitted.
     static func isControl(_ scalar: Unicode.Scalar) -> Bool {
         scalar.value < 0x20 && scalar != "\t" || scalar.value == 0x7F
     }
 
-    /// - Returns: nil at the end.
+    /// Parses the next setting.
+    /// - Returns: nil at the end of the text.
     mutating func next() throws(TOMLTable.Failure) -> TOMLTable.Entry? {
         try skipEmptyLines()
         guard let first = current else { return nil }
@@ -49,6 +52,7 @@ struct TOMLReader {
 
     // MARK: Values
 
+    /// Parses a string, a list, a truth value or an integer; explains what is wrong with anything else.
     private mutating func takeValue(of key: String) throws(TOMLTable.Failure) -> TOMLTable.Value {
         switch current {
         case "\"", "'": return .string(try takeString())
@@ -65,7 +69,7 @@ struct TOMLReader {
         if let number = Self.integer(word) { return .integer(number) }
         let first = word.unicodeScalars.first
         let isNumeric = first.map { "0"..."9" ~= $0 || $0 == "+" || $0 == "-" } ?? false
-        // An address begins with a digit too.
+        // An address begins with a digit, too, but only needs quotes.
         let isText =
             word.unicodeScalars.contains { $0 == ":" || $0 == "/" } || word.split(separator: ".").count > 2
         throw failure(
@@ -74,7 +78,7 @@ struct TOMLReader {
                 : "\(word) must stand in quotes: \(key) = \(TOMLTable.Value.string(word).text)")
     }
 
-    /// Decimal, with a sign and with `_` between digits.
+    /// A decimal integer with an optional sign and `_` between digits; nil for anything else.
     private static func integer(_ word: String) -> Int? {
         var digits = Substring(word)
         if let sign = digits.first, sign == "+" || sign == "-" { digits = digits.dropFirst() }
@@ -86,7 +90,7 @@ struct TOMLReader {
         return Int(word.replacing("_", with: ""))
     }
 
-    /// `["one", "two"]`, over several lines if need be, with a comma after the last one or not.
+    /// Parses a list such as `["one", "two"]`, which may span lines and have a comma after the last string.
     private mutating func takeStrings() throws(TOMLTable.Failure) -> [String] {
         let start = line
         var strings: [String] = []
@@ -113,6 +117,7 @@ struct TOMLReader {
         }
     }
 
+    /// Parses a string in double quotes, with escapes, or in single quotes, without.
     private mutating func takeString() throws(TOMLTable.Failure) -> String {
         guard let quote = current else { return "" }
         position += 1
@@ -135,6 +140,7 @@ struct TOMLReader {
         throw failure("the string has no \(quote) at its end")
     }
 
+    /// Parses what follows a backslash.
     private mutating func takeEscape() throws(TOMLTable.Failure) -> Unicode.Scalar {
         let letter = current
         position += 1
@@ -155,6 +161,7 @@ struct TOMLReader {
         }
     }
 
+    /// Parses the hexadecimal code of a character.
     private mutating func takeCode(digits: Int) throws(TOMLTable.Failure) -> Unicode.Scalar {
         var code: UInt32 = 0
         for _ in 0..<digits {
@@ -188,7 +195,7 @@ struct TOMLReader {
         return String(text)
     }
 
-    /// Skips blanks, comments and ends of lines.
+    /// Skips blanks, comments and line ends.
     private mutating func skipEmptyLines() throws(TOMLTable.Failure) {
         while true {
             skipBlanks()
@@ -197,6 +204,7 @@ struct TOMLReader {
         }
     }
 
+    /// Requires that nothing but blanks and a comment follows on the line.
     private mutating func endLine() throws(TOMLTable.Failure) {
         skipBlanks()
         try skipComment()
@@ -229,7 +237,7 @@ struct TOMLReader {
 
     private func failure(_ reason: String) -> TOMLTable.Failure { Failure(line: line, reason: reason) }
 
-    /// For messages.
+    /// A character as error messages show it.
     private static func shown(_ scalar: Unicode.Scalar) -> String {
         isControl(scalar) ? "the control character \(scalar.value)" : "\(scalar)"
     }

@@ -1,9 +1,10 @@
 /// A configuration file: one flat TOML table of strings, integers, truth values and arrays of strings.
 ///
-/// Strict: what TOML has beyond that (sections, dotted and quoted keys, floats, dates, strings of several lines) is
-/// refused with its line, and so is what is no TOML.
+/// It is strict: everything else in TOML (sections, dotted and quoted keys, floats, dates, multi-line strings) is
+/// refused with the number of its line, and so is text that is not TOML.
 /// - Source: TOML v1.0.0.
 package struct TOMLTable: Equatable, Sendable {
+    /// A value in one of the supported types.
     package enum Value: Equatable, Sendable {
         case string(String)
         case integer(Int)
@@ -11,26 +12,31 @@ package struct TOMLTable: Equatable, Sendable {
         case strings([String])
     }
 
+    /// One setting.
     package struct Entry: Equatable, Sendable {
+        /// Without quotes; see `isBareKey`.
         package let key: String
+        /// The value after the `=`.
         package let value: Value
-        /// The first is 1.
+        /// Line number; the first line is 1.
         package let line: Int
     }
 
-    /// What is wrong, and where.
+    /// What is wrong, and in which line.
     package struct Failure: Error, Equatable, CustomStringConvertible {
-        /// The first is 1.
+        /// Line number; the first line is 1.
         package let line: Int
-        /// In words that say how to mend it, without the line.
+        /// What is wrong and how to correct it, without the line number.
         package let reason: String
 
         package var description: String { "line \(line): \(reason)" }
     }
 
-    /// In the order of the file; no key stands there twice.
+    /// In the order of the file; no key occurs twice.
     package private(set) var entries: [Entry] = []
 
+    /// Parses a file.
+    /// - Throws: on the first line that is wrong, or has a key that has a value already.
     package init(parsing text: String) throws(Failure) {
         var reader = TOMLReader(text)
         var lines: [String: Int] = [:]
@@ -43,16 +49,17 @@ package struct TOMLTable: Equatable, Sendable {
         }
     }
 
+    /// The value of a key; nil if the file does not have it.
     package subscript(_ key: String) -> Value? { entries.first { $0.key == key }?.value }
 
-    /// A key that needs no quotes.
+    /// Whether a key needs no quotes.
     package static func isBareKey(_ text: some StringProtocol) -> Bool {
         !text.isEmpty && text.unicodeScalars.allSatisfy(TOMLReader.isKeyScalar)
     }
 }
 
 extension TOMLTable.Value {
-    /// As it stands in a file; read again, it is the same value.
+    /// The value as it is written in a file; parsing that yields the same value.
     package var text: String {
         switch self {
         case .string(let text): Self.quoted(text)

@@ -1,6 +1,6 @@
-/// What somebody has paid for, or been given: tokens name it, and streams take it.
+/// The name of what a person has paid for or was given: tokens contain such names, and streams require them.
 package enum Tier {
-    /// Whether it is a tier's name: 1 to 32 of A-Z a-z 0-9 _ -.
+    /// Whether it is valid as a tier's name: 1 to 32 characters of A-Z a-z 0-9 _ -.
     package static func isName(_ text: String) -> Bool {
         (1...32).contains(text.utf8.count)
             && text.utf8.allSatisfy { byte in

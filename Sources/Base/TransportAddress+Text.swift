@@ -1,7 +1,7 @@
 extension IPAddress: CustomStringConvertible {
     /// Parses `192.0.2.1` or `2001:db8::1`, without zone and without brackets.
     ///
-    /// Refuses leading zeros in IPv4, which some read as octal (RFC 6943 §3.1.1).
+    /// Refuses leading zeros in IPv4, which some parsers read as octal (RFC 6943 §3.1.1).
     package init?(_ text: some StringProtocol) {
         if text.utf8.contains(UInt8(ascii: ":")) {
             self.init(ipv6: text)
@@ -29,7 +29,7 @@ extension IPAddress: CustomStringConvertible {
         var groups: [UInt16] = []
         var gap: Int?
         var parts = text.split(separator: ":", omittingEmptySubsequences: false)[...]
-        // A leading or trailing "::" leaves one empty part too many.
+        // A leading or trailing "::" produces one empty part too many.
         if parts.first?.isEmpty == true {
             guard parts.dropFirst().first?.isEmpty == true else { return nil }
             parts = parts.dropFirst()
@@ -46,7 +46,7 @@ extension IPAddress: CustomStringConvertible {
                 guard let bits = Self.ipv4Bits(part) else { return nil }
                 groups += [UInt16(truncatingIfNeeded: bits >> 16), UInt16(truncatingIfNeeded: bits)]
             } else {
-                // `UInt16` also takes signs.
+                // Checked first, because `UInt16` also accepts a sign.
                 guard part.utf8.count <= 4, part.allSatisfy(\.isHexDigit), let group = UInt16(part, radix: 16)
                 else { return nil }
                 groups.append(group)
@@ -59,7 +59,7 @@ extension IPAddress: CustomStringConvertible {
             low: groups.suffix(4).reduce(0) { $0 << 16 | UInt64($1) })
     }
 
-    /// IPv6 as RFC 5952 wants it: lower case, the longest run of zero groups as `::`.
+    /// IPv6 as RFC 5952 prescribes: lower case, with the longest run of zero groups as `::`.
     package var description: String {
         if let ipv4 { return (0..<4).map { String(ipv4 >> (24 - 8 * $0) & 0xFF) }.joined(separator: ".") }
         let groups = (0..<8).map {
@@ -93,7 +93,7 @@ extension TransportAddress: CustomStringConvertible {
     package init?(_ text: some StringProtocol) {
         guard let colon = text.lastIndex(of: ":") else { return nil }
         let digits = text[text.index(after: colon)...]
-        // `UInt16` also takes signs.
+        // Checked first, because `UInt16` also accepts a sign.
         guard digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let port = UInt16(digits) else {
             return nil
         }
@@ -109,7 +109,7 @@ extension TransportAddress: CustomStringConvertible {
         self.init(ip: ip, port: port)
     }
 
-    /// `192.0.2.1:7000` or `[2001:db8::1]:7000`; the transport is not in it.
+    /// `192.0.2.1:7000` or `[2001:db8::1]:7000`, without the transport.
     package var description: String {
         ip.ipv4 == nil ? "[\(ip)]:\(port)" : "\(ip):\(port)"
     }

@@ -1,13 +1,14 @@
-/// An IPv4 or IPv6 address; IPv4 is held in its IPv6-mapped form.
+/// An IPv4 or IPv6 address; IPv4 is stored in its IPv6-mapped form.
 ///
-/// Two machine words, so that it hashes and compares without touching the heap.
+/// It has two machine words, so hashing and comparing it needs no heap memory.
 /// - Source: RFC 4291 §2.5.5.2 (mapped form), RFC 5952 (text form).
 package struct IPAddress: Hashable, Sendable {
-    /// The first and last eight bytes, in network order.
+    /// The first eight bytes, as a big-endian number.
     package let high: UInt64
-    /// Of an IPv4 address, 0xFFFF and its four bytes.
+    /// The last eight bytes; for an IPv4 address 0xFFFF and its four bytes.
     package let low: UInt64
 
+    /// An IPv6 address, or an IPv4 address in mapped form.
     package init(high: UInt64, low: UInt64) {
         self.high = high
         self.low = low
@@ -44,27 +45,28 @@ package struct IPAddress: Hashable, Sendable {
 
 /// An IP address and a port: one end of a UDP or TCP flow.
 ///
-/// The transport is part of it, because one client may use the same port of both; its text form leaves it out.
+/// The transport is part of it, because one client may use the same port for both. Its text form omits the transport.
 package struct TransportAddress: Hashable, Sendable {
-    /// What carries datagrams; over TCP they are framed (RFC 4571).
+    /// The protocol that transports datagrams; over TCP they are framed (RFC 4571).
     package enum Transport: UInt8, Sendable {
         case udp, tcp
     }
 
-    /// IPv4 in mapped form.
+    /// IPv4 is in mapped form.
     package let ip: IPAddress
-    /// In host order.
+    /// In host byte order.
     package let port: UInt16
-    /// Part of equality and hash.
+    /// Compared and hashed like the rest.
     package let transport: Transport
 
+    /// - Parameter transport: UDP, unless the address is that of a TCP connection.
     package init(ip: IPAddress, port: UInt16, transport: Transport = .udp) {
         self.ip = ip
         self.port = port
         self.transport = transport
     }
 
-    /// The same address and port of another transport.
+    /// The same address and port with another transport.
     package func over(_ transport: Transport) -> TransportAddress {
         TransportAddress(ip: ip, port: port, transport: transport)
     }

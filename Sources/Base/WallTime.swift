@@ -1,22 +1,23 @@
-/// A point in civil time, as clients and calendars know it.
+/// A point in civil time, as clients and calendars have it.
 ///
-/// May jump when somebody sets the clock: good for schedules and records, not for measuring how long something took.
+/// It may jump when the system's clock is set, so it suits schedules and records, not measurements of durations.
 package struct WallTime: Comparable, Hashable, Sendable, Codable {
-    /// Since 1970, without leap seconds.
+    /// Milliseconds since 1970, without leap seconds.
     package let milliseconds: Int64
 
+    /// - Parameter milliseconds: since 1970, without leap seconds.
     package init(milliseconds: Int64) {
         self.milliseconds = milliseconds
     }
 
-    /// Milliseconds since 1970 must stay whole numbers in JavaScript; this is the year 287396.
+    /// The latest time whose milliseconds are an exact integer in JavaScript: in the year 287396.
     package static let latest = WallTime(milliseconds: 9_007_199_254_740_991)
 
     package static func < (left: WallTime, right: WallTime) -> Bool {
         left.milliseconds < right.milliseconds
     }
 
-    /// Saturates, so that an absurd interval cannot trap.
+    /// A later or earlier time; saturates, so that no interval, however absurd, can trap.
     package func advanced(bySeconds seconds: Int) -> WallTime {
         let (interval, tooLong) = Int64(seconds).multipliedReportingOverflow(by: 1_000)
         let (sum, tooFar) = milliseconds.addingReportingOverflow(interval)
@@ -34,19 +35,20 @@ package struct WallTime: Comparable, Hashable, Sendable, Codable {
     }
 }
 
-/// One moment on both clocks: for rules that know schedules as well as grace times.
+/// One moment on both clocks, for rules that depend on schedules as well as on durations.
 package struct Moment: Equatable, Sendable {
-    /// For what has to last a certain time.
+    /// For durations.
     package let elapsed: MonotonicTime
-    /// For what is written down or told.
+    /// For what is stored or shown.
     package let wall: WallTime
 
+    /// The two times must be those of the same moment.
     package init(elapsed: MonotonicTime, wall: WallTime) {
         self.elapsed = elapsed
         self.wall = wall
     }
 
-    /// When a point in civil time comes, if nobody sets the clock until then; saturates.
+    /// When a point in civil time will be, if the system's clock is not set until then; saturates.
     package func elapsed(at time: WallTime) -> MonotonicTime {
         let (milliseconds, overflow) = time.milliseconds.subtractingReportingOverflow(wall.milliseconds)
         let (interval, tooLong) = milliseconds.multipliedReportingOverflow(by: 1_000_000)
@@ -56,7 +58,7 @@ package struct Moment: Equatable, Sendable {
 }
 
 extension WallTime {
-    /// `2026-11-21T03:40:07.375Z`, for years 0 to 9999; later and earlier ones are shown as the last and the first.
+    /// `2026-11-21T03:40:07.375Z`, for years 0 to 9999; times outside are shown as the first or the last of these.
     /// - Source: RFC 3339 §5.6; the calendar by Howard Hinnant, `civil_from_days`.
     package var text: String {
         let shown = min(max(milliseconds, -62_167_219_200_000), 253_402_300_799_999)

@@ -1,19 +1,20 @@
 import COpenSSL
 
-/// A stretch of memory that is read for every packet, to be loaded while another viewer's packets are made.
+/// A range of memory that is read for every packet, to be loaded while the packets of another viewer are made.
 ///
-/// What a viewer needs lies in a few objects of its own. With hundreds of viewers none of it is in the processor's
-/// cache when its turn comes, and waiting for memory would take longer than the work. Holds an address, not a
-/// reference: nothing is counted, and one that is out of date does no harm.
+/// What sending to a viewer needs is in a few objects of its own. With hundreds of viewers, none of these is in the
+/// processor's cache when its turn comes, and waiting for memory would take longer than the work itself. A hint
+/// contains an address, not a reference: it costs no reference counting, and an outdated hint is harmless.
 package struct CacheHint: Sendable {
     private let address: UInt
     private let lines: UInt32
 
-    /// The first bytes of an object, in the order in which its properties are declared.
+    /// Covers the first bytes of an object, where its properties are in the order of declaration.
     package init(_ object: AnyObject, bytes: Int) {
         self.init(address: UInt(bitPattern: ObjectIdentifier(object)), bytes: bytes)
     }
 
+    /// Covers all cache lines that the bytes from `address` on touch.
     init(address: UInt, bytes: Int) {
         let line = UInt(ROSTRUM_CACHE_LINE)
         let start = address & ~(line &- 1)
@@ -22,7 +23,7 @@ package struct CacheHint: Sendable {
         lines = UInt32(clamping: (end &- start &+ line &- 1) / line)
     }
 
-    /// Begins to load it.
+    /// Starts loading the memory, without waiting for it.
     package func prefetch() {
         rostrum_cache_prefetch(address, lines)
     }

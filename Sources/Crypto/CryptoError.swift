@@ -1,10 +1,10 @@
 import COpenSSL
 
-/// OpenSSL refused to do something that should always work.
+/// A failure of OpenSSL in an operation that should always succeed.
 package struct CryptoError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// What was tried.
+    /// The operation that failed.
     package let operation: String
-    /// OpenSSL's own words; empty if it gave no reason.
+    /// OpenSSL's reason in its own words; empty if it gave none.
     package let reason: String
 
     /// For logs and operators.
@@ -12,13 +12,13 @@ package struct CryptoError: Error, Equatable, Sendable, CustomStringConvertible 
         reason.isEmpty ? "\(operation) failed" : "\(operation) failed: \(reason)"
     }
 
-    /// Takes the reason from OpenSSL's error queue of this thread, and empties the queue.
+    /// Takes the reason from this thread's OpenSSL error queue, and empties the queue.
     init(_ operation: String) {
         self.operation = operation
         reason = Self.takeReason()
     }
 
-    /// The latest entry of this thread's error queue, which is empty afterwards.
+    /// Takes the latest entry of this thread's OpenSSL error queue, and empties the queue.
     static func takeReason() -> String {
         let code = ERR_peek_last_error()
         ERR_clear_error()

@@ -1,20 +1,20 @@
 import Base
 import Foundation
 
-/// A JSON Web Token with an HMAC by SHA-256, in the compact form: header, claims and signature between dots.
+/// A JSON Web Token with HMAC-SHA256, in the compact form: header, claims and signature, separated by dots.
 ///
-/// It has one algorithm, so that no token can ask for a weaker one. What its claims mean is for those who read them.
+/// It supports a single algorithm, so no token can request a weaker one. Callers interpret the claims.
 /// - Source: RFC 7519 §7, RFC 7515 §5 and §7.1 (compact form), RFC 7518 §3.2 (HS256), RFC 8725 §3.1 (fixed algorithm).
 package struct JSONWebToken: Sendable {
-    /// Why a text cannot be a good token, whatever key signed it.
+    /// Why a text cannot be a valid token, whatever the key.
     package enum Refusal: Error, Equatable, Sendable {
-        /// Too long, not of this form, or with claims of other types than those that were asked for.
+        /// Too long, not in compact form, or with claims that cannot be decoded as the requested type.
         case malformed
-        /// Signed in another way than by HS256, or not at all.
+        /// Not signed, or not by HS256.
         case wrongAlgorithm
     }
 
-    /// In bytes; far more than any token that was made for us.
+    /// Most bytes of a token; far more than any token made for this server needs.
     package static let maximumLength = 4_096
 
     private struct Header: Decodable {
@@ -22,11 +22,11 @@ package struct JSONWebToken: Sendable {
     }
 
     private let payload: [UInt8]
-    /// Header and claims as they came.
+    /// Header and claims exactly as received, since the signature covers these bytes.
     private let signingInput: [UInt8]
     private let signature: [UInt8]
 
-    /// Takes a token apart; its signature is still to be checked.
+    /// Parses a token without verifying its signature.
     package init(parsing text: String) throws(Refusal) {
         guard text.utf8.count <= Self.maximumLength else { throw .malformed }
         let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
@@ -40,20 +40,20 @@ package struct JSONWebToken: Sendable {
         signingInput = Array(text.utf8.prefix(parts[0].count + 1 + parts[1].count))
     }
 
-    /// What it claims, which counts for nothing before `isSigned(with:)` said yes.
+    /// The claims, which must not be trusted before `isSigned(with:)` has returned true.
     package func claims<Claims: Decodable>(_ type: Claims.Type) throws(Refusal) -> Claims {
         guard let claims = try? JSONDecoder().decode(type, from: Data(payload)) else { throw .malformed }
         return claims
     }
 
-    /// Whether whoever made it has the key; takes as long wherever the signature differs.
+    /// Whether the signature was made with `key`; compared in constant time.
     package func isSigned(with key: Span<UInt8>) -> Bool {
         let expected = HMAC.sha256(key: key, signingInput.span)
         return ConstantTime.areEqual(expected.span, signature.span)
     }
 
-    /// Signs claims; equal ones give equal tokens.
-    /// - Returns: nil for claims that JSON cannot say, such as a number without end.
+    /// Creates a signed token; equal claims give equal tokens.
+    /// - Returns: nil if the claims cannot be encoded as JSON, such as an infinite number.
     package static func sign(_ claims: some Encodable, with key: Span<UInt8>) -> String? {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

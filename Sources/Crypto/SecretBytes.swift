@@ -1,25 +1,27 @@
 import COpenSSL
 import Synchronization
 
-/// Bytes of a key, in memory of their own that is wiped before it is given back.
+/// The bytes of a key, in memory that is wiped before it is released.
 ///
-/// An object, so that there is one copy of them however often it is handed on; of an array there would be copies that
-/// nobody wipes.
+/// It is an object, so that there is one copy however often it is passed on. An array would be copied, and its copies
+/// would not be wiped.
 package final class SecretBytes: Sendable, CustomStringConvertible, CustomDebugStringConvertible,
     CustomReflectable
 {
-    /// Enough for what DTLS exports for SRTP, and for a block of its own keys.
+    /// Bytes of the largest secret: what DTLS exports for SRTP, and a block of DTLS record keys, both fit.
     static let capacity = 96
 
+    /// The number of bytes.
     package let count: Int
+    /// A lock although the bytes never change: it makes the inline array usable from several threads.
     private let storage = Mutex(InlineArray<96, UInt8>(repeating: 0))
     private let released: (@Sendable ([UInt8]) -> Void)?
 
     /// - Parameters:
     ///   - count: at most `capacity`.
-    ///   - released: hears what the memory holds when it is given back, for tests.
-    ///   - fill: is given zeros; false if it could not fill them.
-    /// - Returns: nil if that is more than there is room for, or they could not be filled.
+    ///   - released: called with the memory's contents after wiping, for tests.
+    ///   - fill: receives zeroed memory; returns false if it could not fill it.
+    /// - Returns: nil if `count` is out of range or `fill` failed.
     init?(
         count: Int, released: (@Sendable ([UInt8]) -> Void)? = nil,
         fill: (UnsafeMutableBufferPointer<UInt8>) -> Bool
@@ -35,7 +37,7 @@ package final class SecretBytes: Sendable, CustomStringConvertible, CustomDebugS
         guard isFilled else { return nil }
     }
 
-    /// Copies bytes that are no secret yet or any more, such as those of a test.
+    /// Copies bytes that are not secret, such as those of a test; the original is not wiped.
     package convenience init?(copying bytes: some Collection<UInt8>) {
         unsafe self.init(count: bytes.count) { memory in
             for (index, byte) in bytes.enumerated() { unsafe memory[index] = byte }
@@ -44,6 +46,7 @@ package final class SecretBytes: Sendable, CustomStringConvertible, CustomDebugS
     }
 
     deinit {
+        // The contents after wiping are copied out only if a test wants to see them.
         let last: [UInt8] = storage.withLock { storage in
             unsafe withUnsafeMutableBytes(of: &storage) { bytes in
                 unsafe OPENSSL_cleanse(bytes.baseAddress, bytes.count)
@@ -53,7 +56,7 @@ package final class SecretBytes: Sendable, CustomStringConvertible, CustomDebugS
         released?(last)
     }
 
-    /// Lends them; they must not be copied to where nobody wipes them.
+    /// Gives access to the bytes; `body` must not copy them into memory that is not wiped.
     func withBytes(_ body: (UnsafeBufferPointer<UInt8>) -> Void) {
         let count = count
         storage.withLock { storage in
@@ -63,7 +66,7 @@ package final class SecretBytes: Sendable, CustomStringConvertible, CustomDebugS
         }
     }
 
-    /// A part of them, in memory of its own.
+    /// A copy of a part, in a `SecretBytes` of its own; nil if the range is not within the bytes.
     func part(_ range: Range<Int>) -> SecretBytes? {
         guard range.lowerBound >= 0, range.upperBound <= count else { return nil }
         return unsafe SecretBytes(count: range.count) { memory in
@@ -74,9 +77,9 @@ package final class SecretBytes: Sendable, CustomStringConvertible, CustomDebugS
         }
     }
 
-    /// A copy that nobody wipes.
+    /// A copy that is not wiped.
     ///
-    /// Deliberately long to read: each use is a place to look at.
+    /// The name is conspicuous on purpose: each use deserves a review.
     package var exposed: [UInt8] {
         var copy: [UInt8] = []
         unsafe withBytes { copy = unsafe Array($0) }
@@ -85,5 +88,6 @@ package final class SecretBytes: Sendable, CustomStringConvertible, CustomDebugS
 
     package var description: String { "<secret>" }
     package var debugDescription: String { "<secret>" }
+    /// No children, so that `dump` does not print the bytes.
     package var customMirror: Mirror { Mirror(self, children: []) }
 }

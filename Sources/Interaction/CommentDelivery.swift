@@ -1,45 +1,52 @@
 import Base
 
-/// Which comments all others hear of, and when: no more in a second than people can read.
+/// Decides which comments are delivered to all followers, and when: per second no more than people can read.
 ///
-/// Beyond it a fair sample is told, and how many more there were: each comment that came since the last message has the
-/// same chance. What hosts write is never left out. Nobody waits: what the next message has no room for is told with
-/// the one after it only if fewer come then.
+/// Beyond that rate a fair sample is delivered, with the number of comments that were left out. Each comment since
+/// the last message has the same chance. Comments of hosts are never left out. A comment that the next message has no
+/// room for is delivered with the one after it only if fewer comments come by then.
 package struct CommentDelivery: Equatable, Sendable {
-    /// What is told at once.
+    /// One message to all followers.
     package struct Message: Equatable, Sendable {
-        /// In the order in which they came.
+        /// In the order in which they were written.
         package let comments: [StreamComment]
-        /// That are left out, since the last message.
+        /// Number of comments left out since the last message.
         package let more: Int
     }
 
-    /// To each follower in any one second, those of hosts beside: `burst` and what comes a second.
+    /// Most comments delivered to a follower in any one second, without those of hosts: `burst` and a second's rate.
     package static let limit = 50
     private static let rate = Rate(burst: 10, perSecond: 40)
-    /// Of those that came since the last message, and of those before: a quarter of a second's.
+    /// Comments kept of those since the last message, and of those before: a quarter of a second's.
     private static let waitLimit = 10
-    /// Of hosts; they are few, and each has a limit of their own.
+    /// Comments of hosts that may wait; hosts are few, and each has a rate limit.
     private static let hostsWaitLimit = 50
 
+    /// What is left of the rate, over all comments that do not come from hosts.
     private var allowance: Allowance
-    /// Those for which the last message had no room, in the order in which they came.
+    /// Comments that the last message had no room for, in the order in which they were written.
     private var left: [StreamComment] = []
-    /// A sample of those since the last message, in that order.
+    /// A sample of the comments since the last message, in the same order.
     private var fresh: [StreamComment] = []
+    /// Comments that are delivered in any case.
     private var ofHosts: [StreamComment] = []
-    /// Since the last message.
+    /// Comments since the last message, kept or not.
     private var seen = 0
+    /// Comments left out since the last message.
     private var more = 0
+    /// Nil before the first message.
     private var sentAt: MonotonicTime?
-    /// Between two messages; those who tell many followers want it longer.
+    /// Time between two messages; a node with many followers makes it longer.
     package var interval = Duration.milliseconds(100)
 
+    /// No comments, and a full rate.
     package init(at now: MonotonicTime) {
         allowance = Allowance(Self.rate, at: now)
     }
 
-    /// - Parameter isOfHost: whether it is told whatever else there is.
+    /// Adds a comment to the sample.
+    ///
+    /// - Parameter isOfHost: whether it is delivered in any case.
     package mutating func append(_ comment: StreamComment, isOfHost: Bool) {
         if isOfHost, ofHosts.count < Self.hostsWaitLimit {
             ofHosts.append(comment)
@@ -50,7 +57,8 @@ package struct CommentDelivery: Equatable, Sendable {
             fresh.append(comment)
             return
         }
-        // One that is left out for good, be it this one.
+        // The sample is full, so a comment is left out for good: this one, or one whose place it takes (reservoir
+        // sampling).
         more += 1
         let place = Int(Self.mixed(comment.number) % UInt64(seen))
         guard fresh.indices.contains(place) else { return }
@@ -58,20 +66,20 @@ package struct CommentDelivery: Equatable, Sendable {
         fresh.append(comment)
     }
 
-    /// One that was deleted need not be told.
+    /// Removes a comment that was deleted before it was delivered.
     package mutating func remove(_ number: Int) {
         left.removeAll { $0.number == number }
         fresh.removeAll { $0.number == number }
         ofHosts.removeAll { $0.number == number }
     }
 
-    /// When the next message is due; nil while there is nothing to tell.
+    /// When the next message is due; nil if there is nothing to deliver.
     package var deadline: MonotonicTime? {
         guard !left.isEmpty || !fresh.isEmpty || !ofHosts.isEmpty || more > 0 else { return nil }
         return sentAt.map { $0 + interval } ?? .zero
     }
 
-    /// What to tell everybody now; nil for nothing.
+    /// Takes the message to deliver now; nil if none is due or it would be empty.
     package mutating func take(at now: MonotonicTime) -> Message? {
         guard let deadline, deadline <= now else { return nil }
         let count = allowance.take(left.count + fresh.count, of: Self.rate, at: now)
@@ -83,8 +91,10 @@ package struct CommentDelivery: Equatable, Sendable {
         return comments.isEmpty && more == 0 ? nil : Message(comments: comments, more: more)
     }
 
-    /// So many of those that wait: in their order, unless more have come than that; then some of these, and none of
-    /// those that had their chance.
+    /// Takes up to `count` waiting comments, the older ones first.
+    ///
+    /// If more have come since the last message than that, it takes a sample of these, and drops the older ones,
+    /// which had their chance.
     private mutating func takeWaiting(_ count: Int) -> [StreamComment] {
         guard fresh.count > count, count > 0 else {
             let all = left + fresh
@@ -94,7 +104,8 @@ package struct CommentDelivery: Equatable, Sendable {
             return Array(all.prefix(count))
         }
         more += left.count
-        // Not by the number that `append` went by: of those that it took, that number is no chance any more.
+        // The hash must differ from the one in `append`: for comments that passed that sample, its value is not
+        // random any more.
         let lucky = Set(
             fresh.map(\.number).sorted { Self.mixed(~$0) < Self.mixed(~$1) }.prefix(count))
         left = fresh.filter { !lucky.contains($0.number) }
@@ -102,7 +113,7 @@ package struct CommentDelivery: Equatable, Sendable {
         return fresh.filter { lucky.contains($0.number) }
     }
 
-    /// A number that looks like chance, and is the same for the same comment.
+    /// Hashes a number: it looks random, but is the same whenever it is computed for the same comment.
     /// - Source: Steele, Lea, Flood: Fast splittable pseudorandom number generators (2014), figure 16.
     private static func mixed(_ number: Int) -> UInt64 {
         var z = UInt64(truncatingIfNeeded: number) &* 0x9E37_79B9_7F4A_7C15

@@ -1,24 +1,27 @@
 import Base
 
-/// What somebody wrote, in the form in which all others see it.
+/// The text of a comment in the form in which others see it.
 ///
-/// One line: line ends, tabs and other blanks in a row become one space. Control characters, and formatting that nobody
-/// sees and that changes how the rest is read, such as U+202E, are left out; joiners, which Persian and families of
-/// emoji need, stay, and so do tags behind the black flag. Markup is text like any other.
+/// It is one line: line breaks, tabs and runs of blanks become one space. Control characters are removed, and so are
+/// invisible formatting characters that change how the rest is read, such as U+202E. Joiners stay, because Persian
+/// and emoji of families need them, and so do tags behind the black flag. Markup is ordinary text.
 package struct CommentText: Equatable, Sendable {
-    /// In characters as people count them: a family of emoji is one.
+    /// Most characters as people count them: an emoji of a family is one.
     package static let length = 300
-    /// In UTF-8: four bytes for each character.
+    /// Most bytes in UTF-8: four for each character.
     package static let byteLength = 1_200
-    /// Beyond it a text is not even looked at: escapes and what is left out need not fit into `byteLength`.
+    /// Bytes beyond which a text is refused unread.
+    ///
+    /// Characters that are removed do not count towards `byteLength`.
     private static let longestInput = 4 * byteLength
-    /// Accents and joiners in a row, as no script and no emoji has them; more are left out.
+    /// Most accents and joiners on one character, more than any script or emoji has; further ones are removed.
     private static let longestTower = 8
 
     /// The cleaned text.
     package let text: String
 
-    /// - Throws: `.emptyComment` where nothing would be seen, `.longComment`.
+    /// Cleans a text.
+    /// - Throws: `.emptyComment` if nothing of it would be visible, `.longComment`.
     package init(_ written: some StringProtocol) throws(Interaction.Refusal) {
         guard written.utf8.count <= Self.longestInput else { throw .longComment }
         var cleaned = String.UnicodeScalarView()
@@ -32,7 +35,7 @@ package struct CommentText: Equatable, Sendable {
             }
             guard Self.isKept(scalar, after: cleaned.last) else { continue }
             if Self.isAttached(scalar) {
-                // On a blank it would change what it looks like, and stand alone.
+                // An accent after a blank would attach to that and stand alone.
                 guard !cleaned.isEmpty, !isSpaceDue, tower < Self.longestTower else { continue }
                 tower += 1
             } else {
@@ -49,21 +52,24 @@ package struct CommentText: Equatable, Sendable {
         self.text = text
     }
 
+    /// Whether a character stays, apart from the limit on accents.
     private static func isKept(_ scalar: Unicode.Scalar, after last: Unicode.Scalar?) -> Bool {
         switch scalar.properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator, .surrogate: return false
         case .format:
             if scalar == "\u{200C}" || scalar == "\u{200D}" { return true }
-            // Behind the black flag, which tags make England's (UTS #51, ED-14a).
+            // Tags belong behind the black flag, which they turn into the flag of England, for example (UTS #51,
+            // ED-14a).
             guard tags.contains(scalar.value), let last else { return false }
             return last == "\u{1F3F4}" || tags.contains(last.value)
         default: return true
         }
     }
 
+    /// Tag characters.
     private static let tags: ClosedRange<UInt32> = 0xE0020...0xE007F
 
-    /// Whether it belongs to what stands before it: accents, joiners and tags.
+    /// Whether it attaches to the character before it: accents, joiners and tags.
     private static func isAttached(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .format, .nonspacingMark, .enclosingMark, .spacingMark: true
@@ -71,6 +77,6 @@ package struct CommentText: Equatable, Sendable {
         }
     }
 
-    /// Letters that show nothing: fillers of Hangul, and Braille without a dot.
+    /// Letters that are invisible: Hangul fillers, and Braille without dots.
     private static let blanks: Set<UInt32> = [0x115F, 0x1160, 0x2800, 0x3164, 0xFFA0]
 }

@@ -1,38 +1,39 @@
 import Base
 
-/// What one minute is worth to those who took part in it: the points that make a fan.
+/// The points of all participants for one minute; they decide who is a fan.
 ///
-/// Whoever is fast gets no more: each thing counts once a minute.
+/// Doing something more often yields no more points: each kind of activity counts once a minute.
 package struct FanMinute: Equatable, Sendable, Codable {
-    /// What somebody got.
+    /// The points of one participant.
     package struct Points: Equatable, Sendable, Codable {
-        /// Whose they are.
+        /// The participant.
         package let id: ParticipantID
-        /// For people; nil where they have none.
+        /// Display name; nil if there is none.
         package let name: String?
         /// At most the sum of all weights.
         package let points: Int
     }
 
-    /// When it ended, by the server's clock.
+    /// The end of the minute, by the server's clock.
     package let at: WallTime
-    /// At most `limit`.
+    /// At most `limit` participants.
     package let people: [Points]
 
-    /// People to whom one minute is worth something: those who did something first, then those who are fans already.
+    /// Participants who can get points for one minute: first those who were active, then those who are fans already.
     package static let limit = 2_000
-    /// Fans of a stream, and of a day, that are remembered; beyond, who has fewest points is forgotten.
+    /// Fans remembered per stream and per day; beyond that the one with the fewest points is dropped.
     package static let fanLimit = 1_000
-    /// To who is there when it ends.
+    /// Points for being present at the end of the minute.
     package static let watchWeight = 1
-    /// To who wrote in it.
+    /// Points for writing a comment during the minute.
     package static let commentWeight = 2
-    /// To who tapped in it.
+    /// Points for tapping a reaction during the minute.
     package static let reactionWeight = 1
 }
 
-/// Who does something in the minute that runs; a crash forgets it.
+/// Who was active in the current minute; not durable, so a crash loses it.
 struct FanTally: Sendable {
+    /// What one participant has done.
     private struct Mark {
         var name: String?
         var hasWritten = false
@@ -44,19 +45,20 @@ struct FanTally: Sendable {
     }
 
     private var marks: [ParticipantID: Mark] = [:]
-    /// Those of `marks`, in the order in which they came.
+    /// The keys of `marks` in the order of their first activity, since a dictionary has none.
     private var order: [ParticipantID] = []
 
-    /// Of the host nothing counts.
+    /// Records a comment; hosts get no points.
     mutating func noteComment(of person: Interaction.Person) {
         change(person) { $0.hasWritten = true }
     }
 
-    /// Of the host nothing counts.
+    /// Records a tap; hosts get no points.
     mutating func noteTap(of person: Interaction.Person) {
         change(person) { $0.hasTapped = true }
     }
 
+    /// Changes a participant's mark, unless it would be one too many.
     private mutating func change(_ person: Interaction.Person, _ body: (inout Mark) -> Void) {
         guard person.role != .host else { return }
         if marks[person.id] == nil {
@@ -69,10 +71,10 @@ struct FanTally: Sendable {
         marks[person.id] = mark
     }
 
-    /// Ends the minute, and begins another one.
+    /// Ends the minute, and starts the next.
     /// - Parameters:
-    ///   - watching: who is there, each once, in an order that hashing does not decide.
-    ///   - fans: who has points already.
+    ///   - watching: participants who are present, each once, in an order that does not depend on hashing.
+    ///   - fans: who has points already, and so has precedence if there are too many.
     mutating func end(
         watching: [(id: ParticipantID, name: String?)], fans: RankTable
     ) -> [FanMinute.Points] {
@@ -85,6 +87,7 @@ struct FanTally: Sendable {
                     points: mark.points + (present.contains(id) ? FanMinute.watchWeight : 0))
             }
         }
+        // The places that are left go to participants who only watch, fans first.
         let others = watching.filter { marks[$0.id] == nil }
         let inOrder =
             others.filter { fans.entries[$0.id] != nil } + others.filter { fans.entries[$0.id] == nil }
@@ -96,8 +99,9 @@ struct FanTally: Sendable {
 }
 
 extension Interaction {
-    /// Ends a minute of those who take part.
-    /// - Parameter watching: who is there without the host, each once, in an order that hashing does not decide.
+    /// Ends a minute, and turns its points into a change.
+    /// - Parameter watching: participants who are present, without the host, each once, in an order that does not
+    ///   depend on hashing.
     package mutating func endMinute(
         watching: [(id: ParticipantID, name: String?)], at now: WallTime
     ) -> [InteractionChange] {

@@ -1,26 +1,27 @@
 import Base
 
-/// Something that a shop sold to one of the audience, as everybody is shown it.
+/// Something that a shop sold to a member of the audience, as it is shown to all.
 ///
-/// The shop keeps the money. What is kept here is what was shown, with the price as it was then.
+/// The shop handles the money. The server remembers what was shown, with the price at that time.
 package struct Gift: Equatable, Sendable, Codable {
-    /// What a shop says of a gift.
+    /// A gift as a shop reports it.
     package struct Draft: Equatable, Sendable {
-        /// The shop's own; the same key once more is the same gift.
+        /// Chosen by the shop; reporting the same key again means the same gift.
         package let key: String
-        /// As the shop knows them: the subject of their token.
+        /// The giver's identity as the shop knows it: the subject of their token.
         package let giver: ParticipantID
-        /// For people; nil where the giver has none.
+        /// Display name; nil if the giver has none.
         package let name: String?
-        /// One of the stream's catalogue, by its id.
+        /// The id of a gift in the stream's catalogue.
         package let kind: String
-        /// How many at once; within `countRange`.
+        /// How many are given together; within `countRange`.
         package let count: Int
-        /// Of one, in the smallest unit of the currency; within `GiftCatalogue.priceRange`.
+        /// Price of one, in the smallest unit of the currency; within `GiftCatalogue.priceRange`.
         package let price: Int
-        /// That of the stream's catalogue.
+        /// The currency of the stream's catalogue.
         package let currency: String
 
+        /// A report whose values are checked later, when it is decided.
         package init(
             key: String, giver: ParticipantID, name: String?, kind: String, count: Int, price: Int,
             currency: String
@@ -35,39 +36,40 @@ package struct Gift: Equatable, Sendable, Codable {
         }
     }
 
-    /// Which one it is in its stream: from 1 on, in the order in which they are shown.
+    /// Its number in the stream: counts from 1, in the order in which gifts are shown.
     package let number: Int
-    /// The shop's own; no two gifts of a stream have the same.
+    /// Chosen by the shop; unique among the gifts of a stream.
     package let key: String
     /// Who gave it.
     package let giver: ParticipantID
-    /// For people, cleaned; nil where the giver has none.
+    /// Display name, cleaned; nil if the giver has none.
     package let name: String?
-    /// One of the stream's catalogue, by its id.
+    /// The id of a gift in the stream's catalogue.
     package let kind: String
-    /// How many at once; within `countRange`.
+    /// How many were given together; within `countRange`.
     package let count: Int
-    /// Of one, in the smallest unit of the currency, as it was then.
+    /// Price of one at that time, in the smallest unit of the currency.
     package let price: Int
-    /// As in the catalogue then.
+    /// The catalogue's currency at that time.
     package let currency: String
-    /// How many of this kind its giver has given in a row, these included.
+    /// How many of this kind the giver has given in a row, including these.
     package let combo: Int
-    /// By the server's clock.
+    /// When it was accepted, by the server's clock.
     package let at: WallTime
 
-    /// Of one gift.
+    /// How many may be given together.
     package static let countRange = 1...10_000
-    /// In characters, of a giver's name.
+    /// Most characters of a giver's name.
     package static let nameLength = 60
 
-    /// Whether a shop that says this means this gift.
+    /// Whether a shop's repeated report is about this gift, with nothing changed.
     package func isSame(as draft: Draft) -> Bool {
         giver == draft.giver && name == (try? Self.name(of: draft)) && kind == draft.kind
             && count == draft.count && price == draft.price && currency == draft.currency
     }
 
-    /// Cleaned, as comments are.
+    /// The giver's name, cleaned like a comment.
+    /// - Throws: `.invalid` if it is too long or nothing of it is visible.
     static func name(of draft: Draft) throws(Interaction.Refusal) -> String? {
         guard let written = draft.name else { return nil }
         guard let text = try? CommentText(written).text, text.count <= nameLength else {
@@ -77,19 +79,20 @@ package struct Gift: Equatable, Sendable, Codable {
     }
 }
 
-/// What can be given in a stream.
+/// The gifts that can be given in a stream.
 package struct GiftCatalogue: Equatable, Sendable, Codable {
-    /// One gift that can be given.
+    /// One kind of gift.
     package struct Kind: Equatable, Sendable, Codable {
-        /// 1 to `idLength` of a-z 0-9 -.
+        /// 1 to `idLength` characters of a-z 0-9 -.
         package let id: String
-        /// For people.
+        /// Display name.
         package let name: String
         /// An emoji, or the address of a picture: `https://…`, or a path on this server.
         package let picture: String
-        /// In the smallest unit of the currency; within `priceRange`.
+        /// Price of one, in the smallest unit of the currency; within `priceRange`.
         package let price: Int
 
+        /// A kind whose values are checked by `GiftCatalogue.validate`.
         package init(id: String, name: String, picture: String, price: Int) {
             self.id = id
             self.name = name
@@ -98,30 +101,33 @@ package struct GiftCatalogue: Equatable, Sendable, Codable {
         }
     }
 
-    /// By ISO 4217, or the app's own, of 1 to 8 of A-Z; one for all, so that a sum means something.
+    /// An ISO 4217 code, or the app's own of 1 to 8 characters of A-Z.
+    ///
+    /// The same for all kinds, so that sums have a meaning.
     package var currency: String
     /// In the order in which pages show them.
     package var kinds: [Kind]
 
+    /// A catalogue whose values are checked by `validate`.
     package init(currency: String, kinds: [Kind]) {
         self.currency = currency
         self.kinds = kinds
     }
 
-    /// Kinds of one stream.
+    /// Most kinds in one catalogue.
     package static let limit = 30
-    /// In characters.
+    /// Most characters of an id.
     package static let idLength = 32
-    /// In characters.
+    /// Most characters of a display name.
     package static let nameLength = 30
-    /// In bytes, of an address.
+    /// Most bytes of a picture's address.
     package static let pictureLength = 300
-    /// In characters, of an emoji.
+    /// Most characters of an emoji.
     private static let emojiLength = 2
-    /// Free ones too; a million at most, with two digits behind the point.
+    /// Gifts may be free; the highest price is a million, in a currency with two decimals.
     package static let priceRange = 0...100_000_000
 
-    /// - Throws: `.invalid` for what is out of its range.
+    /// - Throws: `.invalid` if anything is out of range.
     func validate() throws(Interaction.Refusal) {
         guard (1...8).contains(currency.utf8.count), currency.utf8.allSatisfy({ (0x41...0x5A).contains($0) }),
             kinds.count <= Self.limit, Set(kinds.map(\.id)).count == kinds.count,
@@ -134,6 +140,7 @@ package struct GiftCatalogue: Equatable, Sendable, Codable {
             && isPicture(kind.picture) && priceRange.contains(kind.price)
     }
 
+    /// Whether cleaning would leave the text as it is.
     private static func isClean(_ text: String, length: Int) -> Bool {
         text.count <= length && (try? CommentText(text))?.text == text
     }

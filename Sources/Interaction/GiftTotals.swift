@@ -1,19 +1,19 @@
 import Base
 
-/// What a stream was given: the latest gifts, sums, who gave most, and who is giving several in a row.
+/// What a stream was given: the latest gifts, sums, the largest givers, and combos in progress.
 ///
-/// Each single gift is in the stream's ledger, which whoever carries this out keeps. Changes only by `apply`, so that
-/// the gifts in order give the same again.
+/// The stream's ledger, which the owner keeps, contains every gift. The totals change by `apply` only, so applying
+/// the gifts of the ledger in order yields the same totals.
 package struct GiftTotals: Equatable, Sendable, Codable {
-    /// Gifts that are known without the ledger, the latest ones; a quarter more for moments.
+    /// Latest gifts kept here; for a short time up to a quarter more.
     package static let recentLimit = 400
-    /// People whose sums are remembered; beyond, who gave least is forgotten.
+    /// Givers whose sums are kept; beyond that the one who gave least is dropped.
     package static let giverLimit = 2_000
-    /// Combos that may go on at the same time; beyond, the one that was quiet for longest ends.
+    /// Combos that may be in progress at the same time; beyond that the one that has been idle for longest ends.
     private static let comboLimit = 200
-    /// Within which the next gift of the same kind by the same giver goes on with a combo, in milliseconds.
+    /// Milliseconds within which another gift of the same kind by the same giver continues a combo.
     package static let comboTime: Int64 = 5_000
-    /// Where sums stop.
+    /// The highest value of a sum.
     package static let highest = RankTable.highest
     private struct Combo: Equatable, Codable {
         let giver: ParticipantID
@@ -27,32 +27,33 @@ package struct GiftTotals: Equatable, Sendable, Codable {
         }
     }
 
-    /// The oldest first; numbers have no gaps.
+    /// The oldest first; the numbers have no gaps.
     package private(set) var recent: [Gift] = []
-    /// Of the latest gift; 0 before the first.
+    /// Number of the latest gift; 0 before the first.
     package private(set) var lastNumber = 0
-    /// Of all gifts, each as often as it was given.
+    /// How many gifts were given, each counted as often as it was given.
     package private(set) var count = 0
-    /// Of all gifts, in the smallest unit of the currency.
+    /// Value of all gifts, in the smallest unit of the currency.
     package private(set) var value = 0
-    /// Of all gifts; nil before the first.
+    /// Currency of all gifts; nil before the first.
     package private(set) var currency: String?
-    /// Who gave how much, in the smallest unit of the currency; at most `giverLimit`.
+    /// Givers by value, in the smallest unit of the currency; at most `giverLimit`.
     package private(set) var givers = Ranking()
-    /// The one with the latest gift last.
+    /// The one with the latest gift is last.
     private var combos: [Combo] = []
 
+    /// Totals of a stream without gifts.
     package init() {}
 
-    /// The gift of that key, if it is among the latest.
+    /// The gift with this key, if it is among the latest.
     package func gift(_ key: String) -> Gift? { recent.last { $0.key == key } }
 
-    /// Whether there are gifts that only the ledger knows.
+    /// Whether there are gifts that only the ledger contains.
     package var hasForgotten: Bool { lastNumber > recent.count }
 
     // MARK: Deciding
 
-    /// What a shop's gift becomes; the machine has seen to it that its key is new.
+    /// Turns a shop's report into a gift; the caller has checked that the key is new.
     func decide(
         _ draft: Gift.Draft, from catalogue: GiftCatalogue?, at now: WallTime
     ) throws(Interaction.Refusal) -> Gift {
@@ -73,13 +74,15 @@ package struct GiftTotals: Equatable, Sendable, Codable {
 
     // MARK: Remembering
 
+    /// Adds a gift.
     mutating func apply(_ gift: Gift) {
         lastNumber = gift.number
         recent.append(gift)
+        // In portions, because moving all gifts for each new one would cost too much.
         if recent.count >= Self.recentLimit + Self.recentLimit / 4 {
             recent.removeFirst(recent.count - Self.recentLimit)
         }
-        // Both factors have a limit, and the product is far below the highest.
+        // Cannot overflow: both factors are limited, and their product is far below the highest sum.
         let worth = gift.price * gift.count
         count = RankTable.sum(count, gift.count)
         value = RankTable.sum(value, worth)

@@ -1,7 +1,10 @@
 import Base
 
-/// What hosts and moderators take away, show and change.
+/// Decisions about what hosts and moderators remove, show and change.
 extension Interaction {
+    /// Decides about a command of a host or moderator.
+    ///
+    /// - Returns: the changes; none if the state is already as requested.
     func decideModeration(
         _ command: Command, _ person: Person, _ now: Moment
     ) throws(Refusal) -> [InteractionChange] {
@@ -14,19 +17,19 @@ extension Interaction {
         case .silence(let id, let seconds, let isShadow):
             return try silence(id, seconds, isShadow, by: person, at: now.wall)
         case .unsilence(let id):
-            // Whom the host has silenced does not take that back, whatever their token says.
+            // A participant whom the host has silenced cannot undo that, whatever their token permits.
             guard person.isModerator || id != person.id else { throw .notModerator }
             guard record.silenced[id] != nil || record.shadowed[id] != nil else { throw .notSilenced }
             return [.unsilenced(id)]
         case .edit(let edit):
             let settings = edit.applied(to: record.settings)
             try settings.validate()
-            // Sums of two currencies would mean nothing.
+            // A sum over two currencies would have no meaning.
             if let used = record.gifts.currency, let gifts = settings.gifts, gifts.currency != used {
                 throw .otherCurrency(used)
             }
             guard settings != record.settings else { return [] }
-            // What is remembered of a kind that goes has the taps that were not written down yet.
+            // A removed kind keeps its taps in the total of all taps, so those not saved yet must be saved first.
             let isKindGone = counter.totals.keys.contains { !settings.reactions.contains($0) }
             return (isKindGone ? [.counted(counter.totals)] : []) + [.edited(settings)]
         case .openPoll(let draft):
@@ -45,6 +48,7 @@ extension Interaction {
         }
     }
 
+    /// Silences a participant, after removing those whose time is over, since their number is limited.
     private func silence(
         _ id: ParticipantID, _ seconds: Int, _ isShadow: Bool, by person: Person, at now: WallTime
     ) throws(Refusal) -> [InteractionChange] {
@@ -59,7 +63,7 @@ extension Interaction {
             + [isShadow ? .shadowed(id, until: until) : .silenced(id, until: until)]
     }
 
-    /// What is remembered of who did it; nil for what everybody may do, or sees who did.
+    /// The audit entry for a command; nil for commands that anyone may give, or whose author everyone sees.
     func auditEntry(
         of command: Command, _ changes: [InteractionChange], by person: Person, at now: WallTime
     ) -> AuditEntry? {
@@ -92,7 +96,7 @@ extension Interaction {
 }
 
 extension Interaction.Command {
-    /// What moderators may do as well: with what somebody wrote, and with who did.
+    /// Whether moderators may give the command as well: it is about a comment or about its author.
     fileprivate var isOfComments: Bool {
         switch self {
         case .pin, .unpin, .silence, .unsilence: true
@@ -101,7 +105,7 @@ extension Interaction.Command {
     }
 }
 
-/// Who took what away or showed it, for hosts to look at later.
+/// An entry of the audit log: who removed or showed something, for hosts to look at later.
 package struct AuditEntry: Equatable, Sendable, Codable {
     /// What was done.
     package enum Action: String, Sendable, Codable {
@@ -110,25 +114,26 @@ package struct AuditEntry: Equatable, Sendable, Codable {
         case cardRemoved = "card-removed"
     }
 
-    /// The latest ones of a stream are kept; a quarter more for moments.
+    /// Latest entries kept per stream; for a short time up to a quarter more.
     package static let limit = 200
-    /// In characters, of a text.
+    /// Most characters of a comment's text in an entry.
     private static let textLength = 100
 
+    /// What was done.
     package internal(set) var action: Action
     /// Who did it.
     package let by: ParticipantID
-    /// For people; nil where their token has none.
+    /// Display name; nil if the token has none.
     package let name: String?
-    /// By the server's clock.
+    /// When it was done, by the server's clock.
     package let at: WallTime
-    /// Whom it is about; nil for what is about nobody.
+    /// The participant concerned; nil if there is none.
     package internal(set) var participant: ParticipantID?
-    /// The number of the comment that it is about.
+    /// The number of the comment concerned; nil if there is none.
     package internal(set) var comment: Int?
-    /// How that begins, or a card's title.
+    /// The beginning of the comment, or the card's title; nil if there is none, or if it was forgotten.
     package internal(set) var text: String?
-    /// When it ends by itself.
+    /// When the silencing ends; nil for other actions.
     package internal(set) var until: WallTime?
 
     fileprivate init(action: Action, by: ParticipantID, name: String?, at: WallTime) {
@@ -138,6 +143,7 @@ package struct AuditEntry: Equatable, Sendable, Codable {
         self.at = at
     }
 
+    /// Records which comment the action is about.
     fileprivate mutating func note(_ comment: StreamComment) {
         participant = comment.author
         self.comment = comment.number

@@ -1,39 +1,39 @@
 import Base
 
-/// What a stream's audience says and taps: who may, how often, and what others may take away.
+/// What a stream's audience writes and taps: who may do what, how often, and what others may remove.
 ///
-/// Decides in memory, at once, and says what has to be remembered before anybody may be told. Whether somebody may
-/// watch is not asked here. Knows neither a clock nor a disk nor a network.
+/// It decides in memory, immediately, and returns the changes that must be durable before anyone is notified. Whether
+/// a participant may watch at all is checked elsewhere. It has no clock, no disk and no network.
 package struct Interaction: Sendable {
-    /// Kept of a stream, the latest ones; a quarter more for moments.
+    /// Latest comments kept of a stream; for a short time up to a quarter more.
     package static let commentLimit = 1_000
-    /// Silenced at once; of those whose time is over none counts.
+    /// Participants who may be silenced at the same time, not counting those whose time is over.
     package static let silenceLimit = 1_000
-    /// In seconds: at most thirty days.
+    /// Seconds for which a participant may be silenced: at most thirty days.
     package static let silenceRange = 1...2_592_000
-    /// In bytes, of a client's name for its comment, or a shop's for its gift.
+    /// Most bytes of the key that a client gives its comment, or a shop its gift.
     package static let keyLength = 64
-    /// Of one kind in one message; more are not looked at.
+    /// Most taps of one kind counted in one message.
     private static let tapLimit = 1_000
 
-    /// Somebody with a token, as far as this has to know.
+    /// A participant with a token, as far as it matters here.
     package struct Person: Equatable, Sendable {
         /// The token's subject.
         package let id: ParticipantID
-        /// Shown to others; nil where the token has none.
+        /// Display name; nil if the token has none.
         package let name: String?
-        /// What they are in the stream now.
+        /// The participant's current role in the stream.
         package let role: StreamComment.Role
-        /// Whether they have a host's rights over others.
+        /// Whether the participant has a host's rights over others.
         package let isModerator: Bool
-        /// Whether they may take away what others wrote, silence them and pin.
+        /// Whether the participant may delete and pin comments of others and silence their authors.
         package let mayModerate: Bool
-        /// Whether they may say that somebody gave something.
+        /// Whether the participant may report gifts.
         package let isShop: Bool
-        /// What they have paid for, or been given.
+        /// The tiers that the token names.
         package let tiers: Set<String>
 
-        /// - Parameter isModerator: includes the right to take comments away.
+        /// - Parameter isModerator: a host's rights include `mayModerate`.
         package init(
             id: ParticipantID, name: String?, role: StreamComment.Role, isModerator: Bool,
             mayModerate: Bool = false,
@@ -48,76 +48,86 @@ package struct Interaction: Sendable {
             self.isModerator = isModerator
         }
 
-        /// Whether they may comment where that takes a tier.
+        /// Whether the participant may comment if that requires a tier; hosts, speakers and moderators always may.
         func isMember(by tier: String) -> Bool {
             role != .viewer || mayModerate || tiers.contains(tier)
         }
     }
 
-    /// What somebody wants.
+    /// A request of a participant.
     package enum Command: Equatable, Sendable {
-        /// The same key once more is the same comment.
+        /// Write a comment; the same key again means the same comment.
         case comment(key: String, text: String)
-        /// One's own, or as a host anybody's.
+        /// Delete a comment: one's own, or as a host or moderator that of another.
         case delete(Int)
-        /// The same for one that is not in the record any more.
+        /// The same for a comment that is not in the record any more.
         case deleteArchived(StreamComment)
+        /// Pin a comment, in place of the one before.
         case pin(Int)
         case unpin
-        /// For so many seconds; as a shadow, they can write, and only they see it.
+        /// Silence a participant for some seconds.
+        ///
+        /// As a shadow, the participant can write, but is the only one to see it.
         case silence(ParticipantID, seconds: Int, isShadow: Bool = false)
         case unsilence(ParticipantID)
-        /// Taps by kind, since the last time.
+        /// Tap reactions: counts by kind since the last message.
         case react([String: Int])
         case edit(InteractionEdit)
         case openPoll(Poll.Draft)
-        /// In the poll of that number; once.
+        /// Choose options of the poll with this number; once only.
         case vote(Int, options: [Int])
         case closePoll(Int)
         case showCard(StreamCard)
         case removeCard
-        /// Under a key that is not in the ledger, as far as that was read.
+        /// Report a gift.
+        ///
+        /// The caller has looked in the ledger for its key, as far as it was read.
         case give(Gift.Draft)
     }
 
-    /// What a command brings about.
+    /// The result of a command.
     package struct Outcome: Equatable, Sendable {
-        /// To be durable before anybody is told.
+        /// Must be durable before anyone is notified.
         package var changes: [InteractionChange] = []
-        /// What whoever asked is answered.
+        /// The response to the requester.
         package var reply = Reply.done
     }
 
-    /// What whoever asked is answered.
+    /// The response to the requester.
     package enum Reply: Equatable, Sendable {
+        /// Nothing but success.
         case done
-        /// As it was taken, now or before.
+        /// The comment as it was accepted, now or earlier.
         case comment(StreamComment)
-        /// Taps that count; beyond what a person can do they do not.
+        /// How many taps were counted; those beyond what a person can do are not.
         case counted(Int)
+        /// The poll as it is now.
         case poll(Poll)
-        /// As it was taken, now or before.
+        /// The gift as it was accepted, now or earlier.
         case gift(Gift)
     }
 
-    /// Ahead of what is durable while a commit is under way.
+    /// While a commit is in progress, it is ahead of what is durable.
     package private(set) var record: InteractionRecord
-    /// Of taps that were not written down yet.
+    /// Counts taps, including those not saved yet.
     package private(set) var counter: ReactionCounter
+    /// What each participant has done lately; not durable.
     private var budgets = PersonBudgets()
+    /// Comments that wait for an external decision.
     private var reviews = CommentReviews()
+    /// The host's list of words, prepared for searching.
     private var unwanted: WordList
-    /// Of the minute that runs.
+    /// Activity in the current minute.
     var tally = FanTally()
 
-    /// An audience as it was remembered; what people did in the last moments is not.
+    /// Restores an audience; what participants did in the last moments is not part of a record.
     package init(restoring record: InteractionRecord = InteractionRecord()) {
         self.record = record
         counter = ReactionCounter(totals: record.totals, former: record.formerTaps)
         unwanted = WordList(record.settings.words)
     }
 
-    /// Goes back to what was remembered, because the changes since then could not be; taps stay.
+    /// Returns to a durable record because later changes could not be saved; taps not saved yet are kept.
     package mutating func revert(to record: InteractionRecord) {
         self.record = record
         unwanted = WordList(record.settings.words)
@@ -127,11 +137,13 @@ package struct Interaction: Sendable {
 
     // MARK: Deciding
 
-    /// Decides about a command, and acts on it in memory.
+    /// Decides about a command, and applies its changes in memory.
+    ///
+    /// - Throws: a refusal, which changes nothing but the participant's rate limits.
     package mutating func apply(_ command: Command, from person: Person, at now: Moment) throws(Refusal)
         -> Outcome
     {
-        // Of shops, who sell as fast as people give.
+        // Not charged to the shop, which reports as many gifts as people give.
         if case .give(let draft) = command, person.isShop { return try give(draft, at: now.wall) }
         try charge(person, at: now.elapsed)
         var outcome = Outcome()
@@ -153,7 +165,7 @@ package struct Interaction: Sendable {
         case .vote(let number, let chosen):
             guard let poll = record.poll, poll.number == number else { throw .unknownPoll }
             outcome.reply = .poll(poll)
-            // The same answer once more is no mistake.
+            // Repeating the same answer is not an error.
             guard !poll.isOpen || poll.vote(of: person.id) != chosen else { return outcome }
             if let refusal = poll.refusal(of: chosen, by: person.id, at: now.wall) { throw refusal }
             guard poll.quiz == nil || !person.isModerator else { throw .knowsAnswer }
@@ -175,12 +187,14 @@ package struct Interaction: Sendable {
         return outcome
     }
 
+    /// Decides about deleting a comment; a host's comments can only be deleted by hosts.
     private func delete(_ comment: StreamComment, by person: Person) throws(Refusal) -> InteractionChange {
         let isTheirs = person.isModerator || person.mayModerate && comment.role != .host
         guard isTheirs || comment.author == person.id else { throw .notModerator }
         return .deleted(comment.number)
     }
 
+    /// Accepts a shop's gift, or recognizes a repeated report.
     private mutating func give(_ draft: Gift.Draft, at now: WallTime) throws(Refusal) -> Outcome {
         if let known = record.gifts.gift(draft.key) {
             guard known.isSame(as: draft) else { throw .giftKeyReused }
@@ -191,6 +205,7 @@ package struct Interaction: Sendable {
         return Outcome(changes: [.gave(gift)], reply: .gift(gift))
     }
 
+    /// Applies a change in memory, including to what is derived from the settings.
     mutating func follow(_ change: InteractionChange) {
         record.apply(change)
         guard case .edited(let settings) = change else { return }
@@ -198,7 +213,7 @@ package struct Interaction: Sendable {
         counter.keep(settings.reactions)
     }
 
-    /// Of what anybody asks for, also of what is refused.
+    /// Charges a participant for a request of any kind, also for one that will be refused.
     private mutating func charge(_ person: Person, at now: MonotonicTime) throws(Refusal) {
         try budgets.use(person, at: now) { budget throws(Refusal) in
             if let wait = budget.requests.wait(for: PersonBudgets.requests, at: now) {
@@ -210,17 +225,19 @@ package struct Interaction: Sendable {
 
     // MARK: Comments
 
-    /// What became of a comment that somebody outside is to look at before anybody is shown it.
+    /// The result of submitting a comment that needs an external decision.
     package enum Submission: Equatable, Sendable {
-        /// It was written before.
+        /// It was written earlier.
         case known(StreamComment)
-        /// It waits under that number, as it does since it came the first time.
+        /// It waits under this number, since it was first submitted.
         case waiting(Int)
-        /// The same, and nobody was asked so far.
+        /// It now waits under this number, and the decision must be requested.
         case new(Int, CommentDraft)
     }
 
-    /// Takes in a comment that keeps to the rules, for somebody outside to look at; `judge` has it go on.
+    /// Accepts a comment that complies with the rules, for an external decision; `judge` continues it.
+    ///
+    /// - Throws: a refusal, as `apply` does for a comment.
     package mutating func submit(
         _ key: String, _ text: String, from person: Person, at now: Moment
     ) throws(Refusal) -> Submission {
@@ -233,13 +250,14 @@ package struct Interaction: Sendable {
         return .new(reviews.append(draft), draft)
     }
 
-    /// Notes whether a comment may be shown.
-    /// - Returns: those that go on now, in the order in which they came, each for `write` if it may be shown.
+    /// Records whether a comment may be shown.
+    /// - Returns: the comments that continue now, in the order in which they were submitted; those that may be shown
+    ///   have to be passed to `write`.
     package mutating func judge(_ number: Int, isShown: Bool) -> [CommentReviews.Judged] {
         reviews.judge(number, isShown: isShown)
     }
 
-    /// Writes a comment, if the rules still let its author: they may have changed while it waited.
+    /// Writes a comment if the rules still permit it; they may have changed while it waited.
     package mutating func write(_ draft: CommentDraft, at now: Moment) throws(Refusal) -> Outcome {
         let person = draft.person
         try requireVoice(of: person, for: draft.text, at: now.wall)
@@ -253,7 +271,8 @@ package struct Interaction: Sendable {
         return Outcome(changes: [.commented(comment)], reply: .comment(comment))
     }
 
-    /// - Parameter text: cleaned; nil while only the author is looked at.
+    /// Checks whether a participant may comment.
+    /// - Parameter text: cleaned; nil to check the author only.
     private func requireVoice(
         of person: Person, for text: String? = nil, at now: WallTime
     ) throws(Refusal) {
@@ -266,9 +285,11 @@ package struct Interaction: Sendable {
         if let text, unwanted.isIn(text) { throw .forbiddenWord }
     }
 
+    /// Checks a comment against the rules and the author's rate limits.
     private mutating func draft(
         _ key: String, _ written: String, _ person: Person, _ now: Moment
     ) throws(Refusal) -> CommentDraft {
+        // The author first: someone who may not write is told so, whatever is wrong with the text.
         try requireVoice(of: person, at: now.wall)
         let text = try CommentText(written).text
         try requireVoice(of: person, for: text, at: now.wall)
@@ -288,16 +309,17 @@ package struct Interaction: Sendable {
         return CommentDraft(key: key, person: person, text: text)
     }
 
-    /// Whether it can be a client's name for something.
+    /// Whether it is valid as a client's or a shop's key: 1 to `keyLength` visible ASCII characters.
     static func isKey(_ key: String) -> Bool {
         (1...keyLength).contains(key.utf8.count) && key.utf8.allSatisfy { (0x21...0x7E).contains($0) }
     }
 
+    /// Counts taps, as far as the participant's rate permits.
     private mutating func count(_ taps: [String: Int], _ person: Person, _ now: Moment) throws(Refusal) -> Int
     {
         guard !taps.isEmpty, taps.values.allSatisfy({ $0 > 0 }) else { throw .invalid("reactions") }
         guard taps.keys.allSatisfy(record.settings.reactions.contains) else { throw .unknownReaction }
-        // In the settings' order, which hashing does not decide.
+        // In the order of the settings, which does not depend on hashing.
         let wanted = record.settings.reactions.compactMap { kind in
             taps[kind].map { (kind: kind, taps: min($0, Self.tapLimit)) }
         }
@@ -308,18 +330,18 @@ package struct Interaction: Sendable {
         return counted.reduce(0) { $0 + $1.1 }
     }
 
-    /// Rounded up.
+    /// Seconds between two times, rounded up.
     private static func seconds(from now: WallTime, to later: WallTime) -> Int {
         Int(clamping: (later.milliseconds - now.milliseconds + 999) / 1_000)
     }
 
     // MARK: Time
 
-    /// When a poll closes by itself; nil if none does.
+    /// When a poll closes automatically; nil if none does.
     package var pollDeadline: WallTime? { record.poll.flatMap { $0.isOpen ? $0.closesAt : nil } }
 
     /// Closes a poll whose time is over.
-    /// - Parameter isLast: whether the stream ends, and every poll with it.
+    /// - Parameter isLast: whether the stream ends, which closes any poll.
     package mutating func closePoll(at now: WallTime, isLast: Bool = false) -> [InteractionChange] {
         guard record.poll?.isOpen == true, isLast || pollDeadline.map({ $0 <= now }) ?? false else {
             return []
@@ -329,8 +351,8 @@ package struct Interaction: Sendable {
         return [change]
     }
 
-    /// Has comments forgotten that were written before a time.
-    /// - Parameter hasOlder: whether there are some that the record does not hold any more.
+    /// Forgets comments that were written before a time.
+    /// - Parameter hasOlder: whether there are such comments that are not in the record any more.
     package mutating func forgetComments(
         before time: WallTime, hasOlder: Bool = false
     ) -> [InteractionChange] {
@@ -340,13 +362,13 @@ package struct Interaction: Sendable {
         return [change]
     }
 
-    /// What everybody is told of reactions now; nil for nothing.
+    /// The reaction counts to notify everyone of now; nil if nothing is due.
     package mutating func tellReactions(at now: MonotonicTime) -> [String: ReactionCounter.Count]? {
         counter.tell(at: now)
     }
 
-    /// Has reactions written down whose time has come.
-    /// - Parameter isLast: whether there will be no later occasion.
+    /// Returns the change that saves the reaction counts, if that is due.
+    /// - Parameter isLast: whether there will be no later call.
     package mutating func saveReactions(at now: MonotonicTime, isLast: Bool = false) -> [InteractionChange] {
         guard let totals = counter.save(at: now, isLast: isLast) else { return [] }
         let change = InteractionChange.counted(totals)

@@ -1,80 +1,83 @@
 import Base
 
-/// One thing that an audience did, to be remembered before anybody is told.
+/// A change of an audience's record, which must be durable before anyone is notified.
 package enum InteractionChange: Equatable, Sendable, Codable {
     case edited(InteractionSettings)
     case commented(StreamComment)
     case deleted(Int)
-    /// In place of the one that was pinned.
+    /// The comment with this number is pinned, in place of the one before.
     case pinned(Int)
     case unpinned
-    /// Again, it ends at the new time.
+    /// A participant is silenced; repeated, the new time applies.
     case silenced(ParticipantID, until: WallTime)
-    /// The same, but they do not know.
+    /// The same, but without the participant noticing.
     case shadowed(ParticipantID, until: WallTime)
     case unsilenced(ParticipantID)
     case audited(AuditEntry)
-    /// All reactions so far, by kind.
+    /// All reaction counts, by kind.
     case counted([String: Int])
-    /// In place of the one before.
+    /// In place of the poll before.
     case pollOpened(Poll)
     case voted(ParticipantID, [Int])
-    /// After the vote with which somebody was among the first who were right in a quiz.
+    /// A participant was among the first to answer a quiz correctly; follows the vote.
     case won(Quiz.Winner)
     case pollClosed(WallTime)
     case gave(Gift)
-    /// A minute of those who took part is over.
+    /// A minute has ended, with its participants' points.
     case cheered(FanMinute)
-    /// In place of the one before.
+    /// In place of the card before.
     case cardShown(StreamCard)
     case cardRemoved
-    /// Comments that were written before are forgotten.
+    /// Comments written before this time are forgotten.
     case expired(before: WallTime)
 }
 
-/// What is remembered of a stream's audience.
+/// What is durable about a stream's audience.
 ///
-/// Changes only by `apply`, so that the changes in order give the same record again.
+/// It changes by `apply` only, so applying the same changes in order yields the same record.
 package struct InteractionRecord: Equatable, Sendable, Codable {
+    /// As the host has set them.
     package internal(set) var settings = InteractionSettings()
-    /// The latest `Interaction.commentLimit`, the oldest first; those before are kept elsewhere.
+    /// The latest `Interaction.commentLimit`, the oldest first; earlier ones are kept elsewhere.
     package internal(set) var comments: [StreamComment] = []
-    /// Of the latest comment; 0 before the first.
+    /// Number of the latest comment; 0 before the first.
     package internal(set) var lastNumber = 0
-    /// A copy, which stays when the comment itself is forgotten.
+    /// A copy, which remains when the comment itself leaves `comments`.
     package internal(set) var pinned: StreamComment?
-    /// Until when; at most `Interaction.silenceLimit`.
+    /// Silenced participants and when that ends; at most `Interaction.silenceLimit`.
     package internal(set) var silenced: [ParticipantID: WallTime] = [:]
-    /// Nil for nobody, as it was when there were no shadows.
+    /// Nil if there are none; also nil in records from before there were any.
     private var shadows: [ParticipantID: WallTime]?
-    /// Who writes for themselves alone, until when; with the silenced at most `Interaction.silenceLimit`.
+    /// Participants whose comments only they see, and when that ends; with the silenced at most
+    /// `Interaction.silenceLimit`.
     package var shadowed: [ParticipantID: WallTime] { shadows ?? [:] }
     private var audited: [AuditEntry]?
-    /// The latest `AuditEntry.limit`, the oldest first.
+    /// The latest `AuditEntry.limit` entries, the oldest first.
     package var audit: ArraySlice<AuditEntry> { (audited ?? []).suffix(AuditEntry.limit) }
-    /// By kind, as of when they were last written down; only kinds that the settings name.
+    /// Reaction counts by kind as last saved; only kinds that the settings name.
     package internal(set) var totals: [String: Int] = [:]
-    /// Nil where there were none, as it was when they were forgotten.
+    /// Nil if there were none; also nil in records from before these were kept.
     private var former: Int?
-    /// Of kinds that the settings no longer name.
+    /// Taps of kinds that the settings no longer name.
     package var formerTaps: Int { former ?? 0 }
 
-    /// The latest, open or not; nil before the first.
+    /// The latest poll, open or not; nil before the first.
     package internal(set) var poll: Poll?
-    /// What is shown now; nil for nothing.
+    /// The card that is shown now; nil if there is none.
     package internal(set) var card: StreamCard?
     /// Nil before the first gift.
     private var given: GiftTotals?
-    /// What was given so far.
+    /// Totals of the gifts so far.
     package var gifts: GiftTotals { given ?? GiftTotals() }
-    /// Nil before the first point.
+    /// Nil before the first points.
     private var points: Ranking?
-    /// Who took part most; at most `FanMinute.fanLimit`.
+    /// The participants with the most points; at most `FanMinute.fanLimit`.
     package var fans: Ranking { points ?? Ranking() }
 
+    /// The record of a new stream.
     package init() {}
 
-    /// Takes over what was decided; never asks whether it was right.
+    /// Applies a change without checking it: that was done when it was decided.
     package mutating func apply(_ change: InteractionChange) {
         switch change {
         case .edited(let new):
@@ -86,7 +89,7 @@ package struct InteractionRecord: Equatable, Sendable, Codable {
         case .commented(let comment):
             lastNumber = comment.number
             comments.append(comment)
-            // In portions: to move all of them for each new one would cost more than the comment.
+            // In portions, because moving all comments for each new one would cost more than the comment itself.
             if comments.count >= Interaction.commentLimit + Interaction.commentLimit / 4 {
                 comments.removeFirst(comments.count - Interaction.commentLimit)
             }
@@ -118,7 +121,7 @@ package struct InteractionRecord: Equatable, Sendable, Codable {
         case .cardRemoved: card = nil
         case .expired(let time): forgetComments(before: time)
         case .gave(let gift):
-            // Not two copies, or every gift would copy the others.
+            // With a second reference, changing the totals would copy all gifts each time.
             var totals = gifts
             given = nil
             totals.apply(gift)
@@ -128,7 +131,7 @@ package struct InteractionRecord: Equatable, Sendable, Codable {
     }
 
     private mutating func apply(_ minute: FanMinute) {
-        // Not two copies, as with gifts.
+        // Without a second reference, as for gifts.
         var ranking = fans
         points = nil
         for person in minute.people {
@@ -140,7 +143,7 @@ package struct InteractionRecord: Equatable, Sendable, Codable {
         points = ranking
     }
 
-    /// With what else repeats their words.
+    /// Forgets comments written before a time, and everything else that repeats their words.
     private mutating func forgetComments(before time: WallTime) {
         comments.removeFirst(comments.prefix { $0.at < time }.count)
         if let pinned, pinned.at < time { self.pinned = nil }
@@ -152,36 +155,36 @@ package struct InteractionRecord: Equatable, Sendable, Codable {
         }
     }
 
-    /// Whether anything would be forgotten of comments that were written before.
+    /// Whether `forgetComments` would change anything.
     package func hasComments(before time: WallTime) -> Bool {
         comments.first.map { $0.at < time } ?? false || pinned.map { $0.at < time } ?? false
             || audit.contains { $0.text != nil && $0.comment != nil && $0.at < time }
     }
 
-    /// Nil for one that is not known any more, or was deleted.
+    /// A comment by number; nil if it is not in the record any more, or was deleted.
     package func comment(_ number: Int) -> StreamComment? {
         guard let index = index(of: number), !comments[index].isDeleted else { return nil }
         return comments[index]
     }
 
-    /// Numbers have no gaps, so that the place follows from the first one.
+    /// The index of a comment; computed from the first one's number, because the numbers have no gaps.
     private func index(of number: Int) -> Int? {
         guard let first = comments.first?.number, number >= first, number <= lastNumber else { return nil }
         let index = number - first
         return comments.indices.contains(index) ? index : nil
     }
 
-    /// The one that somebody's client calls so, deleted or not.
+    /// A comment by the key that its author's client gave it, deleted or not.
     func comment(of author: ParticipantID, key: String) -> StreamComment? {
         comments.last { $0.key == key && $0.author == author }
     }
 
-    /// Comments in order, of which none was deleted.
+    /// A page of comments in order, without deleted ones.
     /// - Parameters:
-    ///   - before: only those with a lower number; nil for no bound.
-    ///   - after: only those with a higher number: the first of them are given instead of the last.
-    ///   - reader: who also sees what only they may see; nil for nobody.
-    /// - Returns: at most `limit`, and whether there are more on that side.
+    ///   - before: only comments with lower numbers; nil for no bound.
+    ///   - after: only comments with higher numbers, and the first of them instead of the last.
+    ///   - reader: a participant whose own hidden comments are included; nil for none.
+    /// - Returns: at most `limit` comments, and whether there are more in that direction.
     package func page(before: Int? = nil, after: Int? = nil, limit: Int, for reader: ParticipantID? = nil)
         -> (
             comments: [StreamComment], isMore: Bool
@@ -199,9 +202,9 @@ package struct InteractionRecord: Equatable, Sendable, Codable {
         return (page.prefix(limit).reversed(), page.count > limit)
     }
 
-    /// Comments that all may see, written within some time, in order.
-    /// - Parameter number: only those with a higher one.
-    /// - Returns: at most `limit`, and whether there are more.
+    /// A page of comments that everyone may see and that were written within a range of time, in order.
+    /// - Parameter number: only comments with higher numbers.
+    /// - Returns: at most `limit` comments, and whether there are more.
     package func page(
         writtenIn time: Range<WallTime>, after number: Int, limit: Int
     ) -> (comments: [StreamComment], isMore: Bool) {

@@ -1,58 +1,60 @@
 import Base
 
 extension Interaction {
-    /// Why something that somebody of the audience wants is not done: one case for each rule.
+    /// Why a request of the audience is refused: one case for each rule.
     package enum Refusal: Error, Equatable, Sendable {
-        /// Nobody is let in yet, or it is over.
+        /// No viewers are let in yet, or the stream is over.
         case notOpen
         case commentsOff
-        /// The host lets only those comment whose token names a tier.
+        /// The host permits comments only to participants whose token names a tier.
         case membersOnly
         case unknownReaction
         case emptyComment
         case longComment
         case forbiddenWord
-        /// Whoever the server asks about comments does not want it shown.
+        /// The external review did not permit the comment.
         case reviewDenied
-        /// For so many seconds more.
+        /// Silenced for this many more seconds.
         case silenced(wait: Int)
+        /// The participant must wait this many seconds between comments.
         case slowMode(wait: Int)
+        /// The rate limit permits the request in this many seconds.
         case tooFast(wait: Int)
         case unknownComment
         case notModerator
-        /// Hosts silence others, not each other.
+        /// Hosts can silence others, but not each other.
         case moderatorSpeaks
         case notSilenced
         case tooManySilenced
         case unknownPoll
-        /// There is one at a time.
+        /// There is one poll at a time.
         case pollOpen
         case pollClosed
         case alreadyVoted
         case pollFull
-        /// Whoever sees what is right in a quiz does not answer it.
+        /// A participant who sees the right answer of a quiz must not answer it.
         case knowsAnswer
-        /// Only who sells gifts can say that one was given.
+        /// Only shops can report gifts.
         case notShop
         case unknownGift
-        /// A stream has one, which is named.
+        /// The stream's gifts have this currency.
         case otherCurrency(String)
-        /// The key came before, with another gift.
+        /// The key was used before, for another gift.
         case giftKeyReused
         case unknownDuel
-        /// A host is in one at a time.
+        /// A stream is in one duel at a time.
         case inDuel
-        /// Of either stream, or without its host.
+        /// One of the two streams is not live, or has no host present.
         case notLive
-        /// It is the other side's to say.
+        /// Only the other side can do this.
         case notInvited
         case duelOver
-        /// Who lost asks for another one when the penalty is over.
+        /// The loser can request a rematch only after the penalty.
         case penalty
-        /// The field that is out of its range.
+        /// The field with this name is out of range.
         case invalid(String)
 
-        /// What the API makes its status of.
+        /// The general reason, from which the API derives its status.
         package var kind: RefusalKind {
             switch self {
             case .membersOnly, .silenced, .notModerator, .knowsAnswer, .notShop, .notInvited: .forbidden
@@ -67,7 +69,7 @@ extension Interaction {
             }
         }
 
-        /// Stays the same for ever, for programs to compare.
+        /// A stable identifier, which programs compare.
         package var name: String {
             switch self {
             case .notOpen: "not-open"
@@ -106,7 +108,7 @@ extension Interaction {
             }
         }
 
-        /// For people.
+        /// A sentence for people.
         package var explanation: String {
             switch self {
             case .notOpen: "The audience can talk when the stream lets viewers in, until it ends."
@@ -146,7 +148,7 @@ extension Interaction {
             }
         }
 
-        /// Seconds until it may go on; nil where time alone does not help.
+        /// Seconds until the request may succeed; nil if waiting alone does not help.
         package var wait: Int? {
             switch self {
             case .silenced(let wait), .slowMode(let wait), .tooFast(let wait): wait

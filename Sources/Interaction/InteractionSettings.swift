@@ -1,62 +1,63 @@
 import Base
 
-/// What the audience of a stream may do, as its host decides; everything is on unless the host says otherwise.
+/// What a stream's audience may do, as its host has decided; everything is on unless the host switches it off.
 package struct InteractionSettings: Equatable, Sendable, Codable {
-    /// Whether anybody may write, hosts too.
+    /// Whether anyone may comment, hosts included.
     package var takesComments = true
-    /// By name, in the order in which pages show them; none where it is empty.
+    /// The names of the reactions, in the order in which pages show them; empty for none.
     package var reactions = ["heart"]
-    /// Between two comments of one viewer, in seconds; 0 for no more than the usual limit.
+    /// Seconds between two comments of a viewer; 0 for the usual rate limit only.
     package var slowModeSeconds = 0
-    /// Which of a token's tiers it takes to write, beside those on stage and who keeps order; nil where it takes none.
+    /// The tier that commenting requires of viewers, but not of hosts, speakers and moderators; nil for none.
     package var commentTier: String?
-    /// Comments that hold one of these words or phrases are refused; not for viewers' eyes.
+    /// Comments with one of these words or phrases are refused; viewers must not see the list.
     package var words: [String] = []
-    /// What can be given; nil for nothing.
+    /// The gifts that can be given; nil for none.
     package var gifts: GiftCatalogue?
-    /// Nil, as for streams made before there was a choice, for the usual ones.
+    /// Nil for the usual ones, also in settings from before there was a choice.
     private var shown: [Widget]?
-    /// What viewers' pages show of all that; the rest goes on, and is told, without being seen there.
+    /// Which parts viewers' pages show; the others keep working, and notifications about them continue.
     package var widgets: [Widget] {
         get { shown ?? Self.usualWidgets }
         set { shown = newValue }
     }
-    /// Nil for yes, as it was when there was no such choice.
+    /// Nil for true, also in settings from before there was a choice.
     private var duels: Bool?
-    /// Whether other hosts may ask this one for a duel.
+    /// Whether other hosts may invite this one to a duel.
     package var takesDuels: Bool {
         get { duels ?? true }
         set { duels = newValue ? nil : false }
     }
 
+    /// The settings of a new stream.
     package init() {}
 
-    /// A part of the web client's pages that shows what an audience does.
+    /// A part of the web pages that shows something of the audience.
     package enum Widget: String, Sendable, Codable, CaseIterable {
-        /// As a list.
+        /// Comments as a list.
         case comments
-        /// Comments that cross the picture.
+        /// Comments moving across the picture.
         case barrage
-        /// The line to write in.
+        /// The field to write comments in.
         case composer
         case reactions, gifts, ranks, poll, card, duel
     }
 
-    /// All but `barrage`, which not everybody likes over their picture.
+    /// All but `barrage`, because not every host wants comments over the picture.
     package static let usualWidgets = Widget.allCases.filter { $0 != .barrage }
 
-    /// Kinds of one stream.
+    /// Most reactions of a stream.
     package static let reactionLimit = 5
-    /// In characters, of one kind's name.
+    /// Most characters of a reaction's name.
     package static let reactionNameLength = 16
-    /// In seconds; 0 is off.
+    /// Seconds between two comments of a viewer; 0 is off.
     package static let slowModeRange = 0...120
-    /// Words and phrases of one stream.
+    /// Most words and phrases of a stream.
     package static let wordLimit = 200
-    /// In characters, of one word or phrase.
+    /// Most characters of a word or phrase.
     package static let wordLength = 50
 
-    /// - Throws: `.invalid`, naming the first field that is out of its range.
+    /// - Throws: `.invalid` with the name of the first field that is out of range.
     func validate() throws(Interaction.Refusal) {
         guard reactions.count <= Self.reactionLimit, Set(reactions).count == reactions.count,
             reactions.allSatisfy({ Self.isName($0, length: Self.reactionNameLength) })
@@ -68,38 +69,41 @@ package struct InteractionSettings: Equatable, Sendable, Codable {
         try gifts?.validate()
     }
 
-    /// Whether it is 1 to `length` of a-z 0-9 -.
+    /// Whether it consists of 1 to `length` characters of a-z 0-9 -.
     static func isName(_ name: String, length: Int) -> Bool {
         (1...length).contains(name.utf8.count)
             && name.utf8.allSatisfy { (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == 0x2D }
     }
 
+    /// Whether it is short enough and contains a word that can be searched for.
     private static func isWord(_ word: String) -> Bool {
         word.utf8.count <= 4 * wordLength && word.count <= wordLength && !WordList.words(of: word).isEmpty
     }
 }
 
-/// What somebody wants changed of the settings; what is nil stays.
+/// A requested change of the settings; nil leaves a field as it is.
 package struct InteractionEdit: Equatable, Sendable {
     /// As in `InteractionSettings`.
     package var takesComments: Bool?
-    /// Replaced as a whole.
+    /// Replaces the whole list.
     package var reactions: [String]?
     /// Within `InteractionSettings.slowModeRange`.
     package var slowModeSeconds: Int?
     /// As in `InteractionSettings`.
     package var commentTier = PatchedField<String>.keep
-    /// Replaced as a whole.
+    /// Replaces the whole list.
     package var words: [String]?
-    /// Replaced as a whole; without kinds, nothing can be given.
+    /// Replaces the whole catalogue; one without kinds switches gifts off.
     package var gifts: GiftCatalogue?
-    /// Replaced as a whole.
+    /// Replaces the whole list.
     package var widgets: [InteractionSettings.Widget]?
     /// As in `InteractionSettings`.
     package var takesDuels: Bool?
 
+    /// An edit that changes nothing.
     package init() {}
 
+    /// The settings after the edit; they are not validated here.
     func applied(to settings: InteractionSettings) -> InteractionSettings {
         var settings = settings
         if let takesComments { settings.takesComments = takesComments }

@@ -1,74 +1,79 @@
 import Base
 
-/// A question that a host puts to the audience, and what it answered so far.
+/// A question from a host to the audience, and the answers so far.
 package struct Poll: Equatable, Sendable, Codable {
-    /// When others see how many chose what.
+    /// When others than hosts see how many chose each option.
     package enum Results: String, Sendable, Codable, CaseIterable {
+        /// At any time.
         case live
-        /// When it is over.
+        /// When the poll is over.
         case closed
     }
 
-    /// What a host wants to ask.
+    /// A poll as a host requests it.
     package struct Draft: Equatable, Sendable {
-        /// In characters, at most `questionLength`.
+        /// At most `questionLength` characters.
         package var question: String
-        /// In the order in which pages show them; within `optionRange`, each at most `optionLength` characters.
+        /// In the order in which pages show them; as many as `optionRange` permits, each with at most `optionLength`
+        /// characters.
         package var options: [String]
-        /// Whether somebody may choose more than one.
+        /// Whether several options may be chosen.
         package var isMultiple = false
-        /// When others see the answers; hosts always do.
+        /// When others than hosts see the answers.
         ///
-        /// Nil for at once, and of a quiz for when it is over: else those who wait would choose as the others did.
+        /// Nil for the default: at any time, but for a quiz when it is over, because participants who wait would copy
+        /// the others' choices.
         package var results: Results?
-        /// Of a quiz, the places of the right options in `options`; nil for a poll that has no right answer.
+        /// For a quiz, the indices of the right options in `options`; nil for a poll without a right answer.
         package var right: [Int]?
-        /// Until it closes by itself; nil for when the host closes it.
+        /// Seconds until it closes automatically; nil if the host closes it.
         package var seconds: Int?
 
+        /// A poll with one choice, which the host closes.
         package init(question: String, options: [String]) {
             self.question = question
             self.options = options
         }
     }
 
-    /// From 1 on; no two of a stream have the same.
+    /// Counts from 1; unique in the stream.
     package let number: Int
-    /// Cleaned, as comments are.
+    /// Cleaned like a comment.
     package let question: String
-    /// Cleaned; different from each other.
+    /// Cleaned like comments; all different.
     package let options: [String]
-    /// Whether somebody may choose more than one.
+    /// Whether several options may be chosen.
     package let isMultiple: Bool
-    /// When others see the answers.
+    /// When others than hosts see the answers.
     package let results: Results
     /// By the server's clock.
     package let openedAt: WallTime
-    /// By the server's clock; nil for when the host closes it.
+    /// When it closes automatically, by the server's clock; nil if the host closes it.
     package let closesAt: WallTime?
-    /// Nil while it is open.
+    /// When it was closed; nil while it is open.
     package internal(set) var closedAt: WallTime?
-    /// How many chose each option.
+    /// How many participants chose each option.
     package internal(set) var counts: [Int]
-    /// People who answered.
+    /// Participants who answered.
     package internal(set) var voters = 0
-    /// Nil for a poll that has no right answer, as there were no others once.
+    /// Nil for a poll without a right answer; also nil in records from before there were quizzes.
     package internal(set) var quiz: Quiz?
-    /// What each chose, while it is open; at most `voterLimit`.
+    /// Each participant's choice while it is open; at most `voterLimit`.
     private var votes: [ParticipantID: [Int]] = [:]
 
-    /// In characters.
+    /// Most characters of the question.
     package static let questionLength = 140
-    /// In characters.
+    /// Most characters of an option.
     package static let optionLength = 60
-    /// How many options there may be.
+    /// Number of options.
     package static let optionRange = 2...6
-    /// In seconds: at most an hour.
+    /// Seconds until it closes automatically: at most an hour.
     package static let secondsRange = 10...3_600
-    /// People who may answer one.
+    /// Participants who may answer a poll.
     package static let voterLimit = 20_000
 
-    /// - Throws: `.invalid`, naming the first field that is out of its range.
+    /// Checks and cleans a host's request.
+    /// - Throws: `.invalid` with the name of the first field that is out of range.
     init(_ draft: Draft, number: Int, at now: WallTime) throws(Interaction.Refusal) {
         self.number = number
         question = try Self.cleaned(draft.question, length: Self.questionLength, field: "question")
@@ -97,12 +102,13 @@ package struct Poll: Equatable, Sendable, Codable {
         return text
     }
 
+    /// Whether it can still be answered, unless its time is over.
     package var isOpen: Bool { closedAt == nil }
 
-    /// What somebody chose, as long as it is open.
+    /// A participant's choice; nil if there is none, and after the poll was closed.
     package func vote(of id: ParticipantID) -> [Int]? { votes[id] }
 
-    /// Why somebody cannot choose these; nil where they can.
+    /// Why a participant cannot choose these options; nil if it is possible.
     func refusal(of chosen: [Int], by id: ParticipantID, at now: WallTime) -> Interaction.Refusal? {
         guard isOpen, closesAt.map({ now < $0 }) ?? true else { return .pollClosed }
         guard !chosen.isEmpty, isMultiple || chosen.count == 1, Set(chosen).count == chosen.count,
@@ -112,6 +118,7 @@ package struct Poll: Equatable, Sendable, Codable {
         return votes.count < Self.voterLimit ? nil : .pollFull
     }
 
+    /// Counts a choice that was checked by `refusal`.
     mutating func count(_ chosen: [Int], of id: ParticipantID) {
         votes[id] = chosen
         voters += 1
@@ -119,7 +126,7 @@ package struct Poll: Equatable, Sendable, Codable {
         for option in chosen where counts.indices.contains(option) { counts[option] += 1 }
     }
 
-    /// Who chose what is not remembered beyond it, but for a quiz's winners.
+    /// Closes the poll and forgets who chose what, except for a quiz's winners.
     mutating func close(at now: WallTime) {
         closedAt = now
         votes = [:]

@@ -1,32 +1,32 @@
 import Base
 
-/// Of what a rank is made.
+/// The time over which a ranking adds up.
 package enum RankPeriod: String, Sendable, CaseIterable {
-    /// Since it was made.
+    /// Since the stream was created.
     case stream
     /// Since midnight, UTC.
     case day
 }
 
-/// One of a list of those who are first.
+/// A place in a ranking.
 package struct Rank: Equatable, Sendable {
-    /// Whose it is.
+    /// The participant.
     package let id: ParticipantID
-    /// For people; nil where they have none.
+    /// Display name; nil if there is none.
     package let name: String?
-    /// What decides on the place: of givers in the smallest unit of the currency, of fans in points.
+    /// What determines the place: for givers the value in the smallest unit of the currency, for fans points.
     package let value: Int
 }
 
-/// What people have gathered, and who is first; bounded.
+/// The sums of participants, and who has the largest; bounded.
 package struct RankTable: Equatable, Sendable {
-    /// What somebody gathered.
+    /// The sum of one participant.
     package struct Entry: Equatable, Sendable, Codable {
-        /// As of the last time.
+        /// Display name as of the last addition; nil if there is none.
         package fileprivate(set) var name: String?
-        /// At most `RankTable.highest`.
+        /// The sum, at most `RankTable.highest`.
         package fileprivate(set) var value = 0
-        /// Grows from one time to the next; it breaks ties: who was there first is before.
+        /// The number of the last addition; of two equal sums, the one that was reached earlier is placed first.
         fileprivate var last = 0
 
         private enum CodingKeys: String, CodingKey {
@@ -35,14 +35,16 @@ package struct RankTable: Equatable, Sendable {
         }
     }
 
-    /// Where sums stop, so that they stay whole numbers in JSON.
+    /// The highest sum: the largest integer that JSON's parsers keep exact.
     package static let highest = 9_007_199_254_740_991
 
+    /// The sums by participant.
     package private(set) var entries: [ParticipantID: Entry] = [:]
 
+    /// Adds to a participant's sum.
     /// - Parameters:
-    ///   - last: which time it is.
-    ///   - limit: of people; beyond it, who has least is forgotten.
+    ///   - last: the number of this addition; increases from one to the next.
+    ///   - limit: participants kept; beyond that the last one is dropped.
     mutating func add(_ value: Int, to id: ParticipantID, name: String?, last: Int, limit: Int) {
         var entry = entries[id] ?? Entry()
         entry.name = name
@@ -53,12 +55,13 @@ package struct RankTable: Equatable, Sendable {
         entries[least.key] = nil
     }
 
+    /// Adds two sums, up to `highest`.
     static func sum(_ one: Int, _ other: Int) -> Int {
         let (sum, overflow) = one.addingReportingOverflow(other)
         return overflow ? highest : min(sum, highest)
     }
 
-    /// The first first.
+    /// The first places in order.
     package func top(_ limit: Int) -> [Rank] {
         entries.sorted(by: Self.isBefore).prefix(limit).map { id, entry in
             Rank(id: id, name: entry.name, value: entry.value)
@@ -67,7 +70,7 @@ package struct RankTable: Equatable, Sendable {
 
     private typealias Element = (key: ParticipantID, value: Entry)
 
-    /// In an order that hashing does not decide.
+    /// Whether one is placed before the other, in an order that does not depend on hashing.
     private static func isBefore(_ one: Element, _ other: Element) -> Bool {
         if one.value.value != other.value.value { return one.value.value > other.value.value }
         if one.value.last != other.value.last { return one.value.last < other.value.last }
@@ -86,17 +89,19 @@ extension RankTable: Codable {
     }
 }
 
-/// Who is first in a stream, and who of the latest day.
+/// The ranking of a stream, and that of the latest day.
 ///
-/// Days are those of UTC. What came on the first day is not written twice: as long as it lasts both are the same.
+/// Days are those of UTC. During the first day the two are identical, and stored once.
 package struct Ranking: Equatable, Sendable {
+    /// The table of a day that is not the first.
     private struct Later: Equatable, Codable {
         let day: Int64
         var table = RankTable()
     }
 
+    /// Sums since the stream was created.
     package private(set) var all: RankTable
-    /// Nil while there is nothing, and where it was before days were counted.
+    /// The day of the first sum; nil while there is none, and in records from before days were counted.
     private var firstDay: Int64?
     /// The latest day, unless it is the first.
     private var later: Later?
@@ -105,6 +110,7 @@ package struct Ranking: Equatable, Sendable {
         self.all = all
     }
 
+    /// Adds to both rankings; the first sum of a new day replaces the ranking of the day before.
     mutating func add(
         _ value: Int, to id: ParticipantID, name: String?, last: Int, limit: Int, at time: WallTime
     ) {
@@ -116,18 +122,18 @@ package struct Ranking: Equatable, Sendable {
         later?.table.add(value, to: id, name: name, last: last, limit: limit)
     }
 
-    /// The first first.
+    /// The first places of a period in order; none if nothing was added today and the period is the day.
     package func top(_ limit: Int, of period: RankPeriod = .stream, at now: WallTime) -> [Rank] {
         if period == .stream || firstDay == now.day { return all.top(limit) }
         guard let later, later.day == now.day else { return [] }
         return later.table.top(limit)
     }
 
-    /// Whether all that there is came today.
+    /// Whether all sums are from today, so that both rankings are the same.
     package func isOfOneDay(at now: WallTime) -> Bool { all.entries.isEmpty || firstDay == now.day }
 }
 
-/// As a table alone it was written before days were counted.
+/// Before days were counted, a ranking was stored as a table alone; that form can still be read.
 extension Ranking: Codable {
     private enum Keys: String, CodingKey { case all, firstDay, later }
 
@@ -154,7 +160,7 @@ extension WallTime {
 
     /// Days since 1970, UTC.
     package var day: Int64 {
-        // Not `/` alone, which rounds times before 1970 up.
+        // Division alone would round times before 1970 up.
         let rest = milliseconds % Self.millisecondsOfDay
         return milliseconds / Self.millisecondsOfDay - (rest < 0 ? 1 : 0)
     }

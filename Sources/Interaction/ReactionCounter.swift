@@ -1,38 +1,43 @@
 import Base
 
-/// Adds up what people tap, and says when others hear of it and when it is written down.
+/// Counts taps, and decides when others are notified of the counts and when these are saved.
 ///
-/// A tap itself is neither told nor written: thousands come every second.
+/// A single tap is neither announced nor saved, because there may be thousands per second.
 package struct ReactionCounter: Equatable, Sendable {
-    /// One kind, as all are told of it.
+    /// The count of one kind, as it is announced.
     package struct Count: Equatable, Sendable {
-        /// Since the stream was made.
+        /// Taps since the stream was created.
         package let total: Int
-        /// A second, as of the last moment.
+        /// Taps per second, as of the last moments.
         package let rate: Int
     }
 
-    /// Between two messages to everybody.
+    /// Time between two notifications.
     package static let tellInterval = Duration.milliseconds(500)
-    /// What a crash may lose.
+    /// Time between two saves, and so the taps that a crash may lose.
     package static let saveInterval = Duration.seconds(5)
-    /// The longest time over which a rate is taken, after which it is 0.
+    /// The longest time over which a rate is measured; after that it is 0.
     private static let rateWindow = Duration.seconds(1)
 
-    /// By kind.
+    /// Taps by kind.
     package private(set) var totals: [String: Int]
-    /// Of kinds that are not there any more.
+    /// Taps of kinds that were removed from the settings.
     private var former: Int
-    /// Of all kinds that there ever were: it only grows.
+    /// Taps of all kinds that there ever were; it never decreases.
     package var taps: Int { totals.values.reduce(former, Self.sum) }
-    /// What was told: at first what was found.
+    /// The counts that were last announced; at first those that were restored.
     private var told: [String: Int]
+    /// When the counts were last announced; nil before the first time.
     private var toldAt: MonotonicTime?
-    /// Whether somebody was told of a rate that is not 0.
+    /// Whether a rate other than 0 was announced, so that the 0 has to be announced, too.
     private var isRunning = false
+    /// The counts that were last saved.
     private var saved: [String: Int]
     private var savedAt: MonotonicTime?
 
+    /// - Parameters:
+    ///   - totals: taps by kind, as restored.
+    ///   - former: taps of kinds that were removed.
     init(totals: [String: Int], former: Int = 0) {
         self.totals = totals
         self.former = former
@@ -44,13 +49,13 @@ package struct ReactionCounter: Equatable, Sendable {
         totals[kind, default: 0] += taps
     }
 
-    /// As much as there can be counted.
+    /// Adds two counts, up to the largest integer.
     static func sum(_ one: Int, _ other: Int) -> Int {
         let (total, overflow) = one.addingReportingOverflow(other)
         return overflow ? .max : total
     }
 
-    /// Forgets the kinds that are not there any more, but for what they add to all taps.
+    /// Removes the kinds that the settings no longer name; their taps remain in the count of all.
     mutating func keep(_ kinds: [String]) {
         for (kind, total) in totals where !kinds.contains(kind) { former = Self.sum(former, total) }
         totals = totals.filter { kinds.contains($0.key) }
@@ -58,7 +63,7 @@ package struct ReactionCounter: Equatable, Sendable {
         saved = saved.filter { kinds.contains($0.key) }
     }
 
-    /// When there is something to be told or written; nil if never.
+    /// When counts have to be announced or saved; nil if nothing is due.
     package var deadline: MonotonicTime? {
         var next: MonotonicTime?
         if totals != told {
@@ -73,7 +78,7 @@ package struct ReactionCounter: Equatable, Sendable {
         return next
     }
 
-    /// What to tell everybody now; nil for nothing.
+    /// Takes the counts to announce now; nil if nothing is due.
     package mutating func tell(at now: MonotonicTime) -> [String: Count]? {
         let hasNews = totals != told
         let wait = hasNews ? Self.tellInterval : Self.rateWindow
@@ -85,7 +90,7 @@ package struct ReactionCounter: Equatable, Sendable {
         return counts
     }
 
-    /// As of now, for those who come; by kind.
+    /// The counts as of now by kind, for a client that has just joined.
     package func counts(at now: MonotonicTime) -> [String: Count] {
         let passed = toldAt.map { min(now - $0, Self.rateWindow) } ?? Self.rateWindow
         let seconds = Double(max(passed.wholeNanoseconds, Self.tellInterval.wholeNanoseconds)) / 1e9
@@ -96,8 +101,8 @@ package struct ReactionCounter: Equatable, Sendable {
             })
     }
 
-    /// What to write down now; nil for nothing.
-    /// - Parameter isLast: whether there will be no later occasion.
+    /// Takes the counts to save now; nil if nothing is due.
+    /// - Parameter isLast: whether there will be no later call.
     package mutating func save(at now: MonotonicTime, isLast: Bool) -> [String: Int]? {
         guard totals != saved, isLast || savedAt.map({ $0 + Self.saveInterval <= now }) ?? true else {
             return nil
@@ -107,7 +112,7 @@ package struct ReactionCounter: Equatable, Sendable {
         return totals
     }
 
-    /// What was to be written could not be: it is tried again.
+    /// Returns to the counts that are durable because saving failed, so that it is tried again.
     mutating func revert(to totals: [String: Int]) {
         saved = totals
     }

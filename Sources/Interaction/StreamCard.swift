@@ -1,16 +1,17 @@
 import Base
 
-/// What a host points to while it is talked about: a product, a page; one at a time.
+/// What a host points to while talking about it, such as a product or a page; one at a time.
 package struct StreamCard: Equatable, Sendable, Codable {
-    /// Cleaned, as comments are.
+    /// Cleaned like a comment.
     package let title: String
     /// An https address.
     package let link: String
     /// `https://…`, or a path on this server; nil for none.
     package let picture: String?
-    /// The app's own, of which nothing is known here; nil for none.
+    /// Data of the app, which is not interpreted here; nil for none.
     package let data: JSON?
 
+    /// A card whose values are checked by `cleaned`.
     package init(title: String, link: String, picture: String?, data: JSON?) {
         self.title = title
         self.link = link
@@ -18,15 +19,15 @@ package struct StreamCard: Equatable, Sendable, Codable {
         self.data = data
     }
 
-    /// In characters.
+    /// Most characters of the title.
     package static let titleLength = 100
-    /// In bytes, of an address.
+    /// Most bytes of an address.
     package static let addressLength = 500
-    /// In bytes, of the app's data as JSON.
+    /// Most bytes of the app's data as JSON.
     package static let dataLength = 2_048
 
-    /// With the title cleaned, as comments are.
-    /// - Throws: `.invalid`, naming the first field that is out of its range.
+    /// The card with its title cleaned like a comment.
+    /// - Throws: `.invalid` with the name of the first field that is out of range.
     func cleaned() throws(Interaction.Refusal) -> StreamCard {
         guard let title = try? CommentText(title).text, title.count <= Self.titleLength else {
             throw .invalid("title")
@@ -42,21 +43,21 @@ package struct StreamCard: Equatable, Sendable, Codable {
     }
 }
 
-/// Addresses that pages load or link to, as somebody wrote them.
+/// Checks of addresses that pages load or link to, as a host wrote them.
 enum PictureAddress {
-    /// Whether it is an address of another server, by TLS.
+    /// Whether it is an https address.
     static func isRemote(_ text: String, length: Int) -> Bool {
         let scheme = "https://"
         return text.hasPrefix(scheme) && text.utf8.count > scheme.utf8.count && isPlain(text, length: length)
     }
 
-    /// Whether it is that, or a path on this server.
+    /// Whether it is an https address, or a path on this server.
     static func isSound(_ text: String, length: Int) -> Bool {
         isRemote(text, length: length)
             || text.hasPrefix("/") && !text.hasPrefix("//") && isPlain(text, length: length)
     }
 
-    /// Without characters that could end it where it is written down.
+    /// Whether it has no characters that could end it early in a page.
     private static func isPlain(_ text: String, length: Int) -> Bool {
         text.utf8.count <= length
             && text.utf8.allSatisfy {

@@ -1,31 +1,32 @@
 import Base
 
-/// One line that somebody wrote to all others in a stream.
+/// A comment, which a participant wrote for everyone in a stream.
 package struct StreamComment: Equatable, Sendable, Codable {
-    /// What its author was at that moment.
+    /// The author's role at the time of writing.
     package enum Role: String, Equatable, Sendable, Codable {
         case host, speaker, viewer
     }
 
-    /// Which one it is in its stream: from 1 on, in the order in which they came.
+    /// Its number in the stream: counts from 1, in the order of writing.
     package let number: Int
-    /// By which the author's client knows it, and sends it again; two authors may use the same.
+    /// Chosen by the author's client, which repeats it when it sends the comment again; unique per author.
     package let key: String
-    /// Who wrote it.
+    /// The author's identity.
     package let author: ParticipantID
-    /// For people; nil where the author's token has none.
+    /// Display name; nil if the author's token has none.
     package let name: String?
-    /// What its author was when it was written.
+    /// The author's role when the comment was written.
     package let role: Role
-    /// Cleaned; empty for a comment that was deleted, of which only the key is remembered.
+    /// Cleaned; empty if the comment was deleted, which leaves only its key.
     package internal(set) var text: String
-    /// By the server's clock.
+    /// When it was accepted, by the server's clock.
     package let at: WallTime
-    /// Nil for no, as it was when there were no shadows.
+    /// Nil for false, also in records from before there were shadows.
     private let hidden: Bool?
-    /// Nil for no, as it was when nobody was told.
+    /// Nil for false, also in records from before this was shown.
     private let moderates: Bool?
 
+    /// A comment; `text` must be cleaned already.
     package init(
         number: Int, key: String, author: ParticipantID, name: String?, role: Role, text: String,
         at: WallTime, isHidden: Bool = false, isByModerator: Bool = false
@@ -44,9 +45,9 @@ package struct StreamComment: Equatable, Sendable, Codable {
     /// Whether only its author may see it.
     package var isHidden: Bool { hidden ?? false }
 
-    /// Whether its author could take away what others wrote, beside the host.
+    /// Whether its author may moderate without being the host.
     package var isByModerator: Bool { moderates ?? false }
 
-    /// Whether only its key is left.
+    /// Whether it was deleted, so that only its key is left.
     package var isDeleted: Bool { text.isEmpty }
 }

@@ -1,11 +1,11 @@
-/// Words and phrases that a host does not want in comments.
+/// The words and phrases that a host does not want in comments.
 ///
-/// Whole words count, in any letter case and width: `ass` is not found in `class`. Scripts that put no blanks between
-/// words have no whole words: what is written in them is found anywhere.
+/// Only whole words match, in any letter case and width: `ass` does not match `class`. Scripts without blanks between
+/// words have no whole words, so words in them match anywhere.
 struct WordList: Sendable {
-    /// By their first word.
+    /// Phrases by their first word.
     private let phrases: [String: [[String]]]
-    /// Without blanks and signs.
+    /// Words of scripts without blanks, joined, without blanks and signs.
     private let fragments: [String]
 
     init(_ entries: [String]) {
@@ -23,7 +23,7 @@ struct WordList: Sendable {
         self.fragments = fragments
     }
 
-    /// Whether one of them is in a text.
+    /// Whether a text contains one of the words or phrases.
     func isIn(_ text: String) -> Bool {
         guard !phrases.isEmpty || !fragments.isEmpty else { return false }
         let words = Self.words(of: text)
@@ -36,24 +36,26 @@ struct WordList: Sendable {
         }
     }
 
-    /// What stands between blanks and signs, in lower case and usual width, without what shows nothing.
+    /// The words of a text: what is between blanks and signs, in lower case and usual width, without invisible
+    /// characters.
     static func words(of text: String) -> [String] {
         var shown = String.UnicodeScalarView()
         for scalar in text.lowercased().unicodeScalars {
-            // A joiner within a word is not seen, and would make another word of it.
+            // An invisible joiner inside a word would make it a different word.
             guard scalar.properties.generalCategory != .format else { continue }
             shown.append(usualWidth(scalar))
         }
         return String(shown).split { !$0.isLetter && !$0.isNumber }.map(String.init)
     }
 
+    /// Replaces a full-width character by the usual one.
     /// - Source: Unicode Standard, Halfwidth and Fullwidth Forms (U+FF01 to U+FF5E).
     private static func usualWidth(_ scalar: Unicode.Scalar) -> Unicode.Scalar {
         guard (0xFF01...0xFF5E).contains(scalar.value) else { return scalar }
         return Unicode.Scalar(scalar.value - 0xFEE0) ?? scalar
     }
 
-    /// Thai, Lao, Myanmar, Khmer, kana and Han.
+    /// Whether it is Thai, Lao, Myanmar, Khmer, kana or Han.
     private static func isOfUnspacedScript(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x0E00...0x0EFF, 0x1000...0x109F, 0x1780...0x17FF, 0x3040...0x30FF, 0x3400...0x4DBF,

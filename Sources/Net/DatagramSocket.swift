@@ -1,36 +1,38 @@
 import Base
 import CLinux
 
-/// A bound UDP socket that never blocks; closed when its last owner is gone.
+/// A bound, non-blocking UDP socket; closed when its last owner is gone.
 package final class DatagramSocket: Sendable {
-    /// Where it is bound; the port is the real one even if 0 was asked for.
+    /// Where it is bound; the actual port even if port 0 was requested.
     package let localAddress: TransportAddress
-    /// Whether the kernel cuts one large message into datagrams (UDP_SEGMENT).
+    /// Whether the kernel can cut one large message into datagrams (UDP_SEGMENT).
     package let canSegment: Bool
-    /// Whether the kernel hands over runs of datagrams as one message (UDP_GRO).
+    /// Whether the kernel may deliver a run of datagrams as one message (UDP_GRO).
     package let coalesces: Bool
-    /// Whether the kernel tells when each datagram arrived (SO_TIMESTAMPNS), however late it is read.
+    /// Whether the kernel records when each datagram arrived (SO_TIMESTAMPNS), however late the datagram is read.
     package let stampsArrivals: Bool
-    /// What the kernel granted, in its own count, which is about twice the payload.
+    /// Receive buffer that the kernel granted, in bytes as it counts them: about twice the payload that fits.
     package let receiveBufferBytes: Int
-    /// Counted like `receiveBufferBytes`.
+    /// Send buffer that the kernel granted, counted like `receiveBufferBytes`.
     package let sendBufferBytes: Int
 
     let descriptor: Int32
-    /// An IPv4 socket; else IPv6, which takes IPv4 in mapped form.
+    /// True for an IPv4 socket; an IPv6 socket also accepts IPv4, in mapped form.
     let isIPv4: Bool
 
+    /// Opens a socket and binds it.
     /// - Parameters:
     ///   - address: 0.0.0.0 serves IPv4 only, `::` serves IPv6 and IPv4. Port 0 lets the kernel choose.
-    ///   - bufferBytes: asked for in each direction; the kernel may grant less.
-    ///   - coalescing: false to get every datagram by itself.
-    ///   - stamping: true to learn from the kernel when each datagram arrived.
+    ///   - bufferBytes: requested for each direction; the kernel may grant less.
+    ///   - coalescing: false to receive every datagram as a message by itself.
+    ///   - stamping: true to have the kernel record when each datagram arrived.
     ///   - sharing: whether further sockets may be bound to its port, by `init(joining:bufferBytes:)`.
+    /// - Throws: if the port is in use, even by a program that shares it, or the kernel refuses for another reason.
     package convenience init(
         bind address: TransportAddress, bufferBytes: Int = 4 << 20, coalescing: Bool = true,
         stamping: Bool = false, sharing: Bool = false
     ) throws(NetError) {
-        // Not joining, so that a port that another program shares is in use.
+        // Opened without SO_REUSEPORT: otherwise a port that another program shares would not count as in use.
         let descriptor = clinux_udp_open(clinux_address(address), 0)
         guard descriptor >= 0 else { throw NetError(binding: address, code: -descriptor) }
         try self.init(
@@ -39,10 +41,10 @@ package final class DatagramSocket: Sendable {
         guard result == 0 else { throw .system(operation: "share a UDP port", code: -result) }
     }
 
-    /// Binds the port that `first` has, which must be shared.
+    /// Opens a further socket on the port of `first`, which must have been opened with `sharing`.
     ///
-    /// The kernel gives each client's datagrams to one of the sockets, by the client's address and port, until another
-    /// joins or leaves.
+    /// The kernel chooses one of the sockets by the client's address and port. A client's datagrams all go to the
+    /// same socket until another socket joins or leaves.
     package convenience init(joining first: DatagramSocket, bufferBytes: Int) throws(NetError) {
         let address = first.localAddress
         let descriptor = clinux_udp_open(clinux_address(address), 1)
@@ -51,7 +53,7 @@ package final class DatagramSocket: Sendable {
             descriptor, at: address, bufferBytes: bufferBytes, coalescing: true, stamping: false)
     }
 
-    /// Owns the descriptor from here on.
+    /// Takes over the descriptor, and closes it if it throws.
     private init(
         _ descriptor: Int32, at address: TransportAddress, bufferBytes: Int, coalescing: Bool, stamping: Bool
     ) throws(NetError) {
@@ -75,7 +77,7 @@ package final class DatagramSocket: Sendable {
         clinux_close(descriptor)
     }
 
-    /// Datagrams the kernel dropped since the start because nobody read them in time.
+    /// Datagrams that the kernel dropped since the start because the receive buffer was full.
     package var droppedByKernel: UInt64 {
         UInt64(clamping: clinux_receive_drops(descriptor))
     }

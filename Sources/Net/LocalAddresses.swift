@@ -1,9 +1,9 @@
 import Base
 import CLinux
 
-/// The addresses of this machine that a peer could reach.
+/// The addresses of this machine that a peer may be able to reach.
 package enum LocalAddresses {
-    /// At most this many are looked at; a machine full of containers has hundreds.
+    /// Most addresses that are looked at; a machine full of containers has hundreds.
     private static let limit = 512
 
     /// One address of one interface.
@@ -13,15 +13,18 @@ package enum LocalAddresses {
         let isLoopback: Bool
     }
 
-    /// What to advertise for a socket bound to `bound`.
+    /// The addresses to advertise for a socket that is bound to `bound`.
     ///
-    /// The bound address itself, unless it stands for all: then the addresses of all interfaces that are up, IPv4 only
-    /// for 0.0.0.0, both for `::`. Link-local addresses are left out: in an ICE candidate they lack their zone.
-    /// - Parameter includeLoopback: also 127.0.0.1 and `::1`; they come anyway if there is nothing else.
+    /// For a specific address that is the address itself. For 0.0.0.0 and `::` they are the addresses of all
+    /// interfaces that are up, IPv4 first; for 0.0.0.0 IPv4 only. Link-local addresses are left out: an ICE candidate
+    /// cannot contain their zone.
+    /// - Parameter includeLoopback: also 127.0.0.1 and `::1`. They are included anyway if there are no others.
+    /// - Returns: at least one address.
     package static func advertised(for bound: IPAddress, includeLoopback: Bool = false) -> [IPAddress] {
         advertised(for: bound, includeLoopback: includeLoopback, among: entries())
     }
 
+    /// The same, among interfaces that tests choose.
     static func advertised(
         for bound: IPAddress, includeLoopback: Bool, among entries: [Entry]
     ) -> [IPAddress] {
@@ -39,6 +42,7 @@ package enum LocalAddresses {
         return chosen.isEmpty ? [.loopback] : chosen.map(\.ip)
     }
 
+    /// The machine's interfaces as the kernel lists them; empty if it refuses.
     private static func entries() -> [Entry] {
         var interfaces = [clinux_interface](repeating: clinux_interface(), count: limit)
         let count = unsafe Int(clinux_interfaces(&interfaces, Int32(limit)))
@@ -51,7 +55,7 @@ package enum LocalAddresses {
 }
 
 extension IPAddress {
-    /// 169.254.0.0/16 (RFC 3927) or fe80::/10 (RFC 4291 §2.5.6).
+    /// Whether it is in 169.254.0.0/16 (RFC 3927) or fe80::/10 (RFC 4291 §2.5.6).
     package var isLinkLocal: Bool {
         if let ipv4 { return ipv4 >> 16 == 0xA9FE }
         return high >> 54 == 0x3FA

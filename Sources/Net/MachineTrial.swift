@@ -1,16 +1,17 @@
 import Base
 import CLinux
 
-/// What can be tried on this machine without serving anybody.
+/// Checks of this machine that need no running server.
 package enum MachineTrial {
-    /// Whether the system's time follows a clock that is right; nil where the kernel does not tell.
+    /// Whether the system clock is synchronized (STA_UNSYNC of adjtimex(2) is clear); nil if the kernel does not
+    /// report it.
     package static var isClockSynchronised: Bool? {
         let result = clinux_clock_is_synchronised()
         return result < 0 ? nil : result > 0
     }
 
-    /// Takes a port and gives it back.
-    /// - Returns: the kernel's reason against it, an `errno`; nil if it is free.
+    /// Binds an address and releases it again, to find out whether it is free.
+    /// - Returns: the `errno` of the refusal; nil if the address is free.
     package static func refusal(of address: TransportAddress) -> Int32? {
         let descriptor =
             switch address.transport {

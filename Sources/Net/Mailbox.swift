@@ -2,33 +2,40 @@ import Synchronization
 
 /// Commands on their way to a worker, from any thread, in order.
 ///
-/// Bounded: beyond `capacity` commands the newest are refused, so that the sender learns of it and can say no to its
-/// own client. Commands that take something away (`isEssential`) may fill as much again, since refusing those would
-/// keep the worker full.
+/// Bounded: once `capacity` commands wait, further ones are refused, so that the sender can refuse its own client.
+/// Commands that release something (`isEssential`) may fill as much again, because refusing those would keep the
+/// worker full.
 package final class Mailbox<Command: Sendable>: Sendable {
     private struct State {
+        /// In the order of posting; the worker takes all of them at once.
         var commands: [Command] = []
         var isClosed = false
         var refused: UInt64 = 0
     }
 
+    /// Held for an append or a swap only, never while a command is performed.
     private let state = Mutex(State())
     private let capacity: Int
 
+    /// - Parameter capacity: commands that may wait; as many essential ones again.
     package init(capacity: Int) {
         self.capacity = capacity
     }
 
-    /// What became of a command.
+    /// The result of posting a command.
     package enum Outcome: Equatable, Sendable {
-        /// Taken, and the first since the worker last looked: wake it.
+        /// Accepted, and the first since the worker last took its commands: the sender has to wake it.
         case first
+        /// Accepted behind others.
         case queued
+        /// Refused because too many wait.
         case full
+        /// Refused because the worker is stopping or has stopped.
         case closed
     }
 
-    /// - Parameter isEssential: may fill as much again as `capacity`.
+    /// Appends a command, unless the mailbox is full or closed.
+    /// - Parameter isEssential: lets the command exceed `capacity`, up to twice as much.
     package func post(_ command: Command, isEssential: Bool = false) -> Outcome {
         state.withLock { state in
             guard !state.isClosed else { return .closed }
@@ -42,8 +49,11 @@ package final class Mailbox<Command: Sendable>: Sendable {
         }
     }
 
-    /// Swaps what has come with `batch`, which must be empty; the two arrays keep their room, so nothing is allocated.
-    /// - Returns: false once the mailbox is closed and this was the last of it.
+    /// Swaps the waiting commands with `batch`, which must be empty.
+    ///
+    /// Both arrays keep their allocated memory, so a batch costs no allocation, and the lock is held for the swap
+    /// alone.
+    /// - Returns: false once the mailbox is closed, so that `batch` holds the last commands.
     package func swap(into batch: inout [Command]) -> Bool {
         state.withLock { state in
             Swift.swap(&state.commands, &batch)
@@ -51,7 +61,7 @@ package final class Mailbox<Command: Sendable>: Sendable {
         }
     }
 
-    /// Refuses all further commands.
+    /// Refuses all further commands; those that wait can still be taken.
     package func close() {
         state.withLock { $0.isClosed = true }
     }

@@ -2,35 +2,38 @@ import Base
 import CLinux
 import Glibc
 
-/// The memory that `sendmmsg` and `recvmmsg` work on: bytes, and the tables that point into them.
+/// The memory for `sendmmsg` and `recvmmsg`: bytes, and the kernel's tables of pointers into them.
 ///
-/// The one place in Rostrum that holds raw memory. It is allocated once, and never moves because the kernel's tables
-/// hold pointers; the batches above know it by offsets and indices only. Pages are not resident before their first use.
+/// This is the only type in Rostrum that owns raw memory. It is allocated once and never moves, because the tables
+/// contain pointers; `SendQueue` and `ReceiveBatch` use offsets and indices only. The kernel provides a page when it
+/// is first touched, so a large capacity costs nothing until it is used.
 @safe struct MessageMemory: ~Copyable {
+    /// How much is allocated, in elements of each table.
     struct Capacity {
         var bytes: Int
-        /// Messages in one system call.
+        /// Messages that one system call can contain.
         var messages: Int
-        /// Pieces that the messages of one call gather.
+        /// Ranges of bytes (`iovec`) that the messages of one call are gathered from.
         var vectors: Int
-        /// Remote addresses.
+        /// Remote addresses that messages refer to.
         var names: Int
     }
 
-    /// One message that arrived.
+    /// One received message.
     struct Arrival {
         let bytes: Range<Int>
         let source: TransportAddress
-        /// The size of the datagrams within; the last may be smaller.
+        /// Size of each datagram in the message, in bytes; the last may be smaller.
         let segmentSize: Int
+        /// Whether the message was longer than its buffer, so that its end is missing.
         let isTruncated: Bool
-        /// When it came, in nanoseconds of the realtime clock; 0 where the socket does not say.
+        /// When it arrived, in nanoseconds of CLOCK_REALTIME; 0 if the socket does not record that.
         let realtime: Int64
     }
 
     let capacity: Capacity
-    // All of it is made in `init` and freed in `deinit`. Headers point into it for the kernel, so it must not move;
-    // ranges come from `SendBatch` and `ReceiveBatch`, which keep them within `capacity`.
+    // All of it is allocated in `init` and freed in `deinit`. The message headers contain pointers into it, so it must
+    // not move. Offsets and counts come from the owners, which keep them within `capacity`.
     private let bytes: UnsafeMutableBufferPointer<UInt8>
     private let messages: UnsafeMutableBufferPointer<clinux_message>
     private let controls: UnsafeMutableBufferPointer<clinux_control>
@@ -39,7 +42,7 @@ import Glibc
     private let nameLength: socklen_t
     private let isIPv4: Bool
 
-    /// - Parameter isIPv4: the family of the socket that the addresses are for.
+    /// - Parameter isIPv4: the address family of the socket; `sendmmsg` needs addresses in that format.
     init(_ capacity: Capacity, isIPv4: Bool) {
         self.capacity = capacity
         self.isIPv4 = isIPv4
@@ -52,7 +55,7 @@ import Glibc
         unsafe names = unsafe Self.zeroed(capacity.names)
     }
 
-    /// Zeroed by `calloc`, which leaves large blocks to the kernel's untouched pages.
+    /// Allocates with `calloc`, which for large blocks returns the kernel's zero pages without touching them.
     private static func zeroed<Element>(_ count: Int) -> UnsafeMutableBufferPointer<Element> {
         guard let block = unsafe calloc(max(count, 1), MemoryLayout<Element>.stride) else {
             preconditionFailure("no memory for a worker's buffers")
@@ -71,7 +74,7 @@ import Glibc
 
     // MARK: Bytes
 
-    /// Lets `body` read and change one stretch of the bytes.
+    /// Calls `body` with a range of the bytes, which it may read and change.
     mutating func withBytes<Result, Failure: Error>(
         at offset: Int, count: Int, _ body: (inout MutableSpan<UInt8>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -79,7 +82,7 @@ import Glibc
         return try body(&span)
     }
 
-    /// Copies a stretch of bytes out of another memory.
+    /// Copies bytes from another memory; the caller has checked both ranges.
     mutating func copy(from other: borrowing MessageMemory, at source: Int, count: Int, to offset: Int) {
         guard let from = unsafe other.bytes.baseAddress, let into = unsafe bytes.baseAddress else { return }
         unsafe memcpy(into + offset, from + source, count)
@@ -87,27 +90,30 @@ import Glibc
 
     // MARK: Sending
 
-    /// Writes the address that messages name by `index`.
+    /// Stores the address that messages refer to by `index`.
     mutating func setName(_ index: Int, to address: TransportAddress) {
         _ = unsafe clinux_store_address(&names[index], clinux_address(address), isIPv4 ? 1 : 0)
     }
 
-    /// Points a vector at a stretch of the bytes.
+    /// Makes a vector refer to a range of the bytes.
     mutating func setVector(_ index: Int, offset: Int, count: Int) {
         unsafe vectors[index] = unsafe iovec(
             iov_base: bytes.baseAddress.map { unsafe UnsafeMutableRawPointer($0 + offset) }, iov_len: count)
     }
 
-    /// Lengthens a vector over the bytes behind it.
+    /// Extends a vector over the bytes that follow it.
+    ///
+    /// A run of adjacent datagrams then needs one vector, not one for each.
     mutating func extendVector(_ index: Int, by count: Int) {
-        // Not in place: Swift 6.3 makes invalid code of that under the thread sanitizer.
+        // Copied out and back: changing it in place makes Swift 6.3 generate invalid code under the thread sanitizer.
         var vector = unsafe vectors[index]
         unsafe vector.iov_len &+= count
         unsafe vectors[index] = unsafe vector
     }
 
-    /// Makes a message of some vectors.
-    /// - Parameter segmentSize: cut it into datagrams of this many bytes; nil sends it as one.
+    /// Composes a message of consecutive vectors.
+    /// - Parameter segmentSize: the kernel cuts the message into datagrams of this many bytes; nil sends it as one
+    ///   datagram.
     mutating func setMessage(_ index: Int, name: Int, vectors range: Range<Int>, segmentSize: Int?) {
         var header = unsafe msghdr()
         unsafe header.msg_name = unsafe names.baseAddress.map { unsafe UnsafeMutableRawPointer($0 + name) }
@@ -120,8 +126,8 @@ import Glibc
         unsafe messages[index].header = unsafe header
     }
 
-    /// Hands messages to the kernel.
-    /// - Returns: how many it took, or a negative errno about the first of them.
+    /// Passes prepared messages to the kernel, in one system call that does not block.
+    /// - Returns: how many messages it accepted, or a negative errno about the first of them.
     mutating func send(_ range: Range<Int>, through socket: DatagramSocket) -> Int {
         guard let first = unsafe messages.baseAddress else { return 0 }
         return unsafe Int(clinux_send(socket.descriptor, first + range.lowerBound, UInt32(range.count)))
@@ -129,7 +135,7 @@ import Glibc
 
     // MARK: Receiving
 
-    /// Points message `index` at its own stretch of the bytes, name and control block.
+    /// Gives message `index` its own range of bytes, name and control block to be filled by the kernel.
     mutating func prepareReceive(_ index: Int, offset: Int, count: Int) {
         setVector(index, offset: offset, count: count)
         var header = unsafe msghdr()
@@ -144,15 +150,15 @@ import Glibc
         unsafe messages[index].header = unsafe header
     }
 
-    /// Fills prepared messages from the front.
-    /// - Returns: how many, or a negative errno.
+    /// Receives into the prepared messages from index 0 on, in one system call that does not block.
+    /// - Returns: the number of messages filled, or a negative errno.
     mutating func receive(_ count: Int, from socket: DatagramSocket) -> Int {
         guard let first = unsafe messages.baseAddress else { return 0 }
         return unsafe Int(clinux_receive(socket.descriptor, first, UInt32(count)))
     }
 
-    /// What the last call put into message `index`, whose bytes begin at `offset`.
-    /// - Parameter isStamped: whether the socket tells when messages came.
+    /// Describes what the last call received into message `index`, whose bytes begin at `offset`.
+    /// - Parameter isStamped: whether the socket records arrival times.
     func arrival(_ index: Int, offset: Int, isStamped: Bool) -> Arrival {
         let length = unsafe Int(messages[index].length)
         let segmentSize = unsafe Int(clinux_segment_size(&messages[index].header))

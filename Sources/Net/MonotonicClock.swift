@@ -4,22 +4,25 @@ import Glibc
 
 /// The media clock: CLOCK_MONOTONIC.
 ///
-/// The only place that reads it. A worker reads it once per batch and hands the instant down, so that everything
-/// below stays free of clocks.
+/// Nothing else reads it. A worker reads it once per batch and passes the time on, so that protocol code depends on
+/// no clock and tests can choose the time.
 package enum MonotonicClock {
-    /// Once per batch, not per packet.
+    /// The current time; a worker calls it once per batch, not per packet.
     package static func now() -> MonotonicTime {
         MonotonicTime(nanoseconds: clinux_monotonic_nanoseconds())
     }
 
-    /// How far CLOCK_REALTIME, which the kernel's time stamps are of, is ahead just now, in nanoseconds.
+    /// How far CLOCK_REALTIME, which the kernel's arrival times use, is ahead of the media clock now, in nanoseconds.
+    ///
+    /// The media clock is read before and after, and the middle is taken, so that a preemption in between distorts
+    /// less.
     static func realtimeOffset() -> Int64 {
         let before = clinux_monotonic_nanoseconds()
         let realtime = clinux_realtime_nanoseconds()
         return realtime &- (before &+ (clinux_monotonic_nanoseconds() &- before) / 2)
     }
 
-    /// Lets the calling thread rest for less than a second; not at all if the time is not positive.
+    /// Blocks the calling thread for less than a second; returns immediately if the time is not positive.
     static func sleep(nanoseconds: Int64) {
         guard nanoseconds > 0 else { return }
         var time = timespec(tv_sec: 0, tv_nsec: Int(min(nanoseconds, 999_999_999)))
@@ -28,7 +31,7 @@ package enum MonotonicClock {
 }
 
 extension Moment {
-    /// A look at both clocks: what is handed to whoever lives at the edge and has to know the time now and then.
+    /// Reads both clocks, for code outside the workers that has to know the time occasionally.
     package static func now() -> Moment {
         Moment(
             elapsed: MonotonicClock.now(),
@@ -36,11 +39,11 @@ extension Moment {
     }
 }
 
-/// CPU time spent, for load figures.
+/// CPU time used, for load figures.
 package enum ProcessorClock {
-    /// Nanoseconds the calling thread has run for.
+    /// CPU time of the calling thread, in nanoseconds.
     package static func threadNanoseconds() -> Int64 { clinux_thread_nanoseconds() }
 
-    /// Nanoseconds all threads of this process have run for.
+    /// CPU time of all threads of this process, in nanoseconds.
     package static func processNanoseconds() -> Int64 { clinux_process_nanoseconds() }
 }

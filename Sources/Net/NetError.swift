@@ -2,17 +2,23 @@ import Base
 import CLinux
 import Glibc
 
-/// Why a worker could not be started; says what to do about it.
+/// Why a socket, a port or a thread could not be set up; the description names what to do about it.
 package enum NetError: Error, Equatable, CustomStringConvertible {
+    /// Another program has the port.
     case addressInUse(TransportAddress)
+    /// No interface of this machine has the address.
     case addressNotLocal(TransportAddress)
+    /// The process may not bind the port, as those below 1024 without privileges.
     case notPermitted(TransportAddress)
+    /// The address is IPv6, which the kernel does not support or has switched off.
     case noIPv6(TransportAddress)
+    /// The process or the system has no descriptor left.
     case tooManyOpenFiles
-    /// Anything else, with the kernel's reason.
+    /// Any other failure, with the kernel's `errno`.
     case system(operation: String, code: Int32)
 
-    /// - Parameter code: an errno, positive.
+    /// Translates a failed bind.
+    /// - Parameter code: an `errno`, positive.
     init(binding address: TransportAddress, code: Int32) {
         switch code {
         case EADDRINUSE: self = .addressInUse(address)
@@ -24,7 +30,7 @@ package enum NetError: Error, Equatable, CustomStringConvertible {
         }
     }
 
-    /// In words for an operator, with the option to change.
+    /// A sentence for the operator, with the option to change where there is one.
     package var description: String {
         switch self {
         case .addressInUse(let address):

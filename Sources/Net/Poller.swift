@@ -23,23 +23,27 @@ final class EventQueue: Sendable {
     }
 }
 
-/// The waiting end of an event queue, which the worker's thread owns.
+/// The waiting side of an event queue, owned by the worker's thread.
 struct Poller: ~Copyable {
-    /// What a descriptor stands for.
+    /// Which of the watched descriptors an event is about.
     enum Token: UInt32 {
         case waker = 1
         case socket = 2
         case streams = 3
     }
 
+    /// What the last wait found.
     struct Ready {
+        /// Another thread woke the loop, as after posting a command.
         var waker = false
         var readable = false
         var writable = false
         var streams = false
     }
 
+    /// Shared with the `WorkerThread`, which opens it before the thread starts so that a failure can be thrown.
     private let queue: EventQueue
+    /// One call never returns more than these; the rest come with the next call.
     private var events = [clinux_ready](repeating: clinux_ready(), count: 16)
     private var watchesWritable = false
 
@@ -47,14 +51,18 @@ struct Poller: ~Copyable {
         self.queue = queue
     }
 
-    /// Also waits for room in the socket's send buffer, or no longer.
+    /// Starts or stops waiting for room in the socket's send buffer.
+    ///
+    /// It is watched only while a send is blocked: a socket with room is always writable, so the loop would never
+    /// sleep.
     mutating func watchWritable(_ wanted: Bool, of socket: DatagramSocket) {
         guard wanted != watchesWritable else { return }
         watchesWritable = wanted
         _ = clinux_poll_set(queue.descriptor, socket.descriptor, Token.socket.rawValue, wanted ? 1 : 0, 0)
     }
 
-    /// - Parameter nanoseconds: how long to wait at most; nil for as long as it takes.
+    /// Waits for the next event.
+    /// - Parameter nanoseconds: the longest wait; nil for no limit. Negative values count as 0.
     mutating func wait(nanoseconds: Int64?) -> Ready {
         var ready = Ready()
         let count = unsafe Int(

@@ -1,26 +1,29 @@
 import Base
 import Glibc
 
-/// Buffers that `recvmmsg` fills, and the way to walk over the datagrams in them.
+/// The buffers that `recvmmsg` fills, and iteration over the datagrams in them.
 struct ReceiveBatch: ~Copyable {
-    /// Messages taken in one system call.
+    /// Messages received by one system call.
     static let messages = 64
-    /// A coalesced message holds up to 64 kB, a single datagram seldom more than 1,500 bytes.
+    /// Buffer size with UDP_GRO: a coalesced message has up to 64 kB.
     static let coalescedSize = 65_536
+    /// Buffer size without UDP_GRO: a datagram seldom has more than 1,500 bytes.
     static let singleSize = 2_048
-    /// Added to each buffer so that their beginnings do not fall into the same cache sets.
+    /// Bytes added to each buffer, so that the buffers' beginnings do not compete for the same cache sets.
     private static let stagger = 64 * 17
 
     private let bufferSize: Int
+    /// Distance between the beginnings of two buffers, in bytes.
     private let stride: Int
     private var memory: MessageMemory
     /// Messages that the last call filled.
     private var filled = 0
-    /// How far the realtime clock was ahead of the media clock when the last call filled messages that tell when
-    /// they came, in nanoseconds; nil where they do not.
+    /// How far the realtime clock was ahead of the media clock at the last call, in nanoseconds.
+    ///
+    /// Nil if the socket does not record arrival times.
     private var clockOffset: Int64?
 
-    /// - Parameter coalesces: whether the sockets it reads have UDP_GRO on.
+    /// - Parameter coalesces: whether the sockets to be read have UDP_GRO on, and so need large buffers.
     init(coalesces: Bool) {
         bufferSize = coalesces ? Self.coalescedSize : Self.singleSize
         stride = bufferSize + Self.stagger
@@ -34,10 +37,10 @@ struct ReceiveBatch: ~Copyable {
         }
     }
 
-    /// Takes what has arrived at a socket, without waiting.
+    /// Receives what has arrived at a socket, without waiting.
     /// - Returns: whether more may be waiting.
     mutating func fill(from socket: DatagramSocket, counting counters: inout TrafficCounters) -> Bool {
-        // The kernel overwrote what it filled.
+        // The kernel overwrote name length, control length and flags in the headers of the messages that it filled.
         for index in 0..<filled { memory.prepareReceive(index, offset: index * stride, count: bufferSize) }
         counters.receiveCalls &+= 1
         filled = max(memory.receive(Self.messages, from: socket), 0)
@@ -45,8 +48,9 @@ struct ReceiveBatch: ~Copyable {
         return filled == Self.messages
     }
 
-    /// Visits each datagram of the last `fill` in order of arrival.
-    /// - Parameter body: takes the datagram, who sent it, and when the kernel took it in, if the socket tells.
+    /// Calls `body` with each datagram of the last `fill`, in order of arrival.
+    /// - Parameter body: gets the datagram, its source, and when it arrived on the media clock; nil if the socket
+    ///   does not record that.
     mutating func forEach(
         counting counters: inout TrafficCounters,
         _ body: (inout MutableSpan<UInt8>, TransportAddress, MonotonicTime?) -> Void
@@ -63,7 +67,7 @@ struct ReceiveBatch: ~Copyable {
             counters.bytesIn &+= UInt64(arrival.bytes.count)
             if arrival.bytes.count > arrival.segmentSize { counters.coalescedMessagesIn &+= 1 }
             var start = arrival.bytes.lowerBound
-            // Once even for an empty datagram.
+            // A loop that runs at least once, because an empty datagram counts, too.
             repeat {
                 let end = min(start + arrival.segmentSize, arrival.bytes.upperBound)
                 counters.datagramsIn &+= 1

@@ -2,58 +2,64 @@ import Base
 import Crypto
 import Peer
 
-/// Where a worker's handler puts datagrams; they leave together when the batch ends.
+/// Collects the datagrams of a worker's handler, and sends them when the batch ends.
 ///
-/// Datagrams are written in place, gathered by destination, and handed over in few system calls: consecutive
-/// datagrams of equal size for one destination, of which the last may be smaller, as one message that the kernel cuts
-/// (UDP_SEGMENT). For each destination the order of appending is kept; between destinations it is not.
+/// Each datagram is written in place into an arena and chained with others for the same destination. Consecutive
+/// datagrams of equal size for one destination, of which the last may be smaller, leave as one message that the
+/// kernel cuts (UDP_SEGMENT), so a batch takes few system calls. The order of datagrams to one destination is kept;
+/// the order between destinations is not.
 ///
-/// It never blocks. While the socket's buffer is full, a bounded amount waits for room; what is beyond is dropped and
-/// counted, large datagrams first, because small ones are audio, RTCP and STUN.
+/// It never blocks. While the socket's buffer is full, a bounded backlog waits for room. What exceeds it is dropped
+/// and counted, large datagrams first, because small ones are audio, RTCP and STUN.
 ///
-/// Datagrams for the address of a TCP connection go to that connection's own queue, and those for an address in the
-/// name of a client by TURN to that client itself, where it has a channel.
+/// Datagrams for the address of a TCP connection go to that connection's queue. Datagrams for the relayed address of
+/// a TURN client that has bound a channel go straight to the client.
 package struct SendBatch: ~Copyable, DatagramSink {
-    /// Room that is taken once, when the worker starts.
+    /// Memory limits; the memory is allocated once, when the worker starts.
     package struct Capacity: Sendable {
-        /// Room for one batch; when it is full, the batch leaves early.
+        /// Bytes in one batch; when it is full, the batch is sent early.
         package var bytes = 4 << 20
-        /// The same in datagrams.
+        /// Datagrams in one batch.
         package var datagrams = 4_096
-        /// What may wait while the socket's buffer is full.
+        /// Bytes that may wait while the socket's buffer is full.
         package var backlogBytes = 512 << 10
-        /// The same in datagrams.
+        /// Datagrams that may wait while the socket's buffer is full.
         package var backlogDatagrams = 1_024
 
+        /// The limits of a worker.
         package init() {}
     }
 
-    /// Datagrams up to this size count as small.
+    /// Datagrams of up to this many bytes count as small.
     ///
     /// An Opus packet of 20 ms at 128 kbit/s has 320 bytes.
     static let smallDatagram = 400
-    /// Large datagrams may take this share of the backlog.
+    /// Share of the backlog's bytes up to which large datagrams are kept; the rest is reserved for small ones.
     static let largeShare = 0.5
 
-    /// Nil where there is no TCP.
+    /// The worker's TCP connections; nil if it serves no TCP.
     private let streams: TCPConnections?
-    /// When so much is written it leaves before more is added: the kernel then reads it out of the CPU's cache.
+    /// Bytes after which the queue is sent before more is added, so that the kernel reads them while the CPU still
+    /// caches them.
     static let sliceBytes = 192 << 10
 
-    /// Nil where nobody comes by TURN over UDP.
+    /// The TURN clients that this worker sends to directly; nil if the node has no TURN over UDP.
     private let channels: ChannelSends?
+    /// Written in this batch.
     private var queue: SendQueue
+    /// Left over from earlier batches because the socket's buffer was full.
     private var backlog: SendQueue
     private var transmitter: Transmitter
+    /// Set by `begin` and `flush`, since `append` gets no time.
     private var now = MonotonicTime.zero
-    /// Sees what leaves for its session; nil for nobody.
+    /// Records the headers of packets to one session's address; nil if no session is captured.
     package var capture: HeaderCapture?
-    /// The socket's buffer was full at the last attempt.
+    /// Whether the socket's buffer was full at the last attempt.
     private(set) var isBlocked = false
 
     /// - Parameters:
-    ///   - hashKey: random; keeps strangers from choosing addresses that collide.
-    ///   - refuse: stands in for a kernel that refuses messages; for tests.
+    ///   - hashKey: random; prevents clients from choosing addresses whose hashes collide.
+    ///   - refuse: answers in the kernel's place, for tests; see `Transmitter`.
     package init(
         socket: DatagramSocket, capacity: Capacity = Capacity(), hashKey: UInt64,
         refuse: ((OutgoingMessage) -> Int32?)? = nil
@@ -78,13 +84,13 @@ package struct SendBatch: ~Copyable, DatagramSink {
         transmitter = Transmitter(socket: socket, refuse: refuse)
     }
 
-    /// Counts of what left and what was dropped.
+    /// What left and what was dropped, over the socket and by channels.
     package var counters: TrafficCounters {
         guard let sent = channels?.counters else { return transmitter.counters }
         return transmitter.counters.adding(sentBy: sent)
     }
 
-    /// Queues a datagram; sends what is queued first if the arena is full.
+    /// Queues one datagram; sends the queue first if the arena is full.
     package mutating func append<Failure: Error>(
         to destination: TransportAddress, capacity: Int,
         _ write: (inout MutableSpan<UInt8>) throws(Failure) -> Int
@@ -102,6 +108,7 @@ package struct SendBatch: ~Copyable, DatagramSink {
         }
     }
 
+    /// Queues a datagram where its destination requires: a TCP connection, a TURN channel or the worker's socket.
     private mutating func place<Failure: Error>(
         to destination: TransportAddress, capacity: Int,
         _ write: (inout MutableSpan<UInt8>) throws(Failure) -> Int
@@ -123,7 +130,11 @@ package struct SendBatch: ~Copyable, DatagramSink {
         try queue.append(to: destination, capacity: capacity, write)
     }
 
-    /// Queues datagrams for one destination, looked up once; sends what is queued first if they do not fit.
+    /// Queues several datagrams for one destination, which is looked up once; sends the queue first if they do not
+    /// fit.
+    ///
+    /// The packets' authentication tags may be completed later, several at a time. That is not possible over TCP, and
+    /// not for a captured destination, whose packets are read here: those are written one by one, complete.
     package mutating func append(
         _ count: Int, to destination: TransportAddress, capacity: Int,
         _ write: (Int, inout MutableSpan<UInt8>) -> EncryptedPacket
@@ -147,13 +158,14 @@ package struct SendBatch: ~Copyable, DatagramSink {
         queue.append(count, to: destination, capacity: capacity, write)
     }
 
-    /// Starts a batch; `now` is when its datagrams leave.
+    /// Begins a batch.
+    /// - Parameter now: the time at which the batch's datagrams count as sent.
     package mutating func begin(at now: MonotonicTime) {
         self.now = now
         channels?.begin(at: now)
     }
 
-    /// Sends everything queued, as far as the socket takes it.
+    /// Sends everything queued, as far as the socket has room, and keeps a bounded part of the rest.
     package mutating func flush(at now: MonotonicTime) {
         self.now = now
         channels?.flush(at: now)
@@ -162,18 +174,20 @@ package struct SendBatch: ~Copyable, DatagramSink {
         if isBlocked { keepSome() }
     }
 
-    /// The socket has room again.
+    /// Continues sending; the socket has room again.
     package mutating func becameWritable(at now: MonotonicTime) {
         isBlocked = false
         flush(at: now)
     }
 
+    /// The backlog leaves before the queue, or datagrams to one destination would overtake each other.
     private mutating func sendBacklog() -> Bool {
         guard !backlog.isEmpty else { return true }
         isBlocked = !transmitter.drain(&backlog, at: now)
         return !isBlocked
     }
 
+    /// Empties the queue all the same, so that the next batch finds its whole arena free.
     private mutating func keepSome() {
         let (moved, lost) = queue.move(to: &backlog) { backlog, length in
             length <= Self.smallDatagram || backlog.usedShare < Self.largeShare

@@ -1,65 +1,75 @@
 import Base
 import Crypto
 
-/// Datagrams that wait to leave, in one arena, chained by destination.
+/// Datagrams waiting to be sent, in one arena, chained by destination.
 ///
-/// Fan-out writes packet by packet over all viewers, so one viewer's datagrams do not lie side by side. Chaining them
-/// lets the queue gather them into one message per viewer without moving a byte, and keeps each viewer's order.
+/// Fan-out writes each packet for all viewers before the next packet, so the datagrams of one viewer are not
+/// adjacent. The chains let the queue gather them into one message per viewer without copying, in their order.
 struct SendQueue: ~Copyable {
+    /// Limits of the arena, which is allocated once.
     struct Capacity {
         var bytes: Int
         var datagrams: Int
     }
 
-    /// One system call's worth of a queue's datagrams for one destination.
+    /// A run of datagrams for one destination that one message contains.
     struct Message {
+        /// Index into `destinations`.
         let destination: Int
-        /// The first of its entries, the one after its last (-1 if none), and how many it has.
+        /// Indices into `entries`: its first one, and the one after its last (-1 if none).
         let first: Int
         let following: Int
+        /// Datagrams in the message, and their bytes.
         let count: Int
         let byteCount: Int
     }
 
+    /// One datagram in the arena.
     private struct Entry {
         let offset: Int
         let length: Int
-        /// The next one for the same destination; -1 ends the chain.
+        /// The next datagram for the same destination; -1 ends the chain.
         var next: Int
     }
 
+    /// An address with the chain of its datagrams.
     private struct Destination {
         let address: TransportAddress
+        /// Its place in `table`, so that `reset` clears only the places in use.
         let slot: Int
-        /// Its first unsent entry and its last one; -1 if all are sent.
+        /// Its first unsent entry and its last entry; -1 if all are sent.
         var first: Int
         var last: Int
     }
 
-    /// Messages prepared at a time.
+    /// Messages prepared at a time, for one `sendmmsg`.
     private static let windowMessages = 256
     private static let windowVectors = 2_048
-    /// What the kernel cuts at most: UDP_MAX_SEGMENTS before Linux 6.9, and one IP packet less its headers.
+    /// The most that the kernel cuts: UDP_MAX_SEGMENTS before Linux 6.9, and the bytes of one IP packet less its
+    /// headers.
     private static let segments = 64
     private static let messageBytes = 65_000
 
     let capacity: Capacity
     private var memory: MessageMemory
+    /// Where the next datagram begins in the arena.
     private(set) var usedBytes = 0
-    /// Of datagrams at the end of the arena.
+    /// Authentication tags still missing from the latest datagrams.
     private var tags = TagGroup()
     private var entries: [Entry] = []
     private var destinations: [Destination] = []
-    /// Open addressing: index of a destination plus one; 0 is free.
+    /// Hash table by address, with open addressing: the index of a destination plus one; 0 is free.
     ///
-    /// Twice the destinations at most, a power of two.
+    /// Its size is a power of two and at least twice the number of datagrams, so a free place is always near.
     private var table: [Int32]
     private let tableShift: UInt64
-    /// Odd and unknown to strangers, who choose their addresses.
+    /// Odd and secret: clients choose their addresses, and must not be able to make hashes collide.
     private let hashKey: UInt64
+    /// The destination looked up last, checked before the table: several datagrams in a row often have the same one.
     private var latest = 0
     /// The first destination that may have unsent entries.
     private var cursor = 0
+    /// The messages that `prepareWindow` prepared.
     private(set) var window: [Message] = []
 
     init(_ capacity: Capacity, isIPv4: Bool, hashKey: UInt64) {
@@ -82,6 +92,7 @@ struct SendQueue: ~Copyable {
     var isEmpty: Bool { entries.isEmpty }
     var usedShare: Double { Double(usedBytes) / Double(max(capacity.bytes, 1)) }
 
+    /// Whether `count` datagrams of `bytes` each still fit, so that `append` may be called.
     func hasRoom(for bytes: Int, times count: Int = 1) -> Bool {
         entries.count + count <= capacity.datagrams && usedBytes + bytes * count <= capacity.bytes
     }
@@ -90,8 +101,10 @@ struct SendQueue: ~Copyable {
 
     /// Appends a datagram that `write` fills in place.
     ///
-    /// The caller has asked `hasRoom`.
-    /// - Parameter channel: what goes before the datagram, in four bytes more, with its length; nil for nothing.
+    /// The caller has checked `hasRoom`, with four bytes more if there is a channel.
+    /// - Parameters:
+    ///   - channel: writes a ChannelData header with this number before the datagram; nil for none.
+    ///   - write: returns the length; 0 leaves the datagram out.
     mutating func append<Failure: Error>(
         to address: TransportAddress, capacity: Int, channel: UInt16? = nil,
         _ write: (inout MutableSpan<UInt8>) throws(Failure) -> Int
@@ -107,6 +120,7 @@ struct SendQueue: ~Copyable {
         link(length: head + length, to: destination(for: address))
     }
 
+    /// Bytes of a ChannelData header: the channel's number and the datagram's length.
     /// - Source: RFC 8656 §12.4 (ChannelData).
     private static let channelHead = 4
 
@@ -119,9 +133,9 @@ struct SendQueue: ~Copyable {
         }
     }
 
-    /// Appends datagrams that `write` fills in place; it leaves one out by a length of 0.
+    /// Appends several datagrams for one destination, which `write` fills in place; a length of 0 leaves one out.
     ///
-    /// The caller has asked `hasRoom`.
+    /// The caller has checked `hasRoom`, with four bytes more for each if there is a channel.
     mutating func append(
         _ count: Int, to address: TransportAddress, capacity: Int, channel: UInt16? = nil,
         _ write: (Int, inout MutableSpan<UInt8>) -> EncryptedPacket
@@ -139,12 +153,14 @@ struct SendQueue: ~Copyable {
         }
     }
 
-    /// Makes the tags that datagrams still lack: sixteen at a time while they are cached, the last before they leave.
+    /// Computes the missing authentication tags: sixteen at a time while the packets are cached, the rest before
+    /// sending.
     private mutating func completeTags() {
         guard !tags.isEmpty else { return }
         memory.withBytes(at: 0, count: usedBytes) { tags.complete(in: &$0) }
     }
 
+    /// Adds the bytes that were just written at `usedBytes` to the chain of their destination.
     private mutating func link(length: Int, to index: Int) {
         let entry = entries.count
         entries.append(Entry(offset: usedBytes, length: length, next: -1))
@@ -152,10 +168,11 @@ struct SendQueue: ~Copyable {
         let last = destinations[index].last
         if last >= 0 { entries[last].next = entry } else { destinations[index].first = entry }
         destinations[index].last = entry
-        // A queue that still holds sent datagrams may get more for a destination already passed.
+        // A partly sent queue may get another datagram for a destination that the cursor has passed.
         if index < cursor { cursor = index }
     }
 
+    /// The index of an address, added if it is new.
     private mutating func destination(for address: TransportAddress) -> Int {
         if latest < destinations.count, destinations[latest].address == address { return latest }
         let mixed = (address.ip.high &* 0x9E37_79B9_7F4A_7C15) ^ address.ip.low ^ UInt64(address.port) << 48
@@ -175,7 +192,7 @@ struct SendQueue: ~Copyable {
         return latest
     }
 
-    /// Forgets everything, sent or not.
+    /// Removes all datagrams, sent or not, and keeps the memory.
     mutating func reset() {
         for index in destinations.indices { table[destinations[index].slot] = 0 }
         destinations.removeAll(keepingCapacity: true)
@@ -189,7 +206,7 @@ struct SendQueue: ~Copyable {
     // MARK: Emptying
 
     /// Prepares messages from the first unsent datagrams on.
-    /// - Parameter segmenting: let runs of equal size, of which the last may be smaller, leave as one message.
+    /// - Parameter segmenting: combines runs of equal size, of which the last may be smaller, into one message.
     /// - Returns: false if nothing is left to send.
     mutating func prepareWindow(segmenting: Bool) -> Bool {
         completeTags()
@@ -210,6 +227,7 @@ struct SendQueue: ~Copyable {
         return !window.isEmpty
     }
 
+    /// Writes the message at the end of the window; it ends at a larger datagram, after a smaller one, or at a limit.
     private mutating func prepareMessage(
         from start: Int, destination: Int, vector: inout Int, segmenting: Bool
     ) -> Message {
@@ -244,8 +262,8 @@ struct SendQueue: ~Copyable {
             destination: destination, first: start, following: following, count: count, byteCount: byteCount)
     }
 
-    /// Hands a part of the window to the kernel.
-    /// - Returns: how many messages it took, or a negative errno about the first of them.
+    /// Passes a part of the window to the kernel.
+    /// - Returns: how many messages it accepted, or a negative errno about the first of them.
     mutating func send(_ range: Range<Int>, through socket: DatagramSocket) -> Int {
         memory.send(range, through: socket)
     }
@@ -253,7 +271,7 @@ struct SendQueue: ~Copyable {
     /// The destination of a prepared message.
     func address(of message: Message) -> TransportAddress { destinations[message.destination].address }
 
-    /// Marks everything up to and including `message` of its destination as done.
+    /// Marks a message, and all earlier datagrams of its destination, as done.
     mutating func finish(_ message: Message) {
         finish(message.destination, upTo: message.following)
     }
@@ -264,8 +282,8 @@ struct SendQueue: ~Copyable {
         while cursor < destinations.count, destinations[cursor].first < 0 { cursor += 1 }
     }
 
-    /// Prepares the datagrams of a message one by one, outside the window.
-    /// - Returns: the indices to send them by.
+    /// Prepares the datagrams of a message one by one, behind the window, which stays as it is.
+    /// - Returns: the indices by which to send them.
     mutating func preparePlain(_ message: Message) -> Range<Int> {
         var entry = message.first
         for index in 0..<message.count {
@@ -280,7 +298,7 @@ struct SendQueue: ~Copyable {
     }
 
     /// Marks the first unsent datagram of a destination as done.
-    /// - Returns: its length.
+    /// - Returns: its length; 0 if there is none.
     mutating func finishFirst(of destination: Int) -> Int {
         let first = destinations[destination].first
         guard first >= 0 else { return 0 }
@@ -289,9 +307,9 @@ struct SendQueue: ~Copyable {
         return entry.length
     }
 
-    /// Hands every unsent datagram to `other` and forgets it.
-    /// - Parameter isWelcome: decides by `other` and the length; a datagram that is not goes lost.
-    /// - Returns: how many moved and how many were lost.
+    /// Copies every unsent datagram to `other`, as far as allowed, and empties this queue.
+    /// - Parameter isWelcome: decides by `other` and the length; a datagram that it refuses is lost.
+    /// - Returns: how many were copied and how many were lost.
     mutating func move(
         to other: inout SendQueue, where isWelcome: (borrowing SendQueue, Int) -> Bool
     ) -> (moved: Int, lost: Int) {

@@ -2,27 +2,28 @@ import Base
 import CLinux
 import Glibc
 
-/// A message about to be handed to the kernel, as tests see it.
+/// A message about to be passed to the kernel, as tests see it.
 package struct OutgoingMessage: Sendable {
-    /// All datagrams of a message have one.
+    /// Where all its datagrams go.
     package let destination: TransportAddress
-    /// More than one means that the kernel is asked to cut it (UDP_SEGMENT).
+    /// Number of datagrams; with more than one the kernel is asked to cut the message (UDP_SEGMENT).
     package let datagrams: Int
-    /// Of all its datagrams.
+    /// Bytes of all its datagrams.
     package let byteCount: Int
 }
 
-/// Empties queues into a socket, and does what the kernel's answers demand.
+/// Sends the contents of queues through a socket, and handles the kernel's refusals.
 ///
 /// - Source: sendmmsg(2); udp(7), UDP_SEGMENT; linux/net/ipv4/udp.c, `udp_send_skb`.
 struct Transmitter {
-    /// Refusals in a row after which segmentation pauses, and for how long: a device or a route may change.
+    /// Consecutive refusals after which segmentation pauses.
     static let refusalsBeforePause = 8
+    /// How long it pauses; after that it is tried again, because a device or a route may have changed.
     static let pauseNanoseconds: Int64 = 10_000_000_000
 
     let socket: DatagramSocket
     var counters = TrafficCounters()
-    /// Answers in the kernel's place, for tests: an errno to refuse the message, nil to let it pass.
+    /// Answers in the kernel's place, for tests: an errno refuses the message, nil lets it pass.
     var refuse: ((OutgoingMessage) -> Int32?)?
 
     private var refusals = 0
@@ -33,8 +34,8 @@ struct Transmitter {
         self.refuse = refuse
     }
 
-    /// Sends what `queue` holds, and empties it.
-    /// - Returns: false if the socket's buffer is full; then the queue keeps what is unsent.
+    /// Sends everything in `queue` and empties it.
+    /// - Returns: false if the socket's buffer is full; the queue then still contains what was not sent.
     mutating func drain(_ queue: inout SendQueue, at now: MonotonicTime) -> Bool {
         while queue.prepareWindow(segmenting: isSegmenting(at: now)) {
             let window = queue.window.indices
@@ -48,6 +49,7 @@ struct Transmitter {
                 }
                 let message = queue.window[next]
                 guard !Self.isBufferFull(result) else { return false }
+                // A refused segment may leave datagram by datagram; a single refused datagram is lost.
                 if message.count > 1 {
                     noteRefusal(at: now)
                     guard sendPlain(&queue, message) else { return false }
@@ -62,7 +64,7 @@ struct Transmitter {
         return true
     }
 
-    /// Sends the datagrams of a message that the kernel would not cut, one by one.
+    /// Sends the datagrams of a message that the kernel refused to cut, one by one.
     /// - Returns: false if the socket's buffer is full.
     private mutating func sendPlain(_ queue: inout SendQueue, _ message: SendQueue.Message) -> Bool {
         let range = queue.preparePlain(message)
@@ -79,13 +81,13 @@ struct Transmitter {
         return true
     }
 
-    /// - Parameter plainOf: the message whose datagrams the range holds one by one; nil for a part of the window.
+    /// - Parameter plainOf: the message whose datagrams the range contains one by one; nil for a part of the window.
     private mutating func send(
         _ queue: inout SendQueue, _ range: Range<Int>, plainOf whole: SendQueue.Message?
     ) -> Int {
         counters.sendCalls &+= 1
         guard let refuse else { return queue.send(range, through: socket) }
-        // The kernel, too, takes the messages before the one it refuses.
+        // Like the kernel, accept the messages before the refused one.
         for index in range {
             let message = whole ?? queue.window[index]
             let outgoing = OutgoingMessage(
@@ -107,7 +109,7 @@ struct Transmitter {
         queue.finish(message)
     }
 
-    /// Counts one message.
+    /// Counts one message that the kernel accepted.
     private mutating func count(datagrams: Int, bytes: Int) {
         counters.messagesOut &+= 1
         counters.datagramsOut &+= UInt64(datagrams)
@@ -122,8 +124,11 @@ struct Transmitter {
         return now >= pausedUntil
     }
 
-    /// Whatever the reason is (EINVAL: segments exceed the MTU; EIO: no checksum offload; EOPNOTSUPP, EMSGSIZE …),
-    /// plain datagrams are the answer; if they cannot leave either, each says why.
+    /// Counts a refusal to cut a message.
+    ///
+    /// The reason does not matter (EINVAL: segments exceed the MTU; EIO: no checksum offload; EOPNOTSUPP, EMSGSIZE
+    /// and others). The caller sends plain datagrams instead; if one of those fails as well, its own error is
+    /// counted.
     private mutating func noteRefusal(at now: MonotonicTime) {
         counters.segmentationRefused &+= 1
         refusals += 1

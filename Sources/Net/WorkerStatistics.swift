@@ -1,30 +1,34 @@
 import Base
 
-/// What a worker tells about itself, about once a second.
+/// A worker's own figures, copied for other threads about once a second.
 package struct WorkerStatistics: Equatable, Sendable {
+    /// UDP traffic of its socket, and what it sent through TURN channels.
     package var traffic = TrafficCounters()
+    /// TCP connections that it serves.
     package var tcp = TCPCounters()
-    /// Turns of the loop.
+    /// Batches that its loop has processed.
     package var batches: UInt64 = 0
+    /// Commands that it has performed.
     package var commands: UInt64 = 0
-    /// Datagrams for this worker's sessions that came to other workers, which share the port.
+    /// Datagrams for this worker's sessions that the kernel gave to other workers on the same port.
     package var handedOver: UInt64 = 0
-    /// CPU time its thread has used, in nanoseconds.
+    /// CPU time that its thread has used, in nanoseconds.
     package var processorNanoseconds: Int64 = 0
-    /// Time spent with batches, waiting for events left out, in nanoseconds.
+    /// Time spent in batches, without waiting for events, in nanoseconds.
     package var busyNanoseconds: Int64 = 0
-    /// From the moment a batch of events was there to that at which its datagrams were with the kernel.
+    /// Time from the beginning of a batch until its datagrams were with the kernel.
     ///
-    /// The clock is read once for each, and every datagram of the batch counts.
+    /// The clock is read once at each end, and every datagram that was sent in the batch counts with that time.
     package var latency = DurationHistogram(.packets)
     /// Share of one CPU used between the last two copies, 0 to 1.
     package var load: Double = 0
     /// When this copy was made.
     package var time = MonotonicTime.zero
 
+    /// All zero.
     package init() {}
 
-    /// Takes in a turn of the loop, in which `sent` datagrams left.
+    /// Counts one batch, in which `sent` datagrams left.
     mutating func noteBatch(from start: MonotonicTime, to end: MonotonicTime, sent: UInt64) {
         let elapsed = end.nanoseconds(since: start)
         batches &+= 1
@@ -32,7 +36,8 @@ package struct WorkerStatistics: Equatable, Sendable {
         latency.add(elapsed, times: sent)
     }
 
-    /// Prepares the next copy from this one.
+    /// Updates the figures for the next copy.
+    /// - Parameter now: CPU time that the thread has used in total, in nanoseconds.
     mutating func update(traffic: TrafficCounters, processorNanoseconds now: Int64, at time: MonotonicTime) {
         let elapsed = time.nanoseconds(since: self.time)
         if elapsed > 0 {

@@ -1,27 +1,28 @@
 /// The limits of one association.
 package struct SCTPConfiguration: Sendable {
-    /// In each direction; each costs 110 bytes from the start.
+    /// Streams in each direction; each costs 110 bytes from the start.
     package var streams: UInt16 = 256
-    /// Longest packet, in bytes: what DTLS can carry in one datagram.
+    /// Longest packet, in bytes: what DTLS can transport in one datagram.
     package var maximumPacket = 1_160
-    /// Longest message in both directions, in bytes.
+    /// Longest message in either direction, in bytes.
     package var maximumMessage = 262_144
-    /// What the peer may have sent that is not yet read, in bytes.
+    /// Bytes that the peer may have sent and that were not read yet.
     package var receiveBuffer = 393_216
-    /// What usrsctp takes before it is acknowledged, in bytes; a longer message is taken whole.
+    /// Unacknowledged bytes that usrsctp accepts; longer messages are accepted whole, one at a time.
     package var transportBuffer = 65_536
-    /// What it takes beyond that of stream 0.
+    /// Bytes of stream 0 that it accepts beyond that.
     package var controlBuffer = 16_384
-    /// What waits for room in the transport, in bytes.
+    /// Bytes that may wait until the transport accepts them.
     package var sendBuffer = 1 << 20
-    /// The same of one stream.
+    /// Bytes of one stream that may wait until the transport accepts them.
     package var streamBuffer = 1 << 19
-    /// Messages that wait for room in the transport.
+    /// Messages that may wait until the transport accepts them.
     package var sendQueue = 1_024
-    /// Received messages that nobody has taken yet, in bytes; then the peer has to wait.
+    /// Bytes of received messages that may wait for `takeEvents`; beyond that the peer has to wait.
     package var inbox = 524_288
-    /// The same in messages.
+    /// Events that may wait for `takeEvents`.
     package var inboxMessages = 256
 
+    /// The limits of a participant's connection.
     package init() {}
 }

@@ -1,21 +1,21 @@
-/// Why an association could not be made.
+/// Why an association could not be opened.
 package enum SCTPError: Error, Equatable, Sendable {
     /// 65,535 associations are open.
     case tooManyAssociations
-    /// usrsctp still holds on to what used the address before.
+    /// usrsctp has not released the previous association at this address.
     case addressInUse
-    /// usrsctp refused a call; the code is an `errno`.
+    /// A call into usrsctp failed; its name and `errno`.
     case library(String, CInt)
 }
 
-/// Why a message was not taken.
+/// Why a message was not queued.
 package enum SCTPSendError: Error, Equatable, Sendable {
     /// The association has ended.
     case closed
-    /// The peer accepts no such stream, or it is being reset.
+    /// The stream is not among those agreed on or is being reset, or the message is empty.
     case noStream
     /// Longer than `SCTPConfiguration.maximumMessage`.
     case tooLong
-    /// As much waits as may wait; nothing was taken.
+    /// The limits of the queue are reached.
     case bufferFull
 }

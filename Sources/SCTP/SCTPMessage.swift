@@ -1,17 +1,17 @@
 import Wire
 
-/// One message to send or received.
+/// A message to be sent, or that was received.
 package struct SCTPMessage: Equatable, Sendable {
-    /// The number of the data channel; below what was agreed at the beginning.
+    /// The stream, which is the number of the data channel; below the number agreed on.
     package var stream: UInt16
-    /// PPID, which SCTP itself does not look at (RFC 9260 §3.3.1).
+    /// PPID, which names the kind of content and means nothing to SCTP itself (RFC 9260 §3.3.1).
     package var payload: UInt32
-    /// Order, and how long the message is tried.
+    /// Whether the message keeps its order, and how long its delivery is attempted.
     package var delivery: DataChannelDelivery
-    /// At least one: SCTP has no empty messages.
+    /// At least one byte: SCTP has no empty messages.
     package var bytes: [UInt8]
 
-    /// - Parameter delivery: of a received message, only the order is known.
+    /// - Parameter delivery: for a received message only the order is known.
     package init(
         stream: UInt16, payload: UInt32, delivery: DataChannelDelivery = DataChannelDelivery(), bytes: [UInt8]
     ) {

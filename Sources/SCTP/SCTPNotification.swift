@@ -1,26 +1,28 @@
 import CUSRSCTP
 
-/// What usrsctp tells of an association.
+/// A notification of usrsctp about an association.
 /// - Source: RFC 6458 §6.1, RFC 6525 §6.1.1.
 enum SCTPNotification: Equatable {
-    /// With the streams that both sides agreed on.
+    /// The association is established, with these numbers of streams.
     case up(incoming: UInt16, outgoing: UInt16)
-    /// The peer began anew with a new INIT.
+    /// The peer has restarted the association with a new INIT.
     case restarted
-    /// It is gone, or the peer wants it to end.
+    /// The association is gone, or the peer is shutting it down.
     case lost
-    /// The peer began these streams anew; none means all.
+    /// The peer reset these streams in its direction; an empty list means all.
     case incomingReset([UInt16])
-    /// What `resetOutgoing` asked for was done.
+    /// A reset that `resetOutgoing` requested was done.
     case outgoingReset([UInt16])
-    /// It was refused, or failed.
+    /// A reset that `resetOutgoing` requested was refused or failed.
     case resetRefused([UInt16])
-    /// The rest of a message that was given out in part will not come.
+    /// The rest of a message, of which pieces were already read, will not arrive.
     case messageAborted(stream: UInt16)
+    /// Nothing of interest.
     case other
 
-    /// - Parameter bytes: `union sctp_notification`, in the order of this machine.
+    /// - Parameter bytes: a `union sctp_notification`, in the byte order of this machine.
     init(_ bytes: [UInt8]) {
+        // Offsets are those of the C structures; a field beyond the end reads as zero.
         func uint16(_ offset: Int) -> UInt16 {
             guard offset >= 0, offset + 2 <= bytes.count else { return 0 }
             return unsafe bytes.withUnsafeBytes {

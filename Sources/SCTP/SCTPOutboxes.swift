@@ -1,9 +1,9 @@
 import Synchronization
 
-/// Packets that usrsctp wants sent, by the address number of their association.
+/// Packets that usrsctp wants to send, by the number that is their association's address.
 ///
-/// Filled by the library's callback, on whatever thread drives its timers, and drained by the thread that owns the
-/// association.
+/// The library's callback fills them on any thread that drives the timers; the thread that owns an association
+/// empties its outbox.
 final class SCTPOutboxes: Sendable {
     static let shared = SCTPOutboxes()
 
@@ -12,14 +12,17 @@ final class SCTPOutboxes: Sendable {
         var bytes = 0
     }
 
-    /// More waits for nobody: it is dropped like a packet that the network lost.
+    /// Bytes that an outbox may hold; further packets are dropped, as if the network had lost them.
     static let maximumBytes = 1 << 20
 
+    /// Locked for each packet and each look.
+    ///
+    /// The callback holds the stack's lock then; this one is always taken second.
     private let outboxes = Mutex<[UInt: Outbox]>([:])
 
     private init() {}
 
-    /// What `usrsctp_init_nothreads` is given; zero says that the packet is on its way.
+    /// The callback for `usrsctp_init_nothreads`; zero reports the packet as sent.
     static let transmit:
         @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, Int, UInt8, UInt8) -> CInt = {
             address, packet, length, _, _ in
@@ -29,10 +32,12 @@ final class SCTPOutboxes: Sendable {
             return 0
         }
 
+    /// Starts accepting packets for an address.
     func open(_ address: UInt) {
         outboxes.withLock { $0[address] = Outbox() }
     }
 
+    /// Drops an address's packets and accepts no more.
     func close(_ address: UInt) {
         outboxes.withLock { $0[address] = nil }
     }
@@ -47,10 +52,12 @@ final class SCTPOutboxes: Sendable {
         }
     }
 
+    /// Whether no packets wait; true also for an address that is not open.
     func isEmpty(_ address: UInt) -> Bool {
         outboxes.withLock { $0[address]?.packets.isEmpty ?? true }
     }
 
+    /// Takes the waiting packets, in order.
     func take(_ address: UInt) -> [[UInt8]] {
         outboxes.withLock { outboxes in
             guard let packets = outboxes[address]?.packets, !packets.isEmpty else { return [] }

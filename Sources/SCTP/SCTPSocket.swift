@@ -2,43 +2,50 @@ import CUSRSCTP
 import Glibc
 import Wire
 
-/// One socket of usrsctp: one endpoint with one association.
+/// One usrsctp socket, with one association.
 ///
-/// Each call takes what the lock of `SCTPStack` guards, so that none can be made without it. `close` has to be called:
-/// a `deinit` could not know whether the lock is held.
+/// Each method needs the value that the lock of `SCTPStack` guards, so none can be called without the lock. `close`
+/// must be called explicitly, because `deinit` cannot know whether the lock is held.
 /// - Source: RFC 6458 (sockets API), usrsctp's Manual §3 (AF_CONN).
 @safe final class SCTPSocket {
-    /// What one read brought.
+    /// The result of one read.
     enum Received {
-        /// A message, or a piece of one; more follows unless `isEnd`.
+        /// A message, or a piece of it; more pieces follow unless `isEnd`.
         case piece(stream: UInt16, payload: UInt32, isOrdered: Bool, bytes: [UInt8], isEnd: Bool)
         case notification(SCTPNotification)
+        /// Nothing can be read now.
         case nothing
         /// The association is gone.
         case ended
     }
 
+    /// The result of passing something to the library.
     enum Sent {
+        /// Accepted.
         case all
-        /// Not now: there is no room, or something else has to end first.
+        /// Not accepted now: there is no room, or something else has to finish first.
         case nothing
+        /// Never accepted.
         case refused
     }
 
-    /// Same port on both sides in all SDP that exists (RFC 8841 §5).
+    /// SCTP port, the same on both sides in all SDP in use (RFC 8841 §5).
     private static let port: in_port_t = 5_000
+    /// IPPROTO_SCTP, the level of socket options.
     private static let level: CInt = 132
-    /// Tries of everything; RFC 9260 §16 gives up after 8 and 10.
+    /// Attempts for every kind of retransmission; RFC 9260 §16 gives up after 8 and 10.
     private static let unlimited = UInt16.max
 
-    // Closed in `deinit`. The library knows its owner by a number, no pointer, and copies what it is given.
+    // Closed by `close`. The library identifies the owner by a number, not a pointer, and copies what it is given.
     private let socket: OpaquePointer
     private let address: UInt
     private let configuration: SCTPConfiguration
     private var isClosed = false
+    /// Size of the send buffer as last set.
     private var sendBuffer = 0
 
-    /// Sends INIT at once.
+    /// Opens and binds the socket, and sends INIT.
+    /// - Throws: `.addressInUse` if usrsctp still uses the address; the socket is closed then.
     init(
         address: UInt, configuration: SCTPConfiguration, under guarded: inout SCTPStack.Guarded
     ) throws(SCTPError) {
@@ -69,14 +76,14 @@ import Wire
         assert(isClosed, "a socket of usrsctp must be closed under the stack's lock")
     }
 
-    /// Aborts the association, whose last packet goes to the outbox.
+    /// Aborts the association; its last packet goes to the outbox.
     func close(under guarded: inout SCTPStack.Guarded) {
         guard !isClosed else { return }
         isClosed = true
         unsafe usrsctp_close(socket)
     }
 
-    /// Sends INIT, and answers that of the peer from now on (RFC 9260 §5.2.1: both may begin).
+    /// Sends INIT, after which the peer's INIT is answered, too (RFC 9260 §5.2.1: both may begin).
     private func connect() throws(SCTPError) {
         let (outcome, code) = unsafe withAddress { address, length in
             let outcome = unsafe usrsctp_connect(socket, address, length)
@@ -86,7 +93,7 @@ import Wire
         try setPath(of: address)
     }
 
-    /// Takes in a packet that came from the peer.
+    /// Passes a packet of the peer to the library.
     func receive(_ packet: Span<UInt8>, under guarded: inout SCTPStack.Guarded) {
         unsafe packet.withUnsafeBytes { bytes in
             unsafe usrsctp_conninput(
@@ -96,9 +103,9 @@ import Wire
 
     // MARK: Messages
 
-    /// Hands a message over, whole or not at all.
+    /// Passes a message to the library, whole or not at all.
     ///
-    /// - Parameter lifetime: milliseconds left of a message that may be late.
+    /// - Parameter lifetime: milliseconds left until the message may be dropped; nil for the whole lifetime.
     func send(
         _ message: SCTPMessage, lifetime: UInt32?, under guarded: inout SCTPStack.Guarded
     ) -> Sent {
@@ -119,8 +126,9 @@ import Wire
             info.sendv_prinfo.pr_policy = UInt16(SCTP_PR_SCTP_TTL)
             info.sendv_prinfo.pr_value = lifetime ?? milliseconds
         }
-        // A message must fit whole; a long one gets the room, since only one can be in there at a time. What controls
-        // the rest need not wait for them: usrsctp takes turns between streams, message by message.
+        // A message must fit whole. A message longer than the buffer gets the room, because only one can be in the
+        // buffer at a time. Stream 0 gets extra room, so that control messages need not wait for others: usrsctp
+        // takes turns between streams, message by message.
         let room = configuration.transportBuffer + (message.stream == 0 ? configuration.controlBuffer : 0)
         resize(to: message.bytes.count > room ? room + message.bytes.count : room)
         let count = unsafe message.bytes.withUnsafeBytes { bytes in
@@ -132,6 +140,7 @@ import Wire
         return errno == EAGAIN || errno == ENOBUFS ? .nothing : .refused
     }
 
+    /// Reads one message, piece of a message, or notification.
     func read(under guarded: inout SCTPStack.Guarded) -> Received {
         var info = sctp_rcvinfo()
         var infoLength = socklen_t(MemoryLayout<sctp_rcvinfo>.size)
@@ -151,7 +160,7 @@ import Wire
             isEnd: flags & CInt(MSG_EOR) != 0)
     }
 
-    /// Chunks that wait to be sent or acknowledged.
+    /// Chunks that wait to be sent or to be acknowledged.
     func outstanding(under guarded: inout SCTPStack.Guarded) -> Int {
         var status = sctp_status()
         var length = socklen_t(MemoryLayout<sctp_status>.size)
@@ -161,11 +170,11 @@ import Wire
         return Int(status.sstat_unackdata) + Int(status.sstat_penddata)
     }
 
-    /// Asks the peer to begin the stream anew: this closes our direction of a channel (RFC 6525 §5.1.2).
+    /// Requests a reset of the stream, which closes the local direction of a data channel (RFC 6525 §5.1.2).
     ///
-    /// - Returns: `.nothing` while another such request is under way, `.refused` if the peer knows no resets.
+    /// - Returns: `.nothing` while another such request is under way, `.refused` if the peer does not support resets.
     func resetOutgoing(_ stream: UInt16, under guarded: inout SCTPStack.Guarded) -> Sent {
-        // `struct sctp_reset_streams` with a list of one.
+        // A `struct sctp_reset_streams` with a list of one stream.
         let request: [UInt16] = [0, 0, UInt16(SCTP_STREAM_RESET_OUTGOING), 1, stream]
         let outcome = unsafe request.withUnsafeBytes { bytes in
             unsafe usrsctp_setsockopt(
@@ -179,6 +188,7 @@ import Wire
 // MARK: Options
 
 extension SCTPSocket {
+    /// Turns a failure into an error with the library's `errno`.
     private func check(_ outcome: CInt, _ call: String) throws(SCTPError) {
         guard outcome == 0 else { throw .library(call, errno) }
     }
@@ -192,8 +202,9 @@ extension SCTPSocket {
         try check(outcome, "usrsctp_setsockopt \(option)")
     }
 
+    /// Sets how the association behaves.
     private func setUp() throws(SCTPError) {
-        // Closing is aborting: nobody waits for an orderly end when the peer connection is gone.
+        // Closing aborts: an orderly shutdown would have no one left to talk to, since the peer connection is gone.
         try set(SO_LINGER, linger(l_onoff: 1, l_linger: 0), at: SOL_SOCKET)
         try set(SCTP_NODELAY, CInt(1))
         try set(SCTP_RECVRCVINFO, CInt(1))
@@ -206,7 +217,8 @@ extension SCTPSocket {
             sctp_initmsg(
                 sinit_num_ostreams: configuration.streams, sinit_max_instreams: configuration.streams,
                 sinit_max_attempts: Self.unlimited, sinit_max_init_timeo: 2_000))
-        // Milliseconds. A repetition within a quarter of a second serves people; RFC 9260 §16 has 1 s and 60 s.
+        // In milliseconds. A retransmission within a quarter of a second keeps delays short for people; RFC 9260 §16
+        // has 1 s and 60 s.
         try set(
             SCTP_RTOINFO, sctp_rtoinfo(srto_assoc_id: 0, srto_initial: 500, srto_max: 2_000, srto_min: 250))
         try set(SCTP_DELAYED_SACK, sctp_sack_info(sack_assoc_id: 0, sack_delay: 50, sack_freq: 2))
@@ -216,14 +228,15 @@ extension SCTPSocket {
         try setPath(of: nil)
     }
 
+    /// Sets the sizes of buffers.
     private func limit() throws(SCTPError) {
         try set(SO_RCVBUF, CInt(configuration.receiveBuffer), at: SOL_SOCKET)
         resize(to: configuration.transportBuffer)
-        // Messages come whole unless the buffer is full of one.
+        // A message is delivered whole, unless it fills the buffer by itself.
         try set(SCTP_PARTIAL_DELIVERY_POINT, UInt32(configuration.receiveBuffer))
     }
 
-    /// ICE watches the path, and knows its limits: no heartbeats, no search for the MTU.
+    /// Switches heartbeats and path MTU discovery off: ICE watches the path, and the limit is known.
     private func setPath(of address: UInt?) throws(SCTPError) {
         var parameters = sctp_paddrparams()
         if let address {
@@ -234,12 +247,13 @@ extension SCTPSocket {
             parameters.spp_address.ss_family = sa_family_t(AF_CONN)
         }
         parameters.spp_flags = UInt32(SPP_HB_DISABLE | SPP_PMTUD_DISABLE)
-        // Without the common header, which usrsctp adds; a multiple of four.
+        // Without the common header of 12 bytes, which usrsctp adds; a multiple of four.
         parameters.spp_pathmtu = UInt32((configuration.maximumPacket - 12) & ~3)
         parameters.spp_pathmaxrxt = Self.unlimited
         try set(SCTP_PEER_ADDR_PARAMS, parameters)
     }
 
+    /// Selects the notifications that `read` returns.
     private func subscribe() throws(SCTPError) {
         for type in [
             SCTP_ASSOC_CHANGE, SCTP_SHUTDOWN_EVENT, SCTP_STREAM_RESET_EVENT, SCTP_PARTIAL_DELIVERY_EVENT,
@@ -249,10 +263,11 @@ extension SCTPSocket {
         }
     }
 
+    /// Sets the size of the send buffer, if it is not that already.
     private func resize(to bytes: Int) {
         guard bytes != sendBuffer else { return }
         sendBuffer = bytes
-        // Cannot fail for sizes below usrsctp's 256 MB; if it did, sends would wait.
+        // Cannot fail for sizes below usrsctp's 256 MB. If it did, messages would only wait for longer.
         try? set(SO_SNDBUF, CInt(bytes), at: SOL_SOCKET)
     }
 

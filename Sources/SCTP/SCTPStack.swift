@@ -2,50 +2,56 @@ import Base
 import CUSRSCTP
 import Synchronization
 
-/// The one usrsctp stack of the process: all associations of all workers live in it.
+/// The one usrsctp stack of the process, shared by the associations of all workers.
 ///
-/// usrsctp keeps its endpoints, timers and random numbers in global variables. It has locks for them, but its timer
-/// list takes one driver only, and with a driver beside threads that receive it is known to deadlock
-/// (sctplab/usrsctp issues 649, 718 and 719). So here
-/// - every call into the library holds the one lock of this object: calls are short (a message costs about 2 µs,
-///   one of 256 KiB half a millisecond), and no media packet ever waits for it;
-/// - whoever comes first drives the timers for everybody, by the time that passed (`SCTPTimeline`): packets that
-///   become due for other workers' associations lie in their outboxes until those look for them, which they do at
-///   their own deadlines;
-/// - the library's one thread, its iterator, never gets work: it would run only when addresses are given back, and
+/// usrsctp keeps its endpoints, timers and random numbers in global variables. It protects them by locks, but its
+/// timer list supports a single driver, and a driver on a thread beside threads that receive is known to deadlock
+/// (sctplab/usrsctp issues 649, 718 and 719). Therefore:
+/// - Every call into the library holds the one lock of this object. Calls are short: a message costs about 2 µs, one
+///   of 256 KiB half a millisecond. No media packet ever waits for the lock.
+/// - Whichever thread calls first advances the timers for all, by the time that has passed (`SCTPTimeline`). Packets
+///   that become due for associations of other workers wait in their outboxes until those workers look, at their own
+///   deadlines.
+/// - The library's own thread, its iterator, never gets work: it would run only if addresses were unregistered, and
 ///   they never are.
 ///
-/// Addresses are small numbers, not pointers, because the library writes them into its cookies: a pointer would tell
-/// every peer where this process keeps its memory (CVE-2020-6514).
+/// Addresses are small numbers, not pointers, because the library writes them into its cookies: a pointer would
+/// disclose to every peer where this process has its memory (CVE-2020-6514).
 final class SCTPStack: Sendable {
-    /// Started by the first association, so that a server without data channels does not have it.
+    /// Started by the first association, so that a server without data channels does not pay for it.
     static let shared = SCTPStack()
 
-    /// Numbers that stand for the paths of associations.
+    /// Numbers that stand for the addresses of associations.
     fileprivate struct Addresses {
-        /// Given back; used again in turn, so that each rests as long as possible.
+        /// Released numbers, reused in order, so that each rests for as long as possible.
         var free: [UInt] = []
+        /// Index of the first free number that was not reused; those before it are removed now and then.
         var firstFree = 0
+        /// The next number that was never used.
         var next: UInt = 1
     }
 
+    /// What the lock guards.
+    ///
+    /// Functions that call the library require it as a parameter, as proof that the lock is held.
     struct Guarded {
         fileprivate var addresses = Addresses()
-        /// Where messages are received; what is longer comes in pieces.
+        /// Buffer for one read; longer messages are read in pieces.
         var scratch = [UInt8](repeating: 0, count: 65_536)
     }
 
     /// Most associations at a time.
     static let maximumAssociations = 65_535
-    /// usrsctp's own timer thread ticks as often.
+    /// As often as usrsctp's own timer thread would run, in milliseconds.
     static let tickMilliseconds: Int64 = 10
 
     private let guarded = Mutex(Guarded())
 
     private init() {
-        // UDP encapsulation is off; complaints go nowhere, because they come from what strangers send.
+        // No UDP encapsulation and no log output: its messages are about what strangers send.
         unsafe usrsctp_init_nothreads(0, SCTPOutboxes.transmit, nil)
-        // What a data channel needs is partial reliability and stream reset; the rest only widens the door.
+        // Data channels need partial reliability and stream reset. Everything else is off, to expose less code to
+        // peers.
         usrsctp_sysctl_set_sctp_pr_enable(1)
         usrsctp_sysctl_set_sctp_reconfig_enable(1)
         usrsctp_sysctl_set_sctp_asconf_enable(0)
@@ -54,12 +60,12 @@ final class SCTPStack: Sendable {
         usrsctp_sysctl_set_sctp_ecn_enable(0)
         usrsctp_sysctl_set_sctp_nrsack_enable(0)
         usrsctp_sysctl_set_sctp_pktdrop_enable(0)
-        // An association that ends because nothing is answered is never given back by usrsctp 0.9.5, whatever its
-        // limits; and whether the peer is gone, ICE decides.
+        // No limit on retransmissions: usrsctp 0.9.5 never releases an association that ends because of missing
+        // acknowledgements. ICE decides whether the peer is gone.
         usrsctp_sysctl_set_sctp_max_retran_chunk(0)
     }
 
-    /// Drives the timers, then calls `body` under the lock that every call into usrsctp needs.
+    /// Advances the timers, then calls `body`, under the lock that every call into usrsctp needs.
     func run<Result, Failure: Error>(
         at now: MonotonicTime, on timeline: SCTPTimeline,
         _ body: (inout Guarded) throws(Failure) -> Result
@@ -71,10 +77,11 @@ final class SCTPStack: Sendable {
         }
     }
 
-    /// Calls `body` under the lock.
+    /// Calls `body` under the lock, without advancing the timers.
     func locked<Result, Failure: Error>(
         _ body: (inout Guarded) throws(Failure) -> Result
     ) throws(Failure) -> Result {
+        // `withLock` does not pass typed errors on, so the outcome is carried out in a variable.
         var outcome: Swift.Result<Result, Failure>?
         guarded.withLock { guarded in
             do throws(Failure) {
@@ -87,7 +94,7 @@ final class SCTPStack: Sendable {
         return try outcome.get()
     }
 
-    /// Gives out a number that no other association has, known to usrsctp as an address of this host.
+    /// A number that no other association has, registered with usrsctp as an address of this host.
     func takeAddress() throws(SCTPError) -> UInt {
         try locked { guarded throws(SCTPError) in
             if guarded.addresses.firstFree < guarded.addresses.free.count {
@@ -103,7 +110,7 @@ final class SCTPStack: Sendable {
         }
     }
 
-    /// Takes a number back; usrsctp keeps it (see above).
+    /// Releases a number for reuse; it stays registered with usrsctp, see above.
     func giveBack(_ address: UInt) {
         locked { guarded in guarded.addresses.free.append(address) }
     }

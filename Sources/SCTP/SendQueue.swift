@@ -1,17 +1,18 @@
 import Base
 import Wire
 
-/// Messages that wait for room in the transport: those of stream 0, which controls the rest, before all others, each
-/// kind first come, first served.
+/// Messages that wait until the transport has room, in order of arrival, but those of stream 0 before all others.
 ///
-/// Bounded in bytes and messages, each stream and all of them. When it is full, a message that may be lost pushes older
-/// ones of its own stream out; any other is refused. A part is kept for stream 0, which controls the rest.
+/// Stream 0 controls the rest. The queue is bounded in bytes and messages, in total and per stream, and a part of it
+/// is reserved for stream 0. If it is full, a message that may be lost displaces older ones of its stream that may be
+/// lost as well; any other message is refused.
 struct SendQueue {
+    /// A message and when it was appended.
     struct Waiting {
         let message: SCTPMessage
         let since: MonotonicTime
 
-        /// Milliseconds that it still may take; nil if it may take any time.
+        /// Milliseconds that are left to deliver it; nil if its lifetime is not limited.
         func lifetime(at now: MonotonicTime) -> UInt32? {
             guard case .lifetime(let milliseconds) = message.delivery.reliability else { return nil }
             let waited = now.nanoseconds(since: since) / 1_000_000
@@ -22,17 +23,18 @@ struct SendQueue {
     private let maximumBytes: Int
     private let maximumCount: Int
     private let maximumStreamBytes: Int
+    /// Parts of the limits that only stream 0 may use.
     private let reservedBytes: Int
     private let reservedCount: Int
     private var waiting: [Waiting] = []
-    /// What stands before it was taken out.
+    /// Number of messages at the front that were taken out; the array is compacted only now and then.
     private var head = 0
     private var bytes = 0
     private var bytesByStream: [UInt16: Int] = [:]
-    /// Messages given up before they reached the transport.
+    /// Messages dropped before they reached the transport.
     private(set) var dropped = 0
 
-    /// - Parameter reservedPart: one in so many of the bytes and messages is for stream 0 alone.
+    /// - Parameter reservedPart: the divisor: this part of the bytes and messages is reserved for stream 0.
     init(
         maximumBytes: Int, maximumCount: Int, maximumStreamBytes: Int = .max, reservedPart: Int = .max
     ) {
@@ -49,6 +51,9 @@ struct SendQueue {
     /// Bytes of one stream that wait.
     func buffered(_ stream: UInt16) -> Int { bytesByStream[stream, default: 0] }
 
+    /// Appends a message.
+    ///
+    /// - Throws: `.bufferFull` if there is no room, even after older messages that may be lost were dropped.
     mutating func append(_ message: SCTPMessage, at now: MonotonicTime) throws(SCTPSendError) {
         if !hasRoom(for: message), message.delivery.reliability != .reliable { makeRoom(for: message) }
         guard hasRoom(for: message) else { throw .bufferFull }
@@ -61,7 +66,7 @@ struct SendQueue {
         account(message, 1)
     }
 
-    /// The first that is not too late; those before it are dropped.
+    /// The first message that is not too late; earlier ones are dropped.
     mutating func first(at now: MonotonicTime) -> Waiting? {
         while head < waiting.count {
             let first = waiting[head]
@@ -72,6 +77,7 @@ struct SendQueue {
         return nil
     }
 
+    /// Takes the first message out.
     mutating func removeFirst() {
         guard head < waiting.count else { return }
         account(waiting[head].message, -1)
@@ -81,6 +87,7 @@ struct SendQueue {
         head = 0
     }
 
+    /// Whether the limits permit another message.
     private func hasRoom(for message: SCTPMessage) -> Bool {
         let limits = limits(of: message.stream)
         return count < limits.count && bytes + message.bytes.count <= limits.bytes
@@ -92,6 +99,7 @@ struct SendQueue {
         return (maximumBytes - reservedBytes, maximumCount - reservedCount)
     }
 
+    /// Drops older messages of the same stream that may be lost, as many as needed if there are enough.
     private mutating func makeRoom(for message: SCTPMessage) {
         let limits = limits(of: message.stream)
         let size = message.bytes.count

@@ -1,47 +1,54 @@
 import Base
 import Wire
 
-/// A relay's half of TURN towards one client: an address and port, or a connection.
+/// The relay's side of TURN towards one client, which is identified by an address and port or by a connection.
 ///
-/// Takes the client's messages and what comes from its peers, and says what is to be sent where. It owns no socket and
-/// no clock: whoever owns it opens the relayed address when it is asked to.
+/// It receives the client's messages and the datagrams of its peers, and returns what to send where. It owns no
+/// socket and no clock: its owner opens the relayed address when the agent requests one.
 /// - Source: RFC 8656; RFC 8489 §9.2 (long-term credentials).
 package struct TURNAgent: Sendable {
+    /// What the owner has to do.
     package enum Effect: Equatable, Sendable {
-        /// To the client.
+        /// Send this to the client.
         case answer([UInt8])
-        /// Open a relayed address and say so by `open`, or that there is no room for one.
+        /// Open a relayed address and report it by `open`, also if there is no room for one.
         ///
-        /// - Parameter isEven: whether its port has to be (RFC 8656 §7.2).
+        /// - Parameter isEven: whether the port has to be even (RFC 8656 §7.2).
         case allocate(isIPv4: Bool, isEven: Bool)
-        /// From the relayed address to a peer.
+        /// Send this from the relayed address to a peer.
         case relay([UInt8], to: TransportAddress)
         /// Close the relayed address.
         case release
 
-        /// Whether the client asked for something.
+        /// Whether this is a response to a request of the client.
         package var isAnswer: Bool { if case .answer = self { true } else { false } }
     }
 
-    /// A request whose client knows the password.
+    /// A request that the client has signed with the right password.
     struct Request {
         let message: STUNMessage
         let username: String
         let key: [UInt8]
     }
 
+    /// Where the client's messages come from; nonces are valid for this address only.
     private let client: TransportAddress
     let policy: TURNPolicy
+    /// Nil until a request for one was granted, and again after it has ended.
     var allocation: TURNAllocation?
     var counters = TURNCounters()
-    /// An Allocate request that waits for its relayed address.
+    /// The Allocate request for which the owner is opening a relayed address.
     private var waiting: Request?
-    /// What proved right last, so that it is made only once.
+    /// User name and key of the latest authentic request, so that the key is derived only once.
     private var latestKey: (username: String, key: [UInt8])?
+    /// Limits the client's requests per second; each costs an HMAC.
     private var requests: RateLimit
+    /// Limits the bytes that the client sends per second.
     private var traffic: RateLimit
 
-    /// - Parameter client: where its messages come from.
+    /// - Parameters:
+    ///   - client: the address that its messages come from.
+    ///   - policy: limits, peers and credentials, the same for all clients.
     package init(of client: TransportAddress, by policy: TURNPolicy) {
         self.client = client
         self.policy = policy
@@ -49,11 +56,12 @@ package struct TURNAgent: Sendable {
         traffic = RateLimit(policy.bytesPerSecond)
     }
 
+    /// Whether the client has a relayed address.
     package var hasAllocation: Bool { allocation != nil }
-    /// When `advance` has something to do.
+    /// When `advance` has to be called next; nil without an allocation.
     package var deadline: MonotonicTime? { allocation?.end }
 
-    /// What was counted since the last call.
+    /// Takes the counts since the last call.
     package mutating func takeCounters() -> TURNCounters {
         defer { counters = TURNCounters() }
         return counters
@@ -61,8 +69,11 @@ package struct TURNAgent: Sendable {
 
     // MARK: From the client
 
-    /// Takes one message: a datagram, or what the framing of a stream cut out.
-    /// - Parameter second: since 1970; user names say until when they are good.
+    /// Receives one message: a datagram, or a frame that was cut out of a stream.
+    ///
+    /// Requests are answered, also if they are refused, but not beyond the rate limit. Datagrams for peers are relayed
+    /// or dropped without a response.
+    /// - Parameter second: seconds since 1970, against which the expiry in user names is checked.
     package mutating func receive(
         _ bytes: Span<UInt8>, at now: MonotonicTime, second: Int, by authenticator: some TURNAuthenticator
     ) -> [Effect] {
@@ -91,6 +102,7 @@ package struct TURNAgent: Sendable {
         }
     }
 
+    /// Relays the contents of a Send indication.
     private mutating func relay(_ message: STUNMessage, _ bytes: Span<UInt8>, at now: MonotonicTime)
         -> [Effect]
     {
@@ -102,6 +114,7 @@ package struct TURNAgent: Sendable {
         return relay(data, of: bytes, to: peer, at: now)
     }
 
+    /// Relays a part of the message to a peer, if there is an allocation and the peer is permitted.
     private mutating func relay(
         _ range: Range<Int>, of bytes: Span<UInt8>, to peer: TransportAddress?, at now: MonotonicTime
     ) -> [Effect] {
@@ -117,6 +130,7 @@ package struct TURNAgent: Sendable {
         return [.relay(datagram, to: peer)]
     }
 
+    /// The response to a Binding request: the address from which the relay sees the client.
     private func mappedAddress(_ message: STUNMessage) -> [UInt8] {
         var answer = STUNWriter(message.kind.success, transactionID: message.transactionID)
         answer.appendXORMappedAddress(client)
@@ -125,6 +139,7 @@ package struct TURNAgent: Sendable {
 
     // MARK: Requests
 
+    /// Authenticates and performs a request, and signs the response.
     private mutating func perform(
         _ message: STUNMessage, _ bytes: Span<UInt8>, at now: MonotonicTime, second: Int,
         by authenticator: some TURNAuthenticator
@@ -150,13 +165,15 @@ package struct TURNAgent: Sendable {
         }
     }
 
-    /// Why it is not known who asks.
+    /// Why a request is not authentic.
     private enum Denial: Error {
-        /// With what the client needs for the next attempt.
+        /// The response contains realm and nonce, which the client needs to try again.
         case unauthenticated, staleNonce
         case badRequest
     }
 
+    /// Checks user name, nonce and signature of a request.
+    ///
     /// - Source: RFC 8489 §9.2.4.
     private mutating func authenticate(
         _ message: STUNMessage, _ bytes: Span<UInt8>, at now: MonotonicTime, second: Int,
@@ -170,7 +187,8 @@ package struct TURNAgent: Sendable {
             counters.refusedCredentials &+= 1
             throw .staleNonce
         }
-        // Whoever has an allocation may keep it: a stream may last longer than a password.
+        // A client that has an allocation may keep it after its credentials have expired, because a stream may last
+        // longer.
         let isGood = hasAllocation || TURNCredentials.expiry(of: username).map { $0 > second } ?? false
         let key =
             latestKey.flatMap { $0.username == username ? $0.key : nil }
@@ -184,6 +202,9 @@ package struct TURNAgent: Sendable {
         return Request(message: message, username: username, key: key)
     }
 
+    /// The response to a request that is not authentic.
+    ///
+    /// It is not signed, because the client may not have the key.
     private func deny(
         _ message: STUNMessage, _ reason: Denial, at now: MonotonicTime,
         by authenticator: some TURNAuthenticator
@@ -199,12 +220,14 @@ package struct TURNAgent: Sendable {
         return answer.sealed()
     }
 
+    /// An error response without a signature.
     private func refuse(_ message: STUNMessage, _ code: STUNErrorCode) -> [UInt8] {
         var answer = STUNWriter(message.kind.failure, transactionID: message.transactionID)
         answer.appendErrorCode(code)
         return answer.sealed()
     }
 
+    /// An error response that is signed with the client's key.
     private func refuse(
         _ request: Request, _ refusal: RequestRefusal, by authenticator: some TURNAuthenticator
     ) -> [UInt8] {
@@ -217,23 +240,26 @@ package struct TURNAgent: Sendable {
 
     // MARK: Allocations
 
+    /// Grants a repeated request again, or requests a relayed address from the owner.
     private mutating func allocate(
         _ request: Request, _ bytes: Span<UInt8>, at now: MonotonicTime,
         by authenticator: some TURNAuthenticator
     ) throws(RequestRefusal) -> [Effect] {
+        // The same transaction is a retransmission, whose response may have been lost.
         if let allocation, allocation.end > now {
             guard allocation.transactionID == request.message.transactionID else { throw .mismatch }
             return [.answer(allocated(allocation, request, authenticator))]
         }
         let (isIPv4, isEven) = try checkAllocation(request, bytes)
         waiting = request
+        // The old allocation has expired, but `advance` has not been called yet.
         let old: [Effect] = hasAllocation ? [.release] : []
         allocation = nil
         return old + [.allocate(isIPv4: isIPv4, isEven: isEven)]
     }
 
-    /// Answers the Allocate request that waits.
-    /// - Parameter relayed: nil if there is no room for one more.
+    /// Completes the Allocate request for which a relayed address was requested.
+    /// - Parameter relayed: nil if there is no room for another one.
     package mutating func open(
         _ relayed: TransportAddress?, at now: MonotonicTime, by authenticator: some TURNAuthenticator
     ) -> [Effect] {
@@ -250,6 +276,7 @@ package struct TURNAgent: Sendable {
         return [.answer(allocated(made, request, authenticator))]
     }
 
+    /// The response that grants an allocation.
     private func allocated(
         _ allocation: TURNAllocation, _ request: Request, _ authenticator: some TURNAuthenticator
     ) -> [UInt8] {
@@ -261,6 +288,7 @@ package struct TURNAgent: Sendable {
         return answer.sealed(key: request.key, by: authenticator)
     }
 
+    /// Extends an allocation, or ends it if the client requests a lifetime of 0.
     private mutating func refresh(
         _ request: Request, _ bytes: Span<UInt8>, at now: MonotonicTime,
         by authenticator: some TURNAuthenticator
@@ -279,9 +307,11 @@ package struct TURNAgent: Sendable {
 
     // MARK: To the client, and time
 
-    /// Appends what came to the relayed address, as the client is to have it.
+    /// Appends a datagram of a peer to `output`, in the format for the client.
     ///
-    /// - Parameter isStream: whether the client is reached by TCP.
+    /// Uses the peer's channel, or a Data indication if it has none. A datagram of a peer that is not permitted is
+    /// dropped.
+    /// - Parameter isStream: whether the client is connected by TCP or TLS.
     package mutating func append(
         _ datagram: Span<UInt8>, from peer: TransportAddress, isStream: Bool, at now: MonotonicTime,
         to output: inout [UInt8]
@@ -301,7 +331,7 @@ package struct TURNAgent: Sendable {
         }
     }
 
-    /// By which channels peers may reach the client without this agent, and until when.
+    /// The channels by which others may send to the client without this agent, and when each ends.
     package func openChannels(
         at now: MonotonicTime
     ) -> [(peer: TransportAddress, number: UInt16, end: MonotonicTime)] {
@@ -309,10 +339,10 @@ package struct TURNAgent: Sendable {
         return allocation.openChannels(by: policy, at: now).map { ($0.peer, $0.number.value, $0.end) }
     }
 
-    /// Counts a datagram that is not sent because the client does not read.
+    /// Counts a datagram that was dropped because the client reads too slowly.
     package mutating func drop() { counters.droppedSlow &+= 1 }
 
-    /// Ends an allocation that was not refreshed (RFC 8656 §7).
+    /// Ends the allocation if it was not refreshed in time (RFC 8656 §7).
     package mutating func advance(to now: MonotonicTime) -> [Effect] {
         guard let allocation, allocation.end <= now else { return [] }
         self.allocation = nil

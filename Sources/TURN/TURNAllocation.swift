@@ -1,28 +1,32 @@
 import Base
 import Wire
 
-/// A relayed address that a client has, and with whom it may speak by it.
+/// A client's relayed address, and the peers that it may communicate with.
 ///
 /// - Source: RFC 8656 §3.2, §9 (permissions), §12 (channels).
 struct TURNAllocation: Sendable {
-    /// What a request about peers is refused with.
+    /// Why a request about peers is refused.
     enum Refusal: Error {
         case forbidden, wrongFamily, conflict, tooMany
     }
 
+    /// A peer to which a number was bound.
     private struct Channel {
         let peer: TransportAddress
         var end: MonotonicTime
     }
 
     let relayed: TransportAddress
-    /// Who made it; nobody else may change it.
+    /// The user name that made the allocation; requests under other names are refused.
     let username: String
-    /// Of the request that made it, which a client may repeat.
+    /// Transaction ID of the Allocate request, which the client may retransmit.
     let transactionID: STUNTransactionID
+    /// When the allocation ends unless it is refreshed.
     var end: MonotonicTime
+    /// When each permission ends, by the peer's IP address; the port does not matter (RFC 8656 §9).
     private var permissions: [IPAddress: MonotonicTime] = [:]
     private var channels: [ChannelNumber: Channel] = [:]
+    /// The reverse of `channels`, looked up for every datagram of a peer.
     private var numbers: [TransportAddress: ChannelNumber] = [:]
 
     init(
@@ -35,11 +39,12 @@ struct TURNAllocation: Sendable {
         self.end = end
     }
 
+    /// Checks that the peer has the same address family as the relayed address.
     private func check(_ peer: TransportAddress) throws(Refusal) {
         guard (peer.ip.ipv4 == nil) == (relayed.ip.ipv4 == nil) else { throw .wrongFamily }
     }
 
-    /// Lets datagrams pass between the client and some addresses, or none of them.
+    /// Adds or extends permissions for all the given peers, or for none if one is refused.
     mutating func permit(
         _ peers: [TransportAddress], by policy: TURNPolicy, at now: MonotonicTime
     ) throws(Refusal) {
@@ -54,7 +59,10 @@ struct TURNAllocation: Sendable {
         }
     }
 
-    /// Gives a peer a number, or lets it have that for longer.
+    /// Binds a number to a peer, or extends an existing binding of exactly these two.
+    ///
+    /// The peer also gets a permission (RFC 8656 §12).
+    /// - Throws: `.conflict` if the number or the peer is bound otherwise.
     mutating func bind(
         _ number: ChannelNumber, to peer: TransportAddress, by policy: TURNPolicy, at now: MonotonicTime
     ) throws(Refusal) {
@@ -70,6 +78,7 @@ struct TURNAllocation: Sendable {
         numbers[peer] = number
     }
 
+    /// Removes bindings that have ended, so that their numbers can be bound again.
     private mutating func expireChannels(at now: MonotonicTime) {
         for (number, channel) in channels where channel.end <= now {
             channels[number] = nil
@@ -77,7 +86,8 @@ struct TURNAllocation: Sendable {
         }
     }
 
-    /// The channels by which something may go to the client now, and until when it may.
+    /// The channels by which the peers may send to the client now, and when that ends: with the allocation, the
+    /// permission or the channel, whichever ends first.
     func openChannels(
         by policy: TURNPolicy, at now: MonotonicTime
     ) -> [(peer: TransportAddress, number: ChannelNumber, end: MonotonicTime)] {
@@ -89,16 +99,17 @@ struct TURNAllocation: Sendable {
         }
     }
 
+    /// Whether datagrams may pass between the client and this peer now.
     func isPermitted(_ peer: TransportAddress, by policy: TURNPolicy, at now: MonotonicTime) -> Bool {
         policy.peers.contains(peer) && permissions[peer.ip].map { $0 > now } ?? false
     }
 
-    /// Nil for a number that stands for nobody.
+    /// The peer of a channel; nil if the number is not bound.
     func peer(of number: ChannelNumber, at now: MonotonicTime) -> TransportAddress? {
         channels[number].flatMap { $0.end > now ? $0.peer : nil }
     }
 
-    /// Nil for a peer without a channel.
+    /// The channel of a peer; nil if it has none.
     func channel(of peer: TransportAddress, at now: MonotonicTime) -> ChannelNumber? {
         guard let number = numbers[peer], self.peer(of: number, at: now) != nil else { return nil }
         return number

@@ -1,19 +1,22 @@
 import Base
 import Wire
 
-/// A client's half of TURN over UDP towards one peer: it has a relayed address made, binds a channel to the peer, and
-/// keeps both for as long as it is advanced.
+/// A client's side of TURN over UDP with one peer: allocates a relayed address, binds a channel to the peer, and
+/// refreshes both.
 ///
-/// It owns no socket and no clock: what it has to say goes to the relay, and what comes from there is given to it.
+/// It owns no socket and no clock: the owner sends its messages to the relay and passes on what arrives from there.
 /// - Source: RFC 8656 §7, §8, §12; RFC 8489 §6.2.1 (requests are repeated), §9.2 (long-term credentials).
 package struct TURNClientAgent: Sendable {
-    /// A relay, and what it wants to hear.
+    /// A relay's address and the credentials for it.
     package struct Relay: Equatable, Sendable {
-        /// Over UDP.
+        /// Where the relay listens, over UDP.
         package let address: TransportAddress
+        /// User name for long-term credentials; for a relay of this server it contains the expiry.
         package let username: String
+        /// The password that belongs to the user name.
         package let password: String
 
+        /// - Parameter address: where the relay listens, over UDP.
         package init(address: TransportAddress, username: String, password: String) {
             self.address = address
             self.username = username
@@ -21,43 +24,53 @@ package struct TURNClientAgent: Sendable {
         }
     }
 
+    /// How far the connection through the relay has come.
     package enum State: Equatable, Sendable {
-        /// Nothing can be sent yet.
+        /// The allocation or the channel is not granted yet; nothing can be sent.
         case connecting
         case connected
-        /// For good: the relay refused by this code, or does not answer (nil).
+        /// Final: the relay refused with this code; nil if it does not answer.
         case failed(code: UInt16?)
     }
 
+    /// The request that awaits its response; there is never more than one.
     private struct Request {
         let kind: STUNKind
         let transactionID: STUNTransactionID
         let bytes: [UInt8]
         var attempts = 1
+        /// When it is retransmitted next.
         var repeatedAt: MonotonicTime
     }
 
-    /// RFC 8489 §6.2.1: RTO, doubled each time, and Rc.
+    /// The first retransmission timeout, which doubles each time (RTO), and the number of transmissions (Rc).
+    ///
+    /// - Source: RFC 8489 §6.2.1.
     private static let firstPause = Duration.milliseconds(500)
     private static let mostAttempts = 7
-    /// Permissions last 300 s (RFC 8656 §9), and all else longer.
+    /// Between two refreshes: permissions last 300 s (RFC 8656 §9), allocations and channels longer.
     private static let refreshInterval = Duration.seconds(240)
-    /// The first that there is (RFC 8656 §12).
+    /// The first number that may be bound (RFC 8656 §12).
     private static let channel = ChannelNumber(0x4000)
 
+    /// The relay that it uses.
     package let relay: Relay
+    /// How far it has come; `receive` and `advance` change it.
     package private(set) var state = State.connecting
     private let peer: TransportAddress
+    /// Realm, nonce and key as of the relay's latest error response; no realm before the first.
     private var realm: String?
     private var nonce = ""
     private var key: [UInt8] = []
+    /// Nil while nothing is to be answered.
     private var request: Request?
+    /// When to refresh; nil until connected, and while a refresh is under way.
     private var refreshAt: MonotonicTime?
-    /// To the relay; one request at a time, so there is hardly ever a second one.
+    /// Messages for the relay; rarely more than one, since requests are made one at a time.
     private var messages: [[UInt8]] = []
 
-    /// Begins to ask.
-    /// - Parameter peer: what is sent to and heard from, over UDP.
+    /// Starts the allocation.
+    /// - Parameter peer: the address to communicate with, over UDP.
     package init(
         _ relay: Relay, peer: TransportAddress, at now: MonotonicTime,
         by authenticator: some TURNAuthenticator,
@@ -68,13 +81,13 @@ package struct TURNClientAgent: Sendable {
         ask(.allocateRequest, at: now, by: authenticator, using: &random)
     }
 
-    /// What is to be sent to the relay since the last call.
+    /// Takes the messages to be sent to the relay.
     package mutating func takeMessages() -> [[UInt8]] {
         defer { messages = [] }
         return messages
     }
 
-    /// A datagram for the peer, as the relay takes it; nil until the client is connected.
+    /// Wraps a datagram for the peer in the channel; nil until the client is connected.
     /// - Source: RFC 8656 §12.4.
     package func wrapped(_ datagram: Span<UInt8>) -> [UInt8]? {
         guard state == .connected, let channel = Self.channel else { return nil }
@@ -84,7 +97,7 @@ package struct TURNClientAgent: Sendable {
         return output
     }
 
-    /// Says that the address is wanted no longer; whether that is heard nobody waits for.
+    /// Releases the allocation, without retransmission: if the message is lost, the allocation expires.
     /// - Source: RFC 8656 §8 (a lifetime of zero).
     package mutating func giveBack(
         by authenticator: some TURNAuthenticator, using random: inout some RandomNumberGenerator
@@ -99,7 +112,9 @@ package struct TURNClientAgent: Sendable {
 
     // MARK: From the relay
 
-    /// - Returns: where the peer's datagram lies in it; nil for what the relay says itself, and for all else.
+    /// Receives a datagram from the relay.
+    ///
+    /// - Returns: the range of the peer's datagram in it; nil if it is the relay's own message or nothing known.
     package mutating func receive(
         _ bytes: Span<UInt8>, at now: MonotonicTime, by authenticator: some TURNAuthenticator,
         using random: inout some RandomNumberGenerator
@@ -119,18 +134,22 @@ package struct TURNClientAgent: Sendable {
         return nil
     }
 
+    /// Continues after a request was granted: with the channel, or with the wait for the next refresh.
     private mutating func granted(
         _ kind: STUNKind, at now: MonotonicTime, by authenticator: some TURNAuthenticator,
         using random: inout some RandomNumberGenerator
     ) {
         guard kind == .channelBindRequest else {
-            // A channel is a permission, too (RFC 8656 §12).
+            // Binding the channel also extends the permission (RFC 8656 §12).
             return ask(.channelBindRequest, at: now, by: authenticator, using: &random)
         }
         state = .connected
         refreshAt = now + Self.refreshInterval
     }
 
+    /// Repeats a request with the realm and nonce of the error response, or gives up.
+    ///
+    /// A first 401 and any 438 are expected; a second 401 means that the credentials are wrong.
     /// - Source: RFC 8489 §9.2.5.
     private mutating func refused(
         _ asked: Request, _ message: STUNMessage, _ bytes: Span<UInt8>, at now: MonotonicTime,
@@ -152,9 +171,10 @@ package struct TURNClientAgent: Sendable {
 
     // MARK: Time
 
-    /// When `advance` has something to do.
+    /// When `advance` has to be called next; nil if nothing is scheduled.
     package var deadline: MonotonicTime? { request?.repeatedAt ?? refreshAt }
 
+    /// Retransmits the current request, gives up after the last attempt, or starts a refresh.
     package mutating func advance(
         to now: MonotonicTime, by authenticator: some TURNAuthenticator,
         using random: inout some RandomNumberGenerator
@@ -172,6 +192,7 @@ package struct TURNClientAgent: Sendable {
         }
     }
 
+    /// Sends a new request, which replaces the current one.
     private mutating func ask(
         _ kind: STUNKind, at now: MonotonicTime, by authenticator: some TURNAuthenticator,
         using random: inout some RandomNumberGenerator
@@ -180,7 +201,7 @@ package struct TURNClientAgent: Sendable {
         var writer = STUNWriter(kind, transactionID: id)
         switch kind {
         case .allocateRequest:
-            // UDP (RFC 8656 §18.6), of the peer's family.
+            // UDP (RFC 8656 §18.8), and the address family of the peer (RFC 8656 §18.6).
             writer.append(.requestedTransport, [17, 0, 0, 0])
             if peer.ip.ipv4 == nil { writer.append(.requestedAddressFamily, [2, 0, 0, 0]) }
         case .channelBindRequest:
@@ -194,7 +215,7 @@ package struct TURNClientAgent: Sendable {
         messages.append(bytes)
     }
 
-    /// With what long-term credentials need, once the relay has said what for.
+    /// Completes a message, with credentials once the relay has named realm and nonce.
     private func sealed(_ writer: inout STUNWriter, by authenticator: some TURNAuthenticator) -> [UInt8] {
         guard let realm else { return writer.sealed() }
         writer.appendUsername(relay.username)

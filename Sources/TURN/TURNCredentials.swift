@@ -1,26 +1,26 @@
 import Base
 import Wire
 
-/// What a relay's passwords are made and checked by.
+/// The hash functions for a relay's passwords and keys.
 package protocol TURNAuthenticator: MessageAuthenticator {
-    /// - Returns: 16 bytes (RFC 1321), or nil where the library has no such digest: one that is set to approved
+    /// - Returns: 16 bytes (RFC 1321); nil if the library offers no MD5, as when it is limited to approved
     ///   algorithms.
     func md5(_ message: Span<UInt8>) -> [UInt8]?
 }
 
-/// The passwords that a relay gives out, without remembering any.
+/// The credentials that the server issues for its relay, without storing any.
 ///
-/// A user name says until when it is good; its password is a code of it that only we can make.
+/// A user name contains its expiry, and the password is an HMAC of the user name under a secret of the server.
 /// - Source: draft-uberti-behave-turn-rest-00 §2.2; RFC 8489 §9.2 (long-term credentials).
 package struct TURNCredentials: Sendable {
     private let secret: Secret<[UInt8]>
 
-    /// - Parameter secret: with which the passwords were made.
+    /// - Parameter secret: the key of the passwords' HMAC.
     package init(secret: Secret<[UInt8]>) {
         self.secret = secret
     }
 
-    /// Seconds since 1970 until which a user name is good; nil for what we never gave out.
+    /// When a user name expires, in seconds since 1970; nil if its form is not one that the server issues.
     static func expiry(of username: String) -> Int? {
         let parts = username.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, let digits = parts.first, digits.utf8.allSatisfy(Self.isDigit) else {
@@ -29,7 +29,7 @@ package struct TURNCredentials: Sendable {
         return Int(digits)
     }
 
-    /// With what a client who knows the password signs; nil where it cannot be made.
+    /// The key with which a client that knows the password signs; nil if there is no MD5.
     /// - Source: RFC 8489 §9.2.2, §18.5.1 (why clients still use MD5).
     func key(of username: String, realm: String, by authenticator: some TURNAuthenticator) -> [UInt8]? {
         let code = authenticator.hmacSHA1(key: secret.exposed.span, Array(username.utf8).span)
@@ -47,11 +47,13 @@ package struct TURNCredentials: Sendable {
     }
 }
 
-/// Nonces that need not be remembered: each says until when it is good, and is good for one client's address alone.
+/// Nonces that need not be stored: each contains its expiry and an HMAC, and is valid for one client address only.
 ///
-/// - Source: RFC 8489 §9.2.1; RFC 8656 §5 (at least once an hour another one).
+/// - Source: RFC 8489 §9.2.1; RFC 8656 §5 (a new one at least once an hour).
 struct TURNNonces: Sendable {
+    /// How long a nonce is valid.
     static let lifetime = Duration.seconds(3_600)
+    /// Bytes of the HMAC in a nonce.
     private static let codeLength = 9
 
     private let key: Secret<[UInt8]>
@@ -60,12 +62,14 @@ struct TURNNonces: Sendable {
         self.key = key
     }
 
+    /// A nonce for this client, valid for an hour from now.
     func make(
         for client: TransportAddress, at now: MonotonicTime, by authenticator: some MessageAuthenticator
     ) -> String {
         text(until: Self.second(of: now + Self.lifetime), client, authenticator)
     }
 
+    /// Whether a nonce was made for this client and has not expired.
     func isGood(
         _ nonce: String, of client: TransportAddress, at now: MonotonicTime,
         by authenticator: some MessageAuthenticator
@@ -73,10 +77,11 @@ struct TURNNonces: Sendable {
         guard let until = UInt32(nonce.prefix(8), radix: 16), until >= Self.second(of: now) else {
             return false
         }
-        // No secret: whoever guesses has gained nothing but an answer with 401.
+        // Compared without protection against timing: a guessed nonce would gain a client nothing but another 401.
         return nonce == text(until: until, client, authenticator)
     }
 
+    /// The nonce: eight hexadecimal digits of the expiry, then the HMAC.
     private func text(
         until: UInt32, _ client: TransportAddress, _ authenticator: some MessageAuthenticator
     ) -> String {

@@ -1,37 +1,41 @@
 import Wire
 
-/// A channel's number, which stands for a peer.
+/// The number of a channel, which stands for a peer.
 ///
-/// - Source: RFC 8656 §12; RFC 5766 §11, by which older clients, coturn's among them, take numbers beyond 0x4FFF.
-///   Nothing else comes to these ports that could be taken for those.
+/// - Source: RFC 8656 §12. Numbers above 0x4FFF are valid by RFC 5766 §11 only, but older clients use them, and so
+///   does coturn's. They are accepted because nothing else that arrives at these ports begins with such bytes.
 struct ChannelNumber: Hashable, Sendable {
     let value: UInt16
 
-    /// - Returns: nil for what is reserved.
+    /// - Returns: nil if the value is reserved.
     init?(_ value: UInt16) {
         guard (0x4000...0x7FFE).contains(value) else { return nil }
         self.value = value
     }
 }
 
-/// What a relay's client and its relay tell each other in, without STUN around it.
+/// Datagrams between a client and its relay, with a header of four bytes instead of a STUN message.
 ///
 /// - Source: RFC 8656 §12.4, §12.5.
 enum ChannelData {
-    /// Bytes of number and length.
+    /// Bytes of the header: the channel's number and the datagram's length.
     static let headerLength = 4
 
-    /// - Returns: nil for what is no channel's data.
+    /// Finds channel and datagram in a message.
+    ///
+    /// - Returns: nil if it is not ChannelData.
     static func read(_ bytes: Span<UInt8>) -> (channel: ChannelNumber, data: Range<Int>)? {
         guard let number = try? bytes.uint16(at: 0), let channel = ChannelNumber(number),
             let length = try? bytes.uint16(at: 2)
         else { return nil }
-        // Behind it there may be padding.
+        // The message may be longer, because of padding.
         let range = headerLength..<(headerLength + Int(length))
         return range.upperBound <= bytes.count ? (channel, range) : nil
     }
 
-    /// - Parameter isPadded: over a stream each is padded to four bytes.
+    /// Appends a datagram with its header.
+    ///
+    /// - Parameter isPadded: pads to a multiple of four bytes, as a stream requires.
     static func append(
         _ data: Span<UInt8>, of channel: ChannelNumber, isPadded: Bool, to output: inout [UInt8]
     ) {
@@ -42,21 +46,24 @@ enum ChannelData {
     }
 }
 
-/// Cuts a TCP or TLS stream into STUN messages and channels' data, which tell their lengths themselves.
+/// Cuts a TCP or TLS stream into STUN messages and ChannelData, both of which contain their length.
 ///
 /// - Source: RFC 8656 §12.5; RFC 8489 §6.2.2.
 package struct TURNFrameReader: Sendable {
-    /// No path of WebRTC has longer datagrams; with the head of an indication around them.
+    /// Most bytes of a message: WebRTC's paths have no longer datagrams, even with the header of an indication.
     package static let longest = 2_048
 
+    /// The beginning of a message whose rest has not arrived.
     private var pending: [UInt8] = []
 
+    /// A reader at the beginning of a stream.
     package init() {}
 
-    /// Takes the next piece of the stream.
+    /// Reads the next bytes of the stream.
     ///
-    /// - Parameter visit: gets each message that is complete now.
-    /// - Throws: for what is neither, or too long. What follows cannot be told apart from noise: the stream must end.
+    /// - Parameter visit: called with each complete message, in order.
+    /// - Throws: if a message is of neither kind, or too long. The beginning of the next one is then unknown, so the
+    ///   stream must be closed.
     package mutating func read(
         _ bytes: Span<UInt8>, _ visit: (Span<UInt8>) -> Void
     ) throws(WireError) {
@@ -72,6 +79,7 @@ package struct TURNFrameReader: Sendable {
         }
     }
 
+    /// Length of the message at the beginning, with padding.
     private static func length(of bytes: Span<UInt8>) throws(WireError) -> Int {
         let first = try bytes.uint16(at: 0)
         let rest = Int(try bytes.uint16(at: 2))
@@ -89,7 +97,7 @@ package struct TURNFrameReader: Sendable {
 
 extension [UInt8] {
     mutating func append(contentsOf span: Span<UInt8>) {
-        // Byte by byte would take microseconds for each packet; the buffer is used within the call alone.
+        // Appending byte by byte would take microseconds per packet. The pointer is not used after the call.
         unsafe span.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }
     }
 }

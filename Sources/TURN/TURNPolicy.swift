@@ -1,33 +1,35 @@
 import Base
 import Wire
 
-/// To whom a relay relays, for whom, and how much: one for all of its clients.
+/// The rules of a relay, the same for all its clients: which peers they may reach, who may use it, and how much.
 ///
-/// - Source: RFC 8656 §7 to §12, §21.1.6 (a relay that names its peers is no open one).
+/// - Source: RFC 8656 §7 to §12, §21.1.6 (limiting peers so that the relay is not an open one).
 package struct TURNPolicy: Sendable {
-    /// What clients are told that their password is for (RFC 8489 §9.2).
+    /// Sent to clients in the authentication challenge (RFC 8489 §9.2); part of the key.
     package let realm: String
-    /// The only addresses that anything is relayed to and from: this server's own.
+    /// The only addresses to and from which anything is relayed: this server's own.
     package let peers: Set<TransportAddress>
-    /// How long an allocation lasts without being refreshed, whatever its client asks for (RFC 8656 §3.2).
+    /// Lifetime of an allocation without a refresh, whatever lifetime the client requests (RFC 8656 §3.2).
     package var lifetime = Duration.seconds(600)
-    /// RFC 8656 §9.
+    /// Lifetime of a permission (RFC 8656 §9).
     package var permissionLifetime = Duration.seconds(300)
-    /// RFC 8656 §12.
+    /// Lifetime of a channel binding (RFC 8656 §12).
     package var channelLifetime = Duration.seconds(600)
-    /// Peers that one client may name at once, and channels that it may bind; a page needs one of each.
+    /// Permissions that one client may have at a time, and as many channels; a page needs one of each.
     package var peersPerClient = 32
-    /// Of one client; a browser sends some twenty at once, one for each candidate that it is told.
+    /// Requests of one client per second; a browser sends about twenty at once, one for each candidate that it
+    /// receives.
     package var requestsPerSecond = 64
-    /// Of what one client sends, all together; who publishes in three sizes sends half a million.
+    /// Bytes that one client may send per second; a publisher of three simulcast layers sends about half a million.
     package var bytesPerSecond = 8 << 20
 
     let credentials: TURNCredentials
     let nonces: TURNNonces
 
     /// - Parameters:
-    ///   - nonceKey: at least 16 bytes that nobody can guess.
-    ///   - peers: over UDP.
+    ///   - realm: any text; clients show or ignore it.
+    ///   - nonceKey: at least 16 bytes that cannot be guessed.
+    ///   - peers: addresses for UDP.
     package init(
         realm: String, credentials: TURNCredentials, nonceKey: Secret<[UInt8]>, peers: Set<TransportAddress>
     ) {
@@ -37,38 +39,42 @@ package struct TURNPolicy: Sendable {
         nonces = TURNNonces(key: nonceKey)
     }
 
-    /// Whether a permission may be had for an address, whatever the port.
+    /// Whether a permission may be granted for an IP address, whatever the port.
     func mayPermit(_ ip: IPAddress) -> Bool { peers.contains { $0.ip == ip } }
 
-    /// Whether there is anything to relay to by this family.
+    /// Whether there is any peer of this address family.
     func hasPeers(isIPv4: Bool) -> Bool { peers.contains { ($0.ip.ipv4 != nil) == isIPv4 } }
 }
 
-/// What clients of a relay did and were refused.
+/// What the clients of a relay did and were refused.
 package struct TURNCounters: Equatable, Sendable {
-    /// Allocations that were made.
+    /// Allocations granted.
     package var allocations: UInt64 = 0
-    /// Refused for want of room, in all or for one address.
+    /// Allocations refused because there was no room, in all or for one address.
     package var refusedQuota: UInt64 = 0
-    /// Requests with a user name, password or nonce that is none of ours or good no longer.
+    /// Requests refused because of the user name, password or nonce: wrong, or expired.
     package var refusedCredentials: UInt64 = 0
-    /// Requests and datagrams to who is none of this server's sessions, or without a permission.
+    /// Requests and datagrams refused because the peer is not one of this server's or has no permission.
     package var refusedPeers: UInt64 = 0
-    /// What cannot be read.
+    /// Messages that could not be parsed.
     package var malformed: UInt64 = 0
-    /// Requests, and datagrams, beyond what one client may send in a second.
+    /// Requests and datagrams refused because the client exceeded its limit per second.
     package var refusedRate: UInt64 = 0
-    /// Datagrams from clients to sessions.
+    /// Datagrams relayed from clients.
     package var datagramsIn: UInt64 = 0
+    /// Payload bytes relayed from clients.
     package var bytesIn: UInt64 = 0
-    /// Datagrams from sessions to clients.
+    /// Datagrams relayed to clients.
     package var datagramsOut: UInt64 = 0
+    /// Payload bytes relayed to clients.
     package var bytesOut: UInt64 = 0
-    /// Datagrams to clients that did not read fast enough.
+    /// Datagrams dropped because the client did not read fast enough.
     package var droppedSlow: UInt64 = 0
 
+    /// All zero.
     package init() {}
 
+    /// Adds the counts of another client.
     package static func += (sum: inout Self, more: Self) {
         sum.allocations &+= more.allocations
         sum.refusedQuota &+= more.refusedQuota
@@ -84,7 +90,7 @@ package struct TURNCounters: Equatable, Sendable {
     }
 }
 
-/// So much a second, counted from the first of it.
+/// A limit per second; each second begins with the first use after the one before.
 struct RateLimit: Sendable {
     private let limit: Int
     private var since = MonotonicTime.zero
@@ -94,7 +100,8 @@ struct RateLimit: Sendable {
         self.limit = limit
     }
 
-    /// - Returns: false if that is too much.
+    /// Uses an amount, unless it exceeds what is left in this second.
+    /// - Returns: false if it does; then nothing is used.
     mutating func take(_ amount: Int = 1, at now: MonotonicTime) -> Bool {
         if used == 0 || now - since >= .seconds(1) { (since, used) = (now, 0) }
         guard amount <= limit - used else { return false }

@@ -1,9 +1,10 @@
 import Base
 import Wire
 
-/// What a request of an authentic client is refused with.
+/// The error response to an authentic request.
 struct RequestRefusal: Error {
     let code: STUNErrorCode
+    /// For error 420 only: the attributes that the relay does not know.
     var unknown: [STUNAttribute] = []
 
     static let badRequest = RequestRefusal(code: .badRequest)
@@ -22,13 +23,16 @@ extension RequestRefusal {
     }
 }
 
-/// What is checked of requests, in the order of RFC 8656.
+/// The checks of each request, in the order of RFC 8656.
 extension TURNAgent {
+    /// REQUESTED-TRANSPORT: the protocol number of UDP (RFC 8656 §18.8).
     private static let udp: UInt32 = 17
-    /// The bit of EVEN-PORT (RFC 8656 §18.7).
+    /// The flag in EVEN-PORT that reserves the next port, too (RFC 8656 §18.7).
     private static let reservesNext: UInt8 = 0x80
+    /// REQUESTED-ADDRESS-FAMILY: whether a value means IPv4.
     private static let families: [UInt32: Bool] = [0x01: true, 0x02: false]
 
+    /// Refuses attributes that must be understood and are not (error 420).
     private func checkAttributes(_ message: STUNMessage) throws(RequestRefusal) {
         let unknown = message.attributes.map(\.type).filter {
             $0.isComprehensionRequired && !$0.isKnownToRelay
@@ -36,14 +40,16 @@ extension TURNAgent {
         guard unknown.isEmpty else { throw RequestRefusal(code: .unknownAttribute, unknown: unknown) }
     }
 
-    /// The allocation of whoever asks.
+    /// The client's allocation, if the request comes from the user that made it.
     private func own(_ request: Request, at now: MonotonicTime) throws(RequestRefusal) -> TURNAllocation {
         guard let allocation, allocation.end > now else { throw .mismatch }
         guard allocation.username == request.username else { throw RequestRefusal(code: .wrongCredentials) }
         return allocation
     }
 
-    /// - Returns: whether an IPv4 address is asked for, and whether its port has to be even.
+    /// Checks an Allocate request.
+    ///
+    /// - Returns: whether an IPv4 address is requested, and whether its port has to be even.
     /// - Source: RFC 8656 §7.2.
     func checkAllocation(
         _ request: Request, _ bytes: Span<UInt8>
@@ -60,7 +66,7 @@ extension TURNAgent {
             }
             keepsNext = flags & Self.reservesNext != 0
         }
-        // No ports are kept for anybody.
+        // Ports are never reserved for a later request.
         guard message[.reservationToken] == nil, !keepsNext else {
             throw RequestRefusal(code: .insufficientCapacity)
         }
@@ -69,7 +75,9 @@ extension TURNAgent {
         return (isIPv4, evenPort != nil)
     }
 
-    /// - Returns: how long it lasts from now on; zero if it is given back.
+    /// Checks a Refresh request.
+    ///
+    /// - Returns: the new lifetime from now on; zero ends the allocation.
     /// - Source: RFC 8656 §8.2.
     func checkRefresh(
         _ request: Request, _ bytes: Span<UInt8>, at now: MonotonicTime
@@ -82,6 +90,8 @@ extension TURNAgent {
         return try number(.lifetime, request.message, bytes) == 0 ? .zero : policy.lifetime
     }
 
+    /// Performs a CreatePermission request.
+    ///
     /// - Source: RFC 8656 §10.2.
     mutating func permit(
         _ request: Request, _ bytes: Span<UInt8>, at now: MonotonicTime
@@ -97,6 +107,8 @@ extension TURNAgent {
         self.allocation = allocation
     }
 
+    /// Performs a ChannelBind request.
+    ///
     /// - Source: RFC 8656 §12.2.
     mutating func bind(
         _ request: Request, _ bytes: Span<UInt8>, at now: MonotonicTime
@@ -115,13 +127,14 @@ extension TURNAgent {
         self.allocation = allocation
     }
 
-    /// Whether IPv4 is asked for; nil where nothing is said.
+    /// Whether IPv4 is requested; nil without the attribute.
     private func family(_ message: STUNMessage, _ bytes: Span<UInt8>) throws(RequestRefusal) -> Bool? {
         guard let field = try number(.requestedAddressFamily, message, bytes) else { return nil }
         guard let isIPv4 = Self.families[field >> 24] else { throw RequestRefusal(code: .familyNotSupported) }
         return isIPv4
     }
 
+    /// The first 32 bits of an attribute's value; nil without the attribute.
     private func number(
         _ type: STUNAttribute, _ message: STUNMessage, _ bytes: Span<UInt8>
     ) throws(RequestRefusal) -> UInt32? {
@@ -133,12 +146,12 @@ extension TURNAgent {
     }
 }
 
-/// A datagram of a peer without a channel.
+/// A datagram from a peer that has no channel, for the client.
 ///
 /// - Source: RFC 8656 §11.
 enum DataIndication {
     static func append(_ datagram: Span<UInt8>, from peer: TransportAddress, to output: inout [UInt8]) {
-        // Nobody answers an indication.
+        // An indication has no response, so no transaction has to be found by its ID.
         let id = STUNTransactionID(high: 0, low: 0)
         let address = XORAddress.encode(peer, id)
         let padding = -datagram.count & 3

@@ -10,11 +10,11 @@ extension STUNKind {
     static let sendIndication = STUNKind(rawValue: 0x0016)
     static let dataIndication = STUNKind(rawValue: 0x0017)
 
-    /// The answer that grants a request.
+    /// The type of the success response to this request.
     var success: STUNKind { STUNKind(rawValue: rawValue | 0x0100) }
-    /// The answer that refuses a request.
+    /// The type of the error response to this request.
     var failure: STUNKind { STUNKind(rawValue: rawValue | 0x0110) }
-    /// Whether an answer is expected.
+    /// Whether it is of the request class, and so needs a response.
     var isRequest: Bool { rawValue & 0x0110 == 0 }
 }
 
@@ -30,7 +30,7 @@ extension STUNAttribute {
     static let requestedTransport = STUNAttribute(rawValue: 0x0019)
     static let reservationToken = STUNAttribute(rawValue: 0x0022)
 
-    /// Whether a client of a relay may send it and be understood; DONT-FRAGMENT is not.
+    /// Whether the relay understands the attribute when a client sends it; DONT-FRAGMENT it does not.
     var isKnownToRelay: Bool {
         switch self {
         case .channelNumber, .lifetime, .xorPeerAddress, .data, .requestedAddressFamily, .evenPort,
@@ -54,11 +54,11 @@ extension STUNErrorCode {
     static let insufficientCapacity = STUNErrorCode(508, "Insufficient Capacity")
 }
 
-/// An address as it stands in XOR-PEER-ADDRESS and its like.
+/// The encoding of an address in XOR-PEER-ADDRESS and similar attributes.
 ///
 /// - Source: RFC 8489 §14.2, RFC 8656 §18.3.
 enum XORAddress {
-    /// - Throws: for a family that we do not know, and for a length that it does not have.
+    /// - Throws: if the address family is unknown, or the length does not match it.
     static func read(
         _ range: Range<Int>, of bytes: Span<UInt8>, _ id: STUNTransactionID
     ) throws(WireError) -> TransportAddress {
@@ -90,13 +90,14 @@ enum XORAddress {
         return value
     }
 
+    /// The first eight bytes of the mask for IPv6: the cookie and the beginning of the transaction ID.
     private static func mask(_ id: STUNTransactionID) -> UInt64 {
         UInt64(STUNMessage.magicCookie) << 32 | UInt64(id.high)
     }
 }
 
 extension STUNMessage {
-    /// All peers that a request names, not only the first, which is what `attributes` has.
+    /// All peers that a request names; `attributes` contains only the first.
     ///
     /// - Source: RFC 8656 §9.1: CreatePermission may name several.
     func peers(in bytes: Span<UInt8>) throws(WireError) -> [TransportAddress] {
@@ -112,14 +113,14 @@ extension STUNMessage {
         return found
     }
 
-    /// The first 32 bits of an attribute's value; nil where there is none.
+    /// The first 32 bits of an attribute's value; nil without the attribute.
     func uint32(_ type: STUNAttribute, in bytes: Span<UInt8>) throws(WireError) -> UInt32? {
         guard let range = self[type] else { return nil }
         guard range.count >= 4 else { throw .invalid(.stunAttributeLength) }
         return try bytes.uint32(at: range.lowerBound)
     }
 
-    /// An attribute's value as text; nil where there is none, or it is no UTF-8.
+    /// An attribute's value as text; nil without the attribute, or if it is not valid UTF-8.
     func text(_ type: STUNAttribute, in bytes: Span<UInt8>) -> String? {
         guard let range = self[type], let value = try? bytes.bytes(range) else { return nil }
         return String(validating: value, as: UTF8.self)

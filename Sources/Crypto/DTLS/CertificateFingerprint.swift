@@ -1,11 +1,11 @@
 import COpenSSL
 
-/// The digest of a certificate, by which an offer or answer pins the other side's key.
+/// The digest of a certificate, by which SDP pins the key of the other side.
 ///
-/// - Source: RFC 8122 §5. Deviates in that SHA-1 and SHA-224 are not taken: a key is pinned by nothing weaker than
-///   SHA-256, which every browser uses.
+/// - Source: RFC 8122 §5. Deviates in that SHA-1 and SHA-224 are refused: SHA-256 is the weakest digest that pins a
+///   key here, and every browser uses it.
 package struct CertificateFingerprint: Hashable, Sendable {
-    /// The names are those of SDP.
+    /// Digest algorithms, with their names in SDP.
     package enum Algorithm: String, CaseIterable, Sendable {
         case sha256 = "sha-256"
         case sha384 = "sha-384"
@@ -49,26 +49,28 @@ package struct CertificateFingerprint: Hashable, Sendable {
         }
     }
 
-    /// The digest that `bytes` was made with.
+    /// The algorithm of the digest.
     package let algorithm: Algorithm
-    /// As many as `algorithm.length` says.
+    /// The digest, of `algorithm.length` bytes.
     package let bytes: [UInt8]
 
-    /// - Returns: nil if the number of bytes is not the algorithm's.
+    /// - Returns: nil if the number of bytes does not fit the algorithm.
     package init?(algorithm: Algorithm, bytes: [UInt8]) {
         guard bytes.count == algorithm.length else { return nil }
         self.algorithm = algorithm
         self.bytes = bytes
     }
 
-    /// - Parameter name: as in SDP, such as `sha-256`.
-    /// - Returns: nil for an algorithm that is not known here, or a wrong number of bytes.
+    /// - Parameter name: as in SDP, such as `sha-256`; upper or lower case.
+    /// - Returns: nil if the algorithm is unknown or the number of bytes does not fit it.
     package init?(algorithm name: String, bytes: [UInt8]) {
         guard let algorithm = Algorithm(rawValue: name.lowercased()) else { return nil }
         self.init(algorithm: algorithm, bytes: bytes)
     }
 
+    /// Computes the fingerprint of a certificate.
     /// - Parameter certificate: X.509 in DER.
+    /// - Returns: nil if OpenSSL fails.
     package init?(of certificate: [UInt8], algorithm: Algorithm) {
         guard let bytes = algorithm.digest(of: certificate) else { return nil }
         self.init(algorithm: algorithm, bytes: bytes)

@@ -1,12 +1,13 @@
 import COpenSSL
 
-/// The public key of a peer's certificate.
+/// Checks of the public key in a peer's certificate.
 enum CertificateKey {
-    /// A signature by one takes 0.1 ms to check; by one four times as long, 1.5 ms.
+    /// A signature by a key of this length takes 0.1 ms to verify; one by a key four times as long takes 1.5 ms.
     private static let maximumRSABits: CInt = 4_096
 
-    /// Whether a certificate, an `X509 *`, has a key that peers of WebRTC have, and a signature by it takes little: it
-    /// is checked on the worker's thread, where media wait.
+    /// Whether the key of a certificate, an `X509 *`, is of a kind that WebRTC peers use, and fast to verify with.
+    ///
+    /// Signatures are verified on the worker's thread, where media has to wait meanwhile.
     /// - Source: RFC 8827 §6.5 (ECDSA and RSA).
     static func isAffordable(_ certificate: OpaquePointer) -> Bool {
         guard let key = unsafe X509_get0_pubkey(certificate) else { return false }
@@ -17,7 +18,7 @@ enum CertificateKey {
         }
     }
 
-    /// The same of a certificate in DER.
+    /// The same for a certificate in DER.
     static func isAffordable(_ certificate: [UInt8]) -> Bool {
         unsafe certificate.withUnsafeBufferPointer { bytes in
             var start = bytes.baseAddress

@@ -1,19 +1,21 @@
 import COpenSSL
 import Wire
 
-/// Reads encrypted alerts of a peer whose `SSL` was freed.
+/// Reads a peer's encrypted alerts after the association's `SSL` was freed.
 ///
-/// A connected `SSL` takes 75 kB, and all it would be kept for is one message: the close_notify with which a peer
-/// says goodbye. So the peer's record keys are derived once more, and this reads that message alone.
+/// A connected `SSL` takes 75 kB, and would be kept for one message only: the close_notify by which the peer ends the
+/// association. So the peer's record keys are derived once more, and this type decrypts alerts with them.
 /// - Source: RFC 5246 §6.3 (keys), RFC 5288 §3 (AES-GCM), RFC 7905 §2 (ChaCha20-Poly1305), RFC 6347 §4.1.2.1.
 struct DTLSAlertReader: Sendable {
     private static let tagLength = 16
 
     private let suite: DTLSCipherSuite
+    /// The peer's write key and write IV.
     private let key: SecretBytes
     private let iv: SecretBytes
 
-    /// - Returns: nil unless the secrets have the lengths they should have.
+    /// - Parameter peer: the role of the other side, whose keys are derived.
+    /// - Returns: nil unless the secrets have the lengths that TLS 1.2 prescribes.
     init?(
         _ suite: DTLSCipherSuite, masterSecret: SecretBytes, clientRandom: [UInt8], serverRandom: [UInt8],
         readingFrom peer: DTLSRole
@@ -24,7 +26,7 @@ struct DTLSAlertReader: Sendable {
         let (keyLength, ivLength) = (suite.keyLength, suite.ivLength)
         let block = Self.expand(masterSecret, seed, to: 2 * (keyLength + ivLength))
         guard let block else { return nil }
-        // Client key, server key, client IV, server IV.
+        // The order in the key block: client key, server key, client IV, server IV.
         let keyStart = peer == .client ? 0 : keyLength
         let ivStart = 2 * keyLength + (peer == .client ? 0 : ivLength)
         guard let key = block.part(keyStart..<(keyStart + keyLength)),
@@ -53,7 +55,7 @@ struct DTLSAlertReader: Sendable {
         }
     }
 
-    /// Whether `record` of `datagram` is an authentic alert that ends the association.
+    /// Whether `record` of `datagram` is an authentic alert that ends the association: a fatal one, or close_notify.
     func isClosing(_ record: DTLSRecord, in datagram: Span<UInt8>) -> Bool {
         guard record.type == .alert, record.epoch == 1, let alert = open(record, in: datagram),
             alert.count == 2
@@ -62,12 +64,14 @@ struct DTLSAlertReader: Sendable {
         return alert[0] == 2 || alert[1] == 0
     }
 
+    /// Decrypts a record: an alert is short, so a longer body is refused.
     private func open(_ record: DTLSRecord, in datagram: Span<UInt8>) -> [UInt8]? {
         guard let header = try? datagram.bytes(record.range.lowerBound..<record.bodyRange.lowerBound),
             let body = try? datagram.bytes(record.bodyRange)
         else { return nil }
         let length = body.count - suite.explicitNonceLength - Self.tagLength
         guard length > 0, length <= 64 else { return nil }
+        // Epoch and sequence number; part of the nonce or the additional data.
         let sequence = Array(header[3..<11])
         let nonce =
             suite.isAESGCM
@@ -79,6 +83,7 @@ struct DTLSAlertReader: Sendable {
         return decrypt(sealed, length: length, nonce: nonce, additional: additional)
     }
 
+    /// Decrypts and authenticates with OpenSSL; nil if the tag is wrong.
     private func decrypt(_ sealed: [UInt8], length: Int, nonce: [UInt8], additional: [UInt8]) -> [UInt8]? {
         guard let context = unsafe EVP_CIPHER_CTX_new() else { return nil }
         defer {

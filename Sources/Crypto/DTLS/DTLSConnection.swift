@@ -2,17 +2,19 @@ import COpenSSL
 
 /// OpenSSL's state of one DTLS association.
 ///
-/// Owns the `SSL` and its two memory BIOs. OpenSSL's own timer is set beyond any handshake: `DTLSEndpoint` repeats
-/// flights, by the time it is told.
+/// Owns the `SSL` and its two memory BIOs. OpenSSL's retransmission timer is set beyond the end of any handshake,
+/// because it runs by the system's clock: `DTLSEndpoint` retransmits, by the time that is passed in.
 @safe final class DTLSConnection {
+    /// The result of a handshake step.
     enum Progress {
+        /// The peer has to answer first.
         case wantsMore
         case finished
-        /// OpenSSL's reason.
+        /// With OpenSSL's reason.
         case failed(String)
     }
 
-    /// Compares the peer's certificate when OpenSSL asks, and remembers whether it was refused.
+    /// Checks the peer's certificate when OpenSSL calls, and remembers whether it was refused.
     private final class Verifier {
         let expected: [CertificateFingerprint]
         var isRefused = false
@@ -21,7 +23,9 @@ import COpenSSL
             self.expected = expected
         }
 
+        /// Accepts a certificate whose key is affordable and whose fingerprint was announced.
         func accepts(_ certificate: OpaquePointer?) -> Bool {
+            // Refused until proven otherwise.
             isRefused = true
             guard let certificate = unsafe certificate, unsafe CertificateKey.isAffordable(certificate) else {
                 return false
@@ -31,15 +35,16 @@ import COpenSSL
         }
     }
 
-    // Freed in `deinit`, and by nobody else. Beyond a call OpenSSL keeps one pointer of ours, to `verifier`, which
-    // lives as long as this does.
+    // Freed in `deinit` and nowhere else. Beyond a call OpenSSL keeps one pointer from here, to `verifier`, which
+    // lives as long as this object.
     private let ssl: OpaquePointer
-    /// What comes from the network; belongs to `ssl`.
+    /// Bytes from the network; freed with `ssl`.
     private let input: OpaquePointer
-    /// What goes to the network; belongs to `ssl`.
+    /// Bytes for the network; freed with `ssl`.
     private let output: OpaquePointer
     private let verifier: Verifier
 
+    /// - Parameter expected: fingerprints of which the peer's certificate must have one.
     init(_ context: DTLSContext, _ role: DTLSRole, expected: [CertificateFingerprint]) throws(CryptoError) {
         guard let ssl = unsafe SSL_new(context.context) else { throw CryptoError("SSL_new") }
         guard let input = unsafe rostrum_dtls_make_bio(), let output = unsafe rostrum_dtls_make_bio() else {
@@ -61,14 +66,14 @@ import COpenSSL
         unsafe SSL_free(ssl)
     }
 
-    /// For `SSL_CTX_set_cert_verify_callback`: 1 if the certificate is one of those expected.
+    /// Callback for `SSL_CTX_set_cert_verify_callback`: returns 1 if the certificate is expected.
     static let verify: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> CInt = { store, _ in
         guard let ssl = unsafe X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()),
             let pointer = unsafe SSL_get_ex_data(OpaquePointer(ssl), 0)
         else { return 0 }
         let verifier = unsafe Unmanaged<Verifier>.fromOpaque(pointer).takeUnretainedValue()
         if unsafe verifier.accepts(X509_STORE_CTX_get0_cert(store)) { return 1 }
-        // Becomes the alert bad_certificate.
+        // OpenSSL then sends the alert bad_certificate.
         unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_CERT_REJECTED)
         return 0
     }
@@ -78,11 +83,11 @@ import COpenSSL
         verifier.isRefused
     }
 
-    /// Whether OpenSSL should see a record.
+    /// Whether to pass a record to OpenSSL.
     ///
-    /// An encrypted record that is shorter than nonce and tag would be fatal to it, where RFC 6347 §4.1.2.7 wants
-    /// it dropped: a stranger could end the association with one datagram. After the handshake nothing
-    /// unencrypted is meant for it.
+    /// An encrypted record that is shorter than nonce and tag is a fatal error for OpenSSL, although RFC 6347
+    /// §4.1.2.7 requires that it be dropped: anyone could end the association with one datagram. After the handshake,
+    /// unencrypted records are not passed on at all.
     func canRead(_ record: DTLSRecord) -> Bool {
         guard unsafe SSL_is_init_finished(ssl) == 1, let suite else {
             return record.epoch == 0 || record.bodyRange.count >= 8 + 16
@@ -90,19 +95,20 @@ import COpenSSL
         return record.epoch == 1 && record.bodyRange.count >= suite.explicitNonceLength + 16
     }
 
+    /// The negotiated cipher suite; nil before there is one.
     private var suite: DTLSCipherSuite? {
         guard let cipher = unsafe SSL_get_current_cipher(ssl) else { return nil }
         return unsafe DTLSCipherSuite(rawValue: UInt16(truncatingIfNeeded: SSL_CIPHER_get_id(cipher)))
     }
 
-    /// Gives records to OpenSSL; all that were fed are read by the next call, as if they came in one datagram.
+    /// Passes records to OpenSSL; the next call reads all of them, as if they had arrived in one datagram.
     func feed(_ records: Span<UInt8>) {
         unsafe records.withUnsafeBytes { bytes in
             _ = unsafe BIO_write(input, bytes.baseAddress, CInt(truncatingIfNeeded: bytes.count))
         }
     }
 
-    /// The records OpenSSL wrote since the last call.
+    /// Takes the records that OpenSSL has written since the last call.
     func takeOutput() -> [UInt8] {
         let pending = unsafe BIO_ctrl_pending(output)
         guard pending > 0 else { return [] }
@@ -112,7 +118,9 @@ import COpenSSL
         }
     }
 
+    /// Continues the handshake with what was fed.
     func handshake() -> Progress {
+        // Otherwise `SSL_get_error` could report an older error of this thread; the same holds for all calls below.
         ERR_clear_error()
         let result = unsafe SSL_do_handshake(ssl)
         guard result != 1 else { return .finished }
@@ -125,7 +133,7 @@ import COpenSSL
     // MARK: After the handshake
 
     /// Decrypts what was fed.
-    /// - Returns: application data, and whether the peer closed (or broke) the association.
+    /// - Returns: application data, and whether the peer has closed or broken the association.
     func read() -> (data: [[UInt8]], isClosed: Bool) {
         var data: [[UInt8]] = []
         while true {
@@ -145,10 +153,11 @@ import COpenSSL
         }
     }
 
-    /// Longer than any datagram of application data here; what is longer comes in pieces.
+    /// Longer than any application data expected here; longer data is returned in pieces.
     private static let readSize = 2_048
 
     /// Encrypts one record.
+    /// - Returns: false if OpenSSL refuses.
     func write(_ bytes: Span<UInt8>) -> Bool {
         ERR_clear_error()
         let result = unsafe bytes.withUnsafeBytes { bytes in
@@ -158,17 +167,18 @@ import COpenSSL
         return result > 0
     }
 
-    /// Writes close_notify.
+    /// Writes a close_notify alert into the output.
     func shutDown() {
         unsafe SSL_shutdown(ssl)
         ERR_clear_error()
     }
 
-    /// The keys for SRTP; nil if no profile was agreed on.
+    /// Exports the keys for SRTP; nil if no SRTP profile was negotiated.
     func exportKeyingMaterial() -> SRTPKeyingMaterial? {
         guard let selected = unsafe SSL_get_selected_srtp_profile(ssl),
             let profile = unsafe SRTPProfile(rawValue: UInt16(truncatingIfNeeded: selected.pointee.id))
         else { return nil }
+        // The exporter's label and the absence of a context are those of RFC 5764 §4.2.
         let label = "EXTRACTOR-dtls_srtp"
         let exported = unsafe SecretBytes(count: SRTPKeyingMaterial.exportLength(profile)) { exported in
             unsafe SSL_export_keying_material(
@@ -177,7 +187,7 @@ import COpenSSL
         return exported.flatMap { SRTPKeyingMaterial(profile: profile, exported: $0) }
     }
 
-    /// What is needed to read the peer's alerts without this connection; nil for an unknown cipher suite.
+    /// Derives what is needed to read the peer's alerts without this connection; nil if the cipher suite is unknown.
     func alertReader(as role: DTLSRole) -> DTLSAlertReader? {
         guard let session = unsafe SSL_get_session(ssl), let suite,
             let master = unsafe SecretBytes(

@@ -1,20 +1,21 @@
 import Base
 
-/// One end of a DTLS 1.2 association that keys SRTP.
+/// One side of a DTLS 1.2 association that negotiates SRTP keys.
 ///
-/// Takes datagrams and the time, returns what is to be done; owns no socket, reads no clock. A server makes nothing
-/// until a piece of a ClientHello comes. Flights that are not answered are repeated by the time this is
-/// told, so that it runs in virtual time.
-/// - Source: RFC 6347 §4.2.4 (repetition), RFC 5764 (SRTP), RFC 8827 §6.5 (certificates).
+/// It consumes datagrams and the time, and returns what to do; it owns no socket and reads no clock. A server
+/// allocates nothing until a part of a ClientHello arrives. Unanswered flights are retransmitted by the time that is
+/// passed in, so it also runs in virtual time.
+/// - Source: RFC 6347 §4.2.4 (retransmission), RFC 5764 (SRTP), RFC 8827 §6.5 (certificates).
 package final class DTLSEndpoint {
     /// What the owner has to do, in order.
     package enum Effect: Sendable {
-        /// One datagram.
+        /// Send this datagram.
         case send([UInt8])
-        /// The handshake is done, and the peer's certificate is one of those that were announced.
+        /// The handshake is complete, and the peer's certificate has one of the expected fingerprints.
         case connected(SRTPKeyingMaterial)
+        /// The peer sent data, which is used for SCTP.
         case applicationData([UInt8])
-        /// The last effect there is.
+        /// The association is over; the last effect.
         case closed(CloseReason)
     }
 
@@ -24,18 +25,19 @@ package final class DTLSEndpoint {
         case closedHere
         /// The peer sent close_notify or a fatal alert after the handshake.
         case closedByPeer
-        /// The peer's certificate is none of those that were announced.
+        /// The peer's certificate has none of the expected fingerprints, or a key that is not accepted.
         case wrongFingerprint
-        /// The peer and this side have no SRTP profile in common.
+        /// The two sides have no SRTP profile in common.
         case noSRTPProfile
         /// The handshake took longer than `handshakeTimeout`.
         case timedOut
-        /// The text is OpenSSL's.
+        /// The handshake failed, with OpenSSL's reason.
         case handshakeFailed(String)
     }
 
-    /// What the association is at; each case has what only it needs.
+    /// The state of the association; each case holds only what it needs.
     private enum State {
+        /// A server waits for a ClientHello, a client for `start`.
         case idle
         case handshaking(DTLSConnection, Flight)
         case connected(DTLSConnection, LastFlight)
@@ -43,41 +45,45 @@ package final class DTLSEndpoint {
         case closed
     }
 
-    /// The datagrams that wait for an answer.
+    /// The datagrams of the current flight, which the peer has not answered.
     private struct Flight {
         var datagrams: [[UInt8]] = []
-        /// Before the next repetition; doubles.
+        /// Time until the next retransmission; doubles each time.
         var interval = DTLSEndpoint.firstRepetition
-        /// Nil while there is nothing to repeat.
+        /// Nil while there is nothing to retransmit.
         var repeatAt: MonotonicTime?
+        /// When it was last sent, for whatever reason.
         var sentAt = MonotonicTime.zero
+        /// When the whole handshake has taken too long.
         var giveUpAt: MonotonicTime
     }
 
-    /// The datagrams that ended the handshake, for a peer that shows by its repetition that they were lost.
+    /// The datagrams that completed the handshake, in case the peer's retransmissions show that they were lost.
     private struct LastFlight {
         var datagrams: [[UInt8]]
         var sentAt: MonotonicTime
     }
 
-    /// What stays of a connection when `SSL` is freed: about 300 bytes instead of 75 kB.
+    /// What is left of a connection after its `SSL` was freed: about 300 bytes instead of 75 kB.
     private struct Released {
         var lastFlight: LastFlight
-        /// Encrypted in advance.
+        /// Encrypted while the keys were still there.
         var closeNotify: [[UInt8]]
+        /// Nil if the peer's alerts cannot be read; its close_notify then goes unnoticed.
         var alerts: DTLSAlertReader?
     }
 
-    /// How long a handshake may take.
+    /// Longest duration of a handshake.
     package static let handshakeTimeout = Duration.seconds(30)
-    /// OpenSSL's 1 s would make a lost datagram cost a second of black picture.
+    /// Time until the first retransmission; with OpenSSL's 1 s, a lost datagram would cost a second without a
+    /// picture.
     static let firstRepetition = Duration.milliseconds(100)
     static let longestRepetition = Duration.seconds(2)
-    /// A flight is repeated at most this often because the peer repeats its own.
+    /// Shortest time between two transmissions of a flight that the peer's retransmissions cause.
     static let answerInterval = Duration.milliseconds(40)
-    /// Longer datagrams are no part of any handshake.
+    /// Longer datagrams, in bytes, are not part of any handshake and are dropped.
     private static let maximumDatagram = 8_192
-    /// Record header, explicit nonce and tag.
+    /// Bytes of record header, explicit nonce and tag.
     private static let recordOverhead = 13 + 8 + 16
 
     private let context: DTLSContext
@@ -86,14 +92,16 @@ package final class DTLSEndpoint {
     private var state = State.idle
     private var packer = DTLSRecordPacker()
 
-    /// - Parameter expectedFingerprints: the peer's certificate must have one of these.
+    /// - Parameters:
+    ///   - context: of the worker that the endpoint belongs to.
+    ///   - expectedFingerprints: the peer's certificate must have one of these.
     package init(context: DTLSContext, role: DTLSRole, expectedFingerprints: [CertificateFingerprint]) {
         self.context = context
         self.role = role
         expected = expectedFingerprints
     }
 
-    /// Whether keys were exported; stays true after `releaseHandshake()`, until the end.
+    /// Whether keys were exported; stays true after `releaseHandshake()`, until the association is over.
     package var isConnected: Bool {
         switch state {
         case .connected, .released: true
@@ -101,31 +109,31 @@ package final class DTLSEndpoint {
         }
     }
 
-    /// Whether `.closed` was given out; nothing is sent or understood any more.
+    /// Whether `.closed` was returned; nothing is sent or received any more.
     package var isClosed: Bool {
         if case .closed = state { true } else { false }
     }
 
-    /// When `advance(to:)` wants to be called; nil while nothing is awaited.
+    /// When `advance(to:)` has to be called next; nil if nothing is scheduled.
     package var deadline: MonotonicTime? {
         guard case .handshaking(_, let flight) = state else { return nil }
         return flight.repeatAt.map { min($0, flight.giveUpAt) } ?? flight.giveUpAt
     }
 
-    /// Longest application data that fits into one datagram, in bytes.
+    /// Most bytes of application data that fit into one datagram.
     package var maximumApplicationData: Int {
         context.mtu - Self.recordOverhead
     }
 
     // MARK: Inputs
 
-    /// Sends the first flight, if this is the client; a server waits.
+    /// Starts the handshake if this side is the client; a server waits for the client.
     package func start(at now: MonotonicTime) -> [Effect] {
         guard role == .client, case .idle = state else { return [] }
         return begin(at: now) { self.handshake($0, $1, at: now) }
     }
 
-    /// Takes a datagram whose first byte says that it is DTLS.
+    /// Receives a datagram whose first byte marks it as DTLS.
     package func receive(_ datagram: Span<UInt8>, at now: MonotonicTime) -> [Effect] {
         guard datagram.count <= Self.maximumDatagram else { return [] }
         let records = DTLSRecord.parse(datagram)
@@ -142,11 +150,12 @@ package final class DTLSEndpoint {
         case .handshaking(let connection, let flight):
             feed(records, of: datagram, to: connection)
             let effects = handshake(connection, flight, at: now)
-            // A client that says hello again has not heard the answer.
+            // A client that repeats its ClientHello has not received the answer.
             guard effects.isEmpty, role == .server, first.carries(DTLSRecord.clientHello, in: datagram) else {
                 return effects
             }
             return repeatFlight(at: now)
+        // Handshake records do not reach OpenSSL any more; they only show that the peer lacks the last flight.
         case .connected(let connection, var lastFlight):
             var effects = repeatLastFlight(&lastFlight, for: records, at: now)
             state = .connected(connection, lastFlight)
@@ -166,7 +175,7 @@ package final class DTLSEndpoint {
         }
     }
 
-    /// Repeats the flight that was not answered, or gives up, if it is time.
+    /// Retransmits the current flight if it is due, or gives up after the longest duration of a handshake.
     package func advance(to now: MonotonicTime) -> [Effect] {
         guard case .handshaking(let connection, var flight) = state else { return [] }
         guard now < flight.giveUpAt else { return end(.timedOut, saying: [packer.plainCloseNotify()]) }
@@ -176,10 +185,10 @@ package final class DTLSEndpoint {
         return send(flight, on: connection, at: now)
     }
 
-    /// Encrypts application data: one datagram.
+    /// Encrypts application data into one datagram.
     ///
-    /// - Parameter bytes: at most `maximumApplicationData`; more, or data before the handshake is done or after
-    ///   `releaseHandshake()`, is dropped.
+    /// - Parameter bytes: at most `maximumApplicationData`. Longer data, and data before the handshake is complete or
+    ///   after `releaseHandshake()`, is dropped.
     package func send(_ bytes: Span<UInt8>) -> [Effect] {
         guard case .connected(let connection, _) = state, !bytes.isEmpty,
             bytes.count <= maximumApplicationData,
@@ -188,7 +197,7 @@ package final class DTLSEndpoint {
         return sends(connection.takeOutput())
     }
 
-    /// Says goodbye to the peer.
+    /// Ends the association, with a close_notify to the peer if it has begun.
     package func close() -> [Effect] {
         switch state {
         case .closed: return []
@@ -199,10 +208,10 @@ package final class DTLSEndpoint {
         }
     }
 
-    /// Frees most of the memory once connected: 75 kB.
+    /// Frees most of the memory of a connected association: 75 kB.
     ///
-    /// Afterwards there is no application data. The peer's repetitions are still answered, its close_notify is
-    /// still noticed, and `close()` still sends one.
+    /// After that it transports no application data. It still answers the peer's retransmissions, still notices its
+    /// close_notify, and `close()` still sends one.
     package func releaseHandshake() {
         guard case .connected(let connection, let lastFlight) = state else { return }
         let alerts = connection.alertReader(as: role)
@@ -212,6 +221,7 @@ package final class DTLSEndpoint {
 
     // MARK: Steps
 
+    /// Creates OpenSSL's state and performs the first step with it.
     private func begin(
         at now: MonotonicTime, _ step: (DTLSConnection, Flight) -> [Effect]
     ) -> [Effect] {
@@ -223,13 +233,14 @@ package final class DTLSEndpoint {
         }
     }
 
+    /// Passes records to OpenSSL, except those that would harm it.
     private func feed(_ records: [DTLSRecord], of datagram: Span<UInt8>, to connection: DTLSConnection) {
         for record in records where connection.canRead(record) {
             connection.feed(datagram.extracting(record.range))
         }
     }
 
-    /// Lets OpenSSL take what was fed, and sends its answer.
+    /// Has OpenSSL process what was fed, and sends its answer.
     private func handshake(_ connection: DTLSConnection, _ flight: Flight, at now: MonotonicTime) -> [Effect]
     {
         let progress = connection.handshake()
@@ -237,6 +248,7 @@ package final class DTLSEndpoint {
         switch progress {
         case .wantsMore:
             var flight = flight
+            // New output is a new flight: the peer has answered the one before.
             if !datagrams.isEmpty {
                 flight.datagrams = datagrams
                 flight.interval = Self.firstRepetition
@@ -254,17 +266,19 @@ package final class DTLSEndpoint {
                 return end(.noSRTPProfile, saying: datagrams + closeNotify(connection))
             }
             state = .connected(connection, LastFlight(datagrams: datagrams, sentAt: now))
+            // Application data may have arrived together with the peer's last flight.
             return datagrams.map(Effect.send) + [.connected(material)] + read(connection)
         }
     }
 
+    /// Decrypts what was fed after the handshake.
     private func read(_ connection: DTLSConnection) -> [Effect] {
         let (data, isClosed) = connection.read()
         let effects = data.map(Effect.applicationData) + sends(connection.takeOutput())
         return isClosed ? effects + end(.closedByPeer, saying: closeNotify(connection)) : effects
     }
 
-    /// Sends the current flight again, unless that was done just now.
+    /// Sends the current flight again, unless it was sent just now.
     private func repeatFlight(at now: MonotonicTime) -> [Effect] {
         guard case .handshaking(let connection, let flight) = state, flight.repeatAt != nil,
             now >= flight.sentAt + Self.answerInterval
@@ -272,6 +286,7 @@ package final class DTLSEndpoint {
         return send(flight, on: connection, at: now)
     }
 
+    /// Sends a flight with new record numbers.
     private func send(_ flight: Flight, on connection: DTLSConnection, at now: MonotonicTime) -> [Effect] {
         var flight = flight
         flight.sentAt = now
@@ -280,7 +295,7 @@ package final class DTLSEndpoint {
         return flight.datagrams.map(Effect.send)
     }
 
-    /// Sends the last flight again if `records` show that the peer still waits for it.
+    /// Sends the last flight again if `records` show that the peer is still waiting for it.
     private func repeatLastFlight(
         _ flight: inout LastFlight, for records: [DTLSRecord], at now: MonotonicTime
     ) -> [Effect] {
@@ -301,6 +316,7 @@ package final class DTLSEndpoint {
         packer.pack(output, mtu: context.mtu).map(Effect.send)
     }
 
+    /// Closes, after sending the last datagrams.
     private func end(_ reason: CloseReason, saying datagrams: [[UInt8]]) -> [Effect] {
         state = .closed
         return datagrams.map(Effect.send) + [.closed(reason)]

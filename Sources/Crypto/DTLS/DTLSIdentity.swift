@@ -1,20 +1,21 @@
 import Base
 import COpenSSL
 
-/// A key pair and the self-signed certificate that shows it in DTLS handshakes.
+/// A key pair, and the self-signed certificate that presents it in DTLS handshakes.
 ///
-/// Held as DER, not as OpenSSL's objects, so that every worker can make its own context from it. One per process
-/// is enough: clients check the fingerprint, nothing else.
+/// It is stored as DER and not as OpenSSL objects, so that each worker can make its own context from it. One per
+/// process is enough, because clients check nothing but the fingerprint.
 /// - Source: RFC 8827 §6.5 (self-signed, P-256).
 package struct DTLSIdentity: Sendable {
-    /// X.509 in DER.
+    /// The certificate, X.509 in DER.
     package let certificate: [UInt8]
-    /// In DER.
+    /// The private key, in DER.
     package let privateKey: Secret<[UInt8]>
     /// SHA-256 of the certificate, for the SDP answer.
     package let fingerprint: CertificateFingerprint
 
-    /// An identity that was made before.
+    /// An existing identity.
+    /// - Throws: if OpenSSL cannot compute the fingerprint.
     package init(certificate: [UInt8], privateKey: Secret<[UInt8]>) throws(CryptoError) {
         guard let fingerprint = CertificateFingerprint(of: certificate, algorithm: .sha256) else {
             throw CryptoError("EVP_Digest")
@@ -24,9 +25,9 @@ package struct DTLSIdentity: Sendable {
         self.fingerprint = fingerprint
     }
 
-    /// Makes a new ECDSA P-256 key and a certificate for it.
+    /// Generates an ECDSA P-256 key and a certificate for it.
     ///
-    /// The certificate is valid from yesterday, since clocks differ, for ten years; browsers do not look.
+    /// The certificate is valid from yesterday, because clocks differ, for ten years; browsers ignore the dates.
     package init() throws(CryptoError) {
         guard let key = unsafe rostrum_make_p256_key() else { throw CryptoError("EVP_EC_gen") }
         defer { unsafe EVP_PKEY_free(key) }
@@ -42,6 +43,7 @@ package struct DTLSIdentity: Sendable {
         privateKey = unsafe Secret(try Self.encode("i2d_PrivateKey") { unsafe i2d_PrivateKey(key, $0) })
     }
 
+    /// Sets version, serial number, dates, names and key.
     private static func fill(_ certificate: OpaquePointer, _ key: OpaquePointer) throws(CryptoError) {
         let day: CLong = 86_400
         var serial: UInt64 = 0
@@ -57,7 +59,7 @@ package struct DTLSIdentity: Sendable {
         else { throw CryptoError("filling in a certificate") }
     }
 
-    /// Calls one of OpenSSL's `i2d_…` functions twice: for the length, and to write.
+    /// Calls an `i2d_…` function of OpenSSL twice: first for the length, then to write.
     private static func encode(
         _ name: String, _ function: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> CInt
     ) throws(CryptoError) -> [UInt8] {

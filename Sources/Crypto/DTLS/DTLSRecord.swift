@@ -1,11 +1,11 @@
 import Wire
 
-/// Where one record of a datagram lies, and what its header says.
+/// The position of one record in a datagram, and the contents of its header.
 ///
 /// - Source: RFC 6347 §4.1.
 struct DTLSRecord: Equatable {
     static let headerLength = 13
-    /// Longest record body, with room for any cipher's expansion.
+    /// Most bytes of a record's body, with room for any cipher's expansion.
     static let maximumBody = 16_384 + 256
 
     enum ContentType: UInt8 {
@@ -16,18 +16,20 @@ struct DTLSRecord: Equatable {
     }
 
     var type: ContentType
-    /// 0 before, 1 after the change of ciphers.
+    /// 0 before the change of cipher, 1 after it.
     var epoch: UInt16
-    /// Header included.
+    /// The record's bytes, header included.
     var range: Range<Int>
 
+    /// The record's bytes after the header.
     var bodyRange: Range<Int> {
         (range.lowerBound + Self.headerLength)..<range.upperBound
     }
 
-    /// The records of a datagram that make sense; what follows one that does not is left out.
+    /// Parses the valid records of a datagram; parsing ends at the first one that is not.
     ///
-    /// Invalid records are to be dropped without a word (RFC 6347 §4.1.2.7), and here they never reach OpenSSL.
+    /// RFC 6347 §4.1.2.7 requires that invalid records be dropped silently; here they never reach OpenSSL. Records of
+    /// an unknown type are skipped.
     static func parse(_ datagram: Span<UInt8>) -> [DTLSRecord] {
         var records: [DTLSRecord] = []
         var offset = 0
@@ -38,13 +40,14 @@ struct DTLSRecord: Equatable {
         return records
     }
 
+    /// Parses one record; nil if it is invalid, and no `known` record if only its type is unknown.
     private static func parse(_ datagram: Span<UInt8>, at offset: Int) -> (known: DTLSRecord?, end: Int)? {
         guard let type = try? datagram.uint8(at: offset), let version = try? datagram.uint16(at: offset + 1),
             let epoch = try? datagram.uint16(at: offset + 3),
             let length = try? datagram.uint16(at: offset + 11)
         else { return nil }
         let end = offset + headerLength + Int(length)
-        // A ClientHello's record may say 1.0, whatever version it offers.
+        // A ClientHello's record may name version 1.0, whatever version it offers.
         guard version == 0xFEFD || version == 0xFEFF && epoch == 0, Int(length) <= maximumBody,
             end <= datagram.count
         else { return nil }
@@ -52,7 +55,7 @@ struct DTLSRecord: Equatable {
         return (DTLSRecord(type: type, epoch: epoch, range: offset..<end), end)
     }
 
-    /// Whether this is a piece, or the whole, of an unencrypted handshake message of type `message`.
+    /// Whether this is an unencrypted handshake message of type `message`, or a fragment of one.
     func carries(_ message: UInt8, in datagram: Span<UInt8>) -> Bool {
         guard type == .handshake, epoch == 0, bodyRange.count >= 12,
             let first = try? datagram.uint8(at: bodyRange.lowerBound)
@@ -60,20 +63,20 @@ struct DTLSRecord: Equatable {
         return first == message
     }
 
-    /// ClientHello (RFC 5246 §7.4).
+    /// Type of a ClientHello (RFC 5246 §7.4).
     static let clientHello: UInt8 = 1
 }
 
-/// Numbers and packs the records a side sends.
+/// Numbers the records that one side sends, and packs them into datagrams.
 ///
-/// OpenSSL cannot repeat a flight in virtual time, so that flights are repeated here. A repeated record needs a
-/// new sequence number, or the peer drops it as a replay (RFC 6347 §4.2.4). In epoch 0 nothing protects the
-/// number, so that all records get theirs here. The one record of epoch 1, Finished, is repeated as it was: a peer
-/// that could read it needs no repetition.
+/// OpenSSL cannot retransmit in virtual time, so flights are retransmitted here. A retransmitted record needs a new
+/// sequence number, or the peer drops it as a replay (RFC 6347 §4.2.4). In epoch 0 the number is not authenticated,
+/// so all records get their numbers here. The single record of epoch 1, Finished, is retransmitted unchanged: a peer
+/// that has received it needs no retransmission.
 struct DTLSRecordPacker {
     private var nextSequenceNumber: UInt64 = 0
 
-    /// Cuts the records that OpenSSL wrote into datagrams of at most `mtu` bytes.
+    /// Packs the records that OpenSSL wrote into datagrams of at most `mtu` bytes.
     mutating func pack(_ output: [UInt8], mtu: Int) -> [[UInt8]] {
         var datagrams: [[UInt8]] = []
         for record in DTLSRecord.parse(output.span) {
@@ -87,7 +90,7 @@ struct DTLSRecordPacker {
         return datagrams.map { number($0) }
     }
 
-    /// The datagram with new sequence numbers for its records of epoch 0.
+    /// Returns the datagram with new sequence numbers for its records of epoch 0.
     mutating func number(_ datagram: [UInt8]) -> [UInt8] {
         var numbered = datagram
         for record in DTLSRecord.parse(datagram.span) where record.epoch == 0 {
@@ -100,7 +103,7 @@ struct DTLSRecordPacker {
         return numbered
     }
 
-    /// An unencrypted close_notify, for a handshake that is given up.
+    /// An unencrypted close_notify, for a handshake that is abandoned.
     mutating func plainCloseNotify() -> [UInt8] {
         number([21, 0xFE, 0xFD, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 1, 0])
     }

@@ -1,7 +1,7 @@
-/// Which end of the DTLS handshake this is.
+/// The role of this side in the DTLS handshake.
 package enum DTLSRole: Sendable {
     /// Sends the first flight (`a=setup:active`).
     case client
-    /// Waits for it (`a=setup:passive`); chooses cipher suite and SRTP profile.
+    /// Waits for the first flight (`a=setup:passive`); chooses cipher suite and SRTP profile.
     case server
 }

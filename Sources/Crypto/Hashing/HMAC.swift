@@ -1,10 +1,11 @@
 import COpenSSL
 import Wire
 
-/// Keyed message authentication codes.
+/// Keyed message authentication codes (HMAC).
 ///
 /// - Source: RFC 2104.
 package enum HMAC {
+    /// HMAC-SHA1.
     /// - Returns: 20 bytes.
     package static func sha1(key: Span<UInt8>, _ message: Span<UInt8>) -> [UInt8] {
         unsafe key.withUnsafeBufferPointer { key in
@@ -18,6 +19,7 @@ package enum HMAC {
         }
     }
 
+    /// HMAC-SHA256.
     /// - Returns: 32 bytes.
     package static func sha256(key: Span<UInt8>, _ message: Span<UInt8>) -> [UInt8] {
         unsafe key.withUnsafeBufferPointer { key in
@@ -34,6 +36,7 @@ package enum HMAC {
 
 /// Authenticates STUN messages with OpenSSL's SHA-1.
 package struct OpenSSLAuthenticator: MessageAuthenticator {
+    /// It has no state, so any number can be made.
     package init() {}
 
     /// - Returns: 20 bytes.

@@ -1,8 +1,9 @@
 import COpenSSL
 
-/// Bytes nobody can guess, from OpenSSL's generator.
+/// Unpredictable bytes from OpenSSL's generator.
 package enum RandomBytes {
-    /// - Parameter count: at least 0, at most 65,536.
+    /// - Parameter count: 0 to 65,536.
+    /// - Throws: if the count is out of range or the generator fails.
     package static func make(_ count: Int) throws(CryptoError) -> [UInt8] {
         guard count >= 0, count <= 65_536 else { throw CryptoError("random bytes of that count") }
         var isMade = false
@@ -15,9 +16,9 @@ package enum RandomBytes {
     }
 }
 
-/// Comparison that takes the same time wherever the first difference is.
+/// Comparison whose duration does not depend on where the first difference is.
 package enum ConstantTime {
-    /// The lengths are not secret: values of different lengths are unequal at once.
+    /// Compares two values; the lengths are not secret, so different lengths return false immediately.
     package static func areEqual(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool {
         guard left.count == right.count else { return false }
         return unsafe left.withUnsafeBytes { left in

@@ -1,18 +1,20 @@
 import COpenSSL
 
-/// Random numbers that nobody can guess, fetched from OpenSSL's generator thirty-two at a time.
+/// Unpredictable random numbers, fetched from OpenSSL's generator thirty-two at a time.
 ///
-/// An identifier takes a number for each letter, and a call of the system for each would cost more than the rest of
-/// making it. A class, so that no copy hands out the same numbers again; each is erased once it was given.
+/// An identifier needs a number for each letter, and a call of the generator for each would cost more than the rest
+/// of making it. It is a class, so that no copy returns the same numbers again. Each number is erased once it was
+/// returned.
 package final class SecureRandom: RandomNumberGenerator {
     private static let capacity = 32
 
     private var words = [UInt64](repeating: 0, count: capacity)
     private var position = capacity
 
+    /// A generator whose first number fetches a supply.
     package init() {}
 
-    /// Falls back on the system's generator where OpenSSL's fails.
+    /// Returns a number; uses the system's generator if OpenSSL's fails.
     package func next() -> UInt64 {
         if position == words.count {
             guard fill() else {
@@ -28,6 +30,7 @@ package final class SecureRandom: RandomNumberGenerator {
         return words[position]
     }
 
+    /// Replaces all numbers; false if OpenSSL's generator fails.
     private func fill() -> Bool {
         unsafe words.withUnsafeMutableBytes { words in
             unsafe RAND_bytes(words.bindMemory(to: UInt8.self).baseAddress, CInt(words.count)) == 1

@@ -1,22 +1,23 @@
 import COpenSSL
 
-/// A packet that is encrypted, and may lack its tag still.
+/// An encrypted packet, whose authentication tag may still be missing.
 ///
-/// SHA-1 is a chain of steps of which each waits for the one before, but the hashes of sixteen packets can be made side
-/// by side in the time of three. So counter mode leaves the tag to whoever gathers packets, where the processor can do
-/// that; everybody else completes the packet at once.
+/// SHA-1 is a chain of steps that each need the one before, but sixteen packets can be hashed side by side in the
+/// time of three. Where the processor supports that, counter mode leaves the tag to the code that gathers packets.
+/// Other callers complete each packet immediately.
 package struct EncryptedPacket {
-    /// Of the packet with its tag, in bytes; 0 where there is no packet.
+    /// Bytes of the packet, tag included; 0 if there is no packet.
     package let length: Int
-    /// Nil where nothing is missing.
+    /// Nil if the packet is complete.
     package let pendingTag: PendingTag?
 
-    /// A packet that lacks nothing.
+    /// A complete packet.
     package init(length: Int) {
         self.length = length
         pendingTag = nil
     }
 
+    /// - Parameter length: tag included, although it is still missing.
     init(length: Int, pendingTag: PendingTag) {
         self.length = length
         self.pendingTag = pendingTag
@@ -24,8 +25,8 @@ package struct EncryptedPacket {
 
     /// Writes the tag if it is missing.
     ///
-    /// - Parameter packet: where the packet stands.
-    /// - Returns: its length.
+    /// - Parameter packet: the memory that begins with the packet.
+    /// - Returns: the packet's length.
     package func complete(_ packet: inout MutableSpan<UInt8>) -> Int {
         guard let pendingTag, length <= packet.count else { return length }
         unsafe packet.withUnsafeMutableBufferPointer { bytes in
@@ -36,12 +37,12 @@ package struct EncryptedPacket {
     }
 }
 
-/// What a tag of HMAC-SHA1 is made of, besides the packet.
+/// What is needed to compute a packet's HMAC-SHA1 tag, besides the packet itself.
 package struct PendingTag {
-    /// The key's hash states rather than the key: whoever it belongs to may be gone by the time the tag is made.
+    /// Contains the key's hash states, copied, because the key's owner may be gone when the tag is computed.
     fileprivate var job = rostrum_sha1_tag()
 
-    /// - Parameter length: of the packet without the tag.
+    /// - Parameter length: bytes of the packet without the tag.
     init(_ key: rostrum_hmac_sha1_key, rollOverCounter: UInt32, length: Int) {
         job.key = key
         job.roc = rollOverCounter
@@ -49,21 +50,25 @@ package struct PendingTag {
     }
 }
 
-/// Packets in one stretch of memory whose tags are made together.
+/// Packets in one range of memory whose tags are computed together.
 package struct TagGroup: ~Copyable {
     private static let capacity = 16
 
     private var jobs: InlineArray<16, rostrum_sha1_tag> = .init(repeating: rostrum_sha1_tag())
     private var count = 0
-    /// Where the last of the packets ends.
+    /// The end of the packet that ends last, tag included; checked against the memory.
     private var end = 0
 
+    /// An empty group.
     package init() {}
 
+    /// Whether no packet lacks its tag.
     package var isEmpty: Bool { count == 0 }
+    /// Whether `complete` must be called before another packet can be added.
     package var isFull: Bool { count == Self.capacity }
 
-    /// - Parameter offset: where the packet stands.
+    /// Adds a packet.
+    /// - Parameter offset: where the packet begins in the memory.
     package mutating func append(_ tag: PendingTag, at offset: Int) {
         guard !isFull else { return assertionFailure("a full group of tags was not completed") }
         var job = tag.job
@@ -73,7 +78,8 @@ package struct TagGroup: ~Copyable {
         end = max(end, offset &+ Int(tag.job.length) &+ Int(ROSTRUM_SHA1_80_TAG))
     }
 
-    /// Writes the tags, and forgets the packets.
+    /// Writes all tags, and empties the group.
+    /// - Parameter memory: the offsets given to `append` refer to its beginning.
     package mutating func complete(in memory: inout MutableSpan<UInt8>) {
         defer { (count, end) = (0, 0) }
         guard end <= memory.count else {

@@ -1,18 +1,19 @@
 import Base
 import CSRTP
 
-/// One direction of SRTP and SRTCP done by libsrtp2.
+/// One direction of SRTP and SRTCP, implemented by libsrtp2.
 ///
-/// The second engine: a reference to compare with, and a way out should the first one prove wrong. It keeps the
-/// roll-over counters itself, so that packets must come in order, give or take its window.
+/// This is the second engine: a reference for comparison, and a fallback if the first one proves wrong. It keeps the
+/// roll-over counters itself, so packets must come in order, within its window.
 /// - Source: libsrtp2 `srtp.h`.
 @safe final class LibSRTPSession {
-    /// Runs once per process, on first use: `srtp_init` must not run twice.
+    /// Runs once per process, on first use, because `srtp_init` must not run twice.
     private static let initialization = srtp_init()
 
-    // Freed in `deinit`; the library copies the keys, and keeps no packet.
+    // Freed in `deinit`. The library copies the keys and keeps no pointer to a packet.
     private let session: srtp_t
 
+    /// - Throws: if libsrtp2 refuses.
     init(_ keys: SRTPKeys, isOutbound: Bool) throws(SRTPError) {
         try Self.check(Self.initialization)
         let profile =
@@ -26,11 +27,12 @@ import CSRTP
         try unsafe Self.check(srtp_crypto_policy_set_from_profile_for_rtcp(&policy.rtcp, profile))
         unsafe policy.ssrc.type = isOutbound ? ssrc_any_outbound : ssrc_any_inbound
         unsafe policy.window_size = UInt(ReplayWindow.capacity)
-        // A NACKed packet may be sent again under its own SSRC.
+        // A packet that was requested by NACK may be sent again under its own SSRC and sequence number.
         unsafe policy.allow_repeat_tx = 1
         var session: srtp_t?
         var status = srtp_err_status_bad_param
         let (masterKey, masterSalt) = (keys.masterKey, keys.masterSalt)
+        // libsrtp2 expects key and salt in one block; this copy is wiped when it is released.
         let together = unsafe SecretBytes(count: masterKey.count + masterSalt.count) { memory in
             unsafe masterKey.withBytes {
                 for unsafe(index, byte) in unsafe $0.enumerated() { unsafe memory[index] = byte }
@@ -54,7 +56,7 @@ import CSRTP
         unsafe srtp_dealloc(session)
     }
 
-    /// Copies `body` behind the first `prefix` bytes and encrypts; the caller has checked that all fits.
+    /// Copies `body` behind the first `prefix` bytes and encrypts; the caller has checked that everything fits.
     func protect(
         _ packet: inout MutableSpan<UInt8>, prefix: Int, body: Span<UInt8>
     ) throws(SRTPError) -> Int {
@@ -62,21 +64,27 @@ import CSRTP
         return try unsafe apply(srtp_protect, to: &packet, length: prefix + body.count)
     }
 
+    /// Encrypts an RTCP compound in place.
+    /// - Returns: the new length.
     func protectControl(_ packet: inout MutableSpan<UInt8>, length: Int) throws(SRTPError) -> Int {
         try unsafe apply(srtp_protect_rtcp, to: &packet, length: length)
     }
 
+    /// Checks and decrypts an RTP packet in place.
+    /// - Returns: the new length.
     func unprotect(_ packet: inout MutableSpan<UInt8>, length: Int) throws(SRTPError) -> Int {
         try unsafe apply(srtp_unprotect, to: &packet, length: length)
     }
 
+    /// Checks and decrypts an RTCP compound in place.
+    /// - Returns: the new length.
     func unprotectControl(_ packet: inout MutableSpan<UInt8>, length: Int) throws(SRTPError) -> Int {
         try unsafe apply(srtp_unprotect_rtcp, to: &packet, length: length)
     }
 
-    /// Drops what is kept for a source.
+    /// Removes the state of a source.
     ///
-    /// libsrtp2 wants the SSRC as it stands in the packet.
+    /// libsrtp2 expects the SSRC in network byte order.
     func forget(_ ssrc: UInt32) {
         unsafe srtp_remove_stream(session, ssrc.bigEndian)
     }
@@ -91,6 +99,7 @@ import CSRTP
         return Int(size)
     }
 
+    /// Translates a status into an error.
     private static func check(_ status: srtp_err_status_t) throws(SRTPError) {
         switch status {
         case srtp_err_status_ok: return

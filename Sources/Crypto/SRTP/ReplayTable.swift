@@ -1,10 +1,11 @@
-/// The replay windows of the sources a peer sends.
+/// The replay windows of the sources that one peer sends.
 ///
-/// Holds at most `limit` sources. When another one comes, that which has been silent for the longest (counted in
-/// packets) is forgotten: only the peer itself can make sources, since only authentic packets do.
+/// It holds at most `limit` sources. A further one replaces the source that has been silent for the longest time,
+/// counted in packets. Only the peer itself can cause that, because only authentic packets are accepted.
 struct ReplayTable {
     static let limit = 64
 
+    /// A source and the value of `clock` at its latest packet.
     private struct Source {
         var ssrc: UInt32
         var lastUse: UInt64
@@ -12,8 +13,10 @@ struct ReplayTable {
     }
 
     private var sources: [Source] = []
-    /// Where the last packet's source stands: packets come in runs.
+    /// Index of the latest packet's source, checked first, because several packets in a row often have the same
+    /// source.
     private var recent = 0
+    /// Counts accepted packets.
     private var clock: UInt64 = 0
 
     var count: Int {
@@ -26,13 +29,14 @@ struct ReplayTable {
         return sources[place].window.index(of: sequenceNumber)
     }
 
+    /// Whether a packet may still be accepted; always for an unknown source.
     mutating func admits(_ index: UInt64, ssrc: UInt32) -> Bool {
         guard let place = find(ssrc) else { return true }
         return sources[place].window.admits(index)
     }
 
-    /// Notes an authentic packet.
-    /// - Returns: the SSRC that had to be forgotten for it, if any.
+    /// Records an authentic packet.
+    /// - Returns: the SSRC of the source that it replaced; nil if it replaced none.
     mutating func accept(_ index: UInt64, ssrc: UInt32) -> UInt32? {
         clock &+= 1
         var forgotten: UInt32?
@@ -53,6 +57,7 @@ struct ReplayTable {
         return forgotten
     }
 
+    /// The index of a source; nil if it is unknown.
     private mutating func find(_ ssrc: UInt32) -> Int? {
         if recent < sources.count, sources[recent].ssrc == ssrc { return recent }
         guard let place = sources.firstIndex(where: { $0.ssrc == ssrc }) else { return nil }

@@ -1,32 +1,38 @@
 import Wire
 
-/// Checks and decrypts what comes from one peer.
+/// Verifies and decrypts the packets of one peer.
 ///
-/// Keys are derived when the first packet of a kind comes. Windows and counters of a source change only after its
-/// packet proved authentic. Not copyable, because it owns the cipher contexts.
+/// Session keys are derived when the first packet of a kind arrives. The window and counters of a source change only
+/// after its packet has proven authentic. It is not copyable, because it owns the cipher contexts.
 /// - Source: RFC 3711 §3.3 (RTP), §3.4 (RTCP); RFC 7714.
 @safe package struct SRTPInbound: ~Copyable {
-    /// What was refused, since the start.
+    /// Packets that were refused, since the start.
     package struct Counters: Equatable, Sendable {
-        /// Came before, or too old.
+        /// Packets that were received before, or are too old.
         ///
-        /// Not proved authentic: they are refused before the costly part.
+        /// They are not verified, because they are refused before that costly step.
         package var replayed: UInt64 = 0
+        /// Packets with a wrong tag.
         package var unauthentic: UInt64 = 0
-        /// Too short, or RTCP that is not encrypted.
+        /// Packets that are too short, and RTCP that is not encrypted.
         package var malformed: UInt64 = 0
     }
 
+    /// The profile that was negotiated.
     package let profile: SRTPProfile
     private var keys: PendingSRTPKeys
+    /// For RTP.
     private var media: SRTPTransform
+    /// For RTCP.
     private var control: SRTPTransform
     private var mediaSources = ReplayTable()
     private var controlSources = ReplayTable()
-    /// Set where libsrtp2 does the work.
+    /// Nil unless libsrtp2 is the engine.
     private let library: LibSRTPSession?
+    /// What was refused so far.
     package private(set) var counters = Counters()
 
+    /// - Throws: only if libsrtp2 is the engine and refuses.
     package init(_ engine: SRTPEngine, _ keys: SRTPKeys) throws(SRTPError) {
         profile = keys.profile
         media = SRTPTransform(keys.profile)
@@ -35,15 +41,15 @@ import Wire
         self.keys = PendingSRTPKeys(engine == .libsrtp2 ? nil : keys)
     }
 
-    /// How many RTP sources are remembered; at most 64.
+    /// RTP sources whose windows are kept; at most 64.
     package var sourceCount: Int {
         mediaSources.count
     }
 
-    /// Hot path: checks and decrypts an RTP packet in place.
+    /// Hot path: verifies and decrypts an RTP packet in place.
     ///
     /// - Parameters:
-    ///   - packet: if this throws, its payload may have been overwritten with rubbish.
+    ///   - packet: its payload may be overwritten with garbage if this throws.
     ///   - length: bytes of `packet` in use.
     ///   - headerLength: `RTPHeader.length(of:)`.
     /// - Returns: the length without the tag.
@@ -58,7 +64,7 @@ import Wire
         }
     }
 
-    /// Checks and decrypts a compound RTCP packet in place.
+    /// Verifies and decrypts an RTCP compound in place.
     ///
     /// - Parameter length: bytes of `packet` in use.
     /// - Returns: the length without tag and index.
@@ -73,10 +79,12 @@ import Wire
         }
     }
 
-    /// Checks and decrypts in place a packet that may be somebody else's: that one is left as it came, and not counted.
+    /// Verifies and decrypts in place a packet that may belong to another session.
     ///
+    /// A packet of another session is left unchanged and not counted. For that it is copied first, which is why the
+    /// hot path does not use this.
     /// - Parameter headerLength: of an RTP packet, `RTPHeader.length(of:)`; nil for an RTCP compound.
-    /// - Returns: the length without tag and index; nil for somebody else's.
+    /// - Returns: the length without tag and index; nil if the packet belongs to another session.
     package mutating func unprotectStray(_ packet: inout MutableSpan<UInt8>, headerLength: Int?) -> Int? {
         guard packet.count <= SRTPOutbound.maximumLength else { return nil }
         let before = packet.span.indices.map { packet[$0] }
@@ -93,12 +101,14 @@ import Wire
     private mutating func open(
         _ packet: inout MutableSpan<UInt8>, length: Int, headerLength: Int
     ) throws(SRTPError) -> Int {
+        // The cheap checks come first. Nothing is recorded about a source before its packet has proven authentic.
         let plainLength = length &- profile.tagLength
         guard length <= packet.count, length <= SRTPOutbound.maximumLength, headerLength >= 12,
             headerLength <= plainLength,
             let sequenceNumber = try? packet.span.uint16(at: 2), let ssrc = try? packet.span.uint32(at: 8)
         else { throw .truncated }
         let index = mediaSources.index(of: sequenceNumber, ssrc: ssrc)
+        // The 48 bits of a packet index are used up.
         guard index >> 48 == 0 else { throw .exhausted }
         if let library {
             let opened = try library.unprotect(&packet, length: length)
@@ -123,6 +133,7 @@ import Wire
         _ packet: inout MutableSpan<UInt8>, length: Int
     ) throws(SRTPError) -> Int {
         let plainLength = length &- profile.controlOverhead
+        // AES-GCM has the index word behind the tag, HMAC-SHA1 before it.
         let wordOffset = profile.isAEAD ? length &- SRTPProfile.controlIndexLength : plainLength
         guard length <= packet.count, length <= SRTPOutbound.maximumLength,
             plainLength >= SRTPTransform.controlHeader,

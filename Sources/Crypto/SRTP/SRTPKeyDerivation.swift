@@ -1,13 +1,16 @@
 import COpenSSL
 
-/// Makes session keys from a master key.
+/// Derives session keys from a master key.
 ///
 /// - Source: RFC 3711 §4.3 with a key derivation rate of 0; RFC 6188 §3 for AES-256; RFC 7714 §11 for the 12-byte
 ///   salts of AES-GCM, to which two zero bytes are appended.
 enum SRTPKeyDerivation {
+    /// Derives one key.
     /// - Parameters:
-    ///   - key: 16 or 32 bytes.
-    ///   - salt: at most 14 bytes.
+    ///   - length: bytes to derive.
+    ///   - label: what the key is for (RFC 3711 §4.3.2).
+    ///   - key: the master key, 16 or 32 bytes.
+    ///   - salt: the master salt, at most 14 bytes.
     static func derive(
         _ length: Int, label: UInt8, key: SecretBytes, salt: SecretBytes
     ) throws(SRTPError) -> SecretBytes {
@@ -16,6 +19,8 @@ enum SRTPKeyDerivation {
             throw .library(0)
         }
         defer { unsafe EVP_CIPHER_CTX_free(context) }
+        // The counter block: the salt, padded with zeros, with the label in byte 7. Encrypting zeros yields the key
+        // stream.
         let counter = unsafe SecretBytes(count: 16) { counter in
             unsafe salt.withBytes { salt in
                 for unsafe(index, byte) in unsafe salt.enumerated() { unsafe counter[index] = byte }

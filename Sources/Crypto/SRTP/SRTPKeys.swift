@@ -1,7 +1,10 @@
-/// The master key and salt of one sender; wiped when the last copy of this is gone.
+/// The master key and salt of one sender; wiped when the last copy of this value is gone.
 package struct SRTPKeys: Sendable {
+    /// The profile that the lengths belong to.
     package let profile: SRTPProfile
+    /// Master key, of the profile's `keyLength`.
     package let masterKey: SecretBytes
+    /// Master salt, of the profile's `saltLength`.
     package let masterSalt: SecretBytes
 
     /// - Returns: nil unless both have the profile's lengths.
@@ -14,7 +17,7 @@ package struct SRTPKeys: Sendable {
         self.masterSalt = masterSalt
     }
 
-    /// Keys that are no secret, because they stand in arrays.
+    /// Keys that are not secret, as in tests: the arrays they come from are not wiped.
     /// - Returns: nil unless both have the profile's lengths.
     package init?(profile: SRTPProfile, masterKey: [UInt8], masterSalt: [UInt8]) {
         self.init(
@@ -23,19 +26,19 @@ package struct SRTPKeys: Sendable {
     }
 }
 
-/// Master keys that wait for the first packet of each kind; gone once both kinds have their session keys.
+/// Master keys that are kept until the first packet of each kind; released once both kinds have session keys.
 struct PendingSRTPKeys {
     private var keys: SRTPKeys?
 
-    /// - Parameter keys: nil where a library has them.
+    /// - Parameter keys: nil if a library keeps them.
     init(_ keys: SRTPKeys?) {
         self.keys = keys
     }
 
-    /// Derives the session keys of one kind of packets.
+    /// Derives the session keys of one kind of packets, and releases the master keys after the last.
     ///
     /// - Parameters:
-    ///   - isLast: whether the other kind has its session keys.
+    ///   - isLast: whether the other kind has its session keys already.
     ///   - isSealing: true to encrypt, false to decrypt.
     mutating func derive(
         _ transform: inout SRTPTransform, for purpose: SRTPPurpose, isLast: Bool, isSealing: Bool
@@ -46,20 +49,21 @@ struct PendingSRTPKeys {
     }
 }
 
-/// The keys a DTLS handshake leaves for SRTP: one set for each direction.
+/// The keys that a DTLS handshake yields for SRTP: one set for each direction.
 package struct SRTPKeyingMaterial: Sendable {
+    /// The profile that the handshake negotiated.
     package let profile: SRTPProfile
-    /// What the DTLS client encrypts with.
+    /// The keys with which the DTLS client encrypts.
     package let client: SRTPKeys
-    /// What the DTLS server encrypts with.
+    /// The keys with which the DTLS server encrypts.
     package let server: SRTPKeys
 
-    /// Bytes to ask the exporter for.
+    /// Bytes to request from DTLS's exporter.
     package static func exportLength(_ profile: SRTPProfile) -> Int {
         2 * (profile.keyLength + profile.saltLength)
     }
 
-    /// Cuts up what the exporter gave.
+    /// Splits the exporter's output.
     ///
     /// - Parameter exported: client key, server key, client salt, server salt.
     /// - Returns: nil if the length is wrong.
@@ -81,12 +85,12 @@ package struct SRTPKeyingMaterial: Sendable {
         self.server = server
     }
 
-    /// The keys this side encrypts with.
+    /// The keys with which this side encrypts.
     package func outbound(as role: DTLSRole) -> SRTPKeys {
         role == .client ? client : server
     }
 
-    /// The keys the other side encrypts with.
+    /// The keys with which the other side encrypts.
     package func inbound(as role: DTLSRole) -> SRTPKeys {
         role == .client ? server : client
     }

@@ -1,25 +1,30 @@
 import Wire
 
-/// Encrypts what is sent to one peer.
+/// Encrypts the packets for one peer.
 ///
-/// Keys are derived on first use; from then on nothing is allocated. Not copyable: two owners would repeat the
-/// key stream of RTCP.
-/// - Important: a packet index must be used once per SSRC, unless the packet is the same byte for byte, header
-///   included: what AES-GCM encrypts twice under one index gives its authentication key away (RFC 7714 §8.3).
+/// Keys are derived on first use; after that nothing is allocated. It is not copyable, because two owners would
+/// repeat the key stream of RTCP.
+/// - Important: a packet index must be used only once per SSRC, unless the packet is identical byte for byte, header
+///   included. If AES-GCM encrypts two different packets under one index, it reveals its authentication key (RFC 7714
+///   §8.3).
 /// - Source: RFC 3711 §3.3 (RTP), §3.4 (RTCP); RFC 7714.
 @safe package struct SRTPOutbound: ~Copyable {
-    /// Longest packet, in bytes, tag included.
+    /// Most bytes of a packet, tag included.
     package static let maximumLength = 65_535
 
+    /// The profile that was negotiated.
     package let profile: SRTPProfile
     private var keys: PendingSRTPKeys
+    /// For RTP.
     private var media: SRTPTransform
+    /// For RTCP.
     private var control: SRTPTransform
-    /// Set where libsrtp2 does the work.
+    /// Nil unless libsrtp2 is the engine.
     private let library: LibSRTPSession?
-    /// Index of the last RTCP packet; 31 bits, shared by all our sources (RFC 3711 §3.4).
+    /// Index of the latest RTCP packet; 31 bits, shared by all local sources (RFC 3711 §3.4).
     private var controlIndex: UInt32 = 0
 
+    /// - Throws: only if libsrtp2 is the engine and refuses.
     package init(_ engine: SRTPEngine, _ keys: SRTPKeys) throws(SRTPError) {
         profile = keys.profile
         media = SRTPTransform(keys.profile)
@@ -28,16 +33,16 @@ import Wire
         self.keys = PendingSRTPKeys(engine == .libsrtp2 ? nil : keys)
     }
 
-    /// What encrypting media reads besides this; nil before the first packet.
+    /// The memory that encrypting media reads besides this value; nil before the first packet.
     package var cacheHint: CacheHint? { media.cacheHint }
 
     /// Hot path: encrypts an RTP packet; its tag may be left for later.
     ///
     /// - Parameters:
-    ///   - destination: holds the header, which stays readable, and after it `prefixLength` bytes of payload.
-    ///   - body: the rest of the payload, encrypted from where it is; it must not overlap the destination.
+    ///   - destination: contains the header, which stays unencrypted, and `prefixLength` bytes of payload behind it.
+    ///   - body: the rest of the payload, which is read where it is; it must not overlap the destination.
     ///   - index: 48 bits, roll-over counter and sequence number, kept by the caller. libsrtp2 keeps its own and
-    ///     needs packets in order, give or take 1,024.
+    ///     needs packets in order, within 1,024.
     package mutating func encrypt(
         _ destination: inout MutableSpan<UInt8>, headerLength: Int, prefixLength: Int, body: Span<UInt8>,
         index: UInt64
@@ -69,7 +74,7 @@ import Wire
         return packet
     }
 
-    /// Encrypts an RTP packet, tag and all.
+    /// Encrypts an RTP packet, including its tag.
     ///
     /// - Returns: the packet's length.
     package mutating func protect(
@@ -81,9 +86,9 @@ import Wire
         return packet.complete(&destination)
     }
 
-    /// Encrypts a compound RTCP packet in place.
+    /// Encrypts an RTCP compound in place.
     ///
-    /// - Parameter length: bytes of `packet` in use; `SRTPProfile.controlOverhead` more must have room.
+    /// - Parameter length: bytes of `packet` in use; there must be room for `SRTPProfile.controlOverhead` more.
     /// - Returns: the new length.
     package mutating func protectControl(_ packet: inout MutableSpan<UInt8>, length: Int) throws(SRTPError)
         -> Int
@@ -92,6 +97,7 @@ import Wire
         let protectedLength = length &+ profile.controlOverhead
         guard protectedLength <= min(packet.count, Self.maximumLength) else { throw .noRoom }
         if let library { return try library.protectControl(&packet, length: length) }
+        // An index must not repeat, because the key stream depends on it.
         guard controlIndex < 1 << 31 - 1 else { throw .exhausted }
         if !control.isKeyed {
             try keys.derive(&control, for: .control, isLast: media.isKeyed, isSealing: true)

@@ -1,14 +1,14 @@
-/// How SRTP packets are encrypted and authenticated.
+/// An encryption and authentication scheme for SRTP.
 ///
 /// The raw value is the profile's number in the DTLS extension `use_srtp`.
 /// - Source: RFC 5764 §4.1.2, RFC 7714 §14.2.
 package enum SRTPProfile: UInt16, CaseIterable, Sendable {
-    /// AES in counter mode and HMAC-SHA1 cut to 80 bits; every WebRTC client has it.
+    /// AES in counter mode with HMAC-SHA1 truncated to 80 bits; every WebRTC client supports it.
     case aes128CMHMACSHA1_80 = 0x0001
     case aeadAES128GCM = 0x0007
     case aeadAES256GCM = 0x0008
 
-    /// The order a server prefers: AES-GCM costs less than counter mode with HMAC.
+    /// In the order that a server prefers: AES-GCM costs less than counter mode with HMAC.
     package static let preference: [SRTPProfile] = [.aeadAES128GCM, .aeadAES256GCM, .aes128CMHMACSHA1_80]
 
     /// Bytes of the master key and of the encryption key.
@@ -24,16 +24,17 @@ package enum SRTPProfile: UInt16, CaseIterable, Sendable {
         isAEAD ? 12 : 14
     }
 
-    /// Bytes of the authentication tag: what a protected RTP packet is longer.
+    /// Bytes of the authentication tag, by which a protected RTP packet is longer.
     package var tagLength: Int {
         isAEAD ? 16 : 10
     }
 
-    /// What a protected RTCP packet is longer: the tag and the word with E flag and index (RFC 3711 §3.4).
+    /// Bytes by which a protected RTCP packet is longer: the tag, and the word with E flag and index (RFC 3711 §3.4).
     package var controlOverhead: Int {
         tagLength + Self.controlIndexLength
     }
 
+    /// Bytes of the word with E flag and index.
     static let controlIndexLength = 4
 
     var isAEAD: Bool {
@@ -50,27 +51,27 @@ package enum SRTPProfile: UInt16, CaseIterable, Sendable {
     }
 }
 
-/// Which implementation encrypts and decrypts; both speak the same bytes.
+/// The implementation that encrypts and decrypts; both produce the same bytes.
 package enum SRTPEngine: String, CaseIterable, Sendable {
-    /// This package's own, on OpenSSL's ciphers.
+    /// This package's own, based on OpenSSL's ciphers.
     case openSSL = "openssl"
-    /// The reference implementation. Debian builds it on NSS, which makes it ten times slower.
+    /// The reference implementation; Debian builds it on NSS, which makes it ten times slower.
     case libsrtp2
 }
 
-/// Why a packet was not protected or not accepted.
+/// Why a packet could not be protected or was not accepted.
 package enum SRTPError: Error, Equatable, Sendable {
-    /// Too short to be what it should be.
+    /// Too short for its kind.
     case truncated
     /// The result does not fit into the buffer.
     case noRoom
-    /// The tag is wrong: not from the peer, or damaged.
+    /// The tag is wrong: the packet is not from the peer, or was damaged.
     case authenticationFailed
-    /// The packet came before, or is older than the replay window.
+    /// The packet was received before, or is older than the replay window.
     case replayed
-    /// An RTCP packet without encryption, which the profiles here do not allow.
+    /// An RTCP packet without encryption, which the profiles here do not permit.
     case notEncrypted
-    /// The packet index has come to its end; new keys would be needed.
+    /// The packet indices are used up; new keys would be needed.
     case exhausted
     /// There are no keys yet.
     case notReady

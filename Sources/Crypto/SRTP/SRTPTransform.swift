@@ -1,40 +1,40 @@
 import Base
 import COpenSSL
 
-/// What a transform's session keys are for.
+/// The kind of packets that session keys are for.
 enum SRTPPurpose {
     case media, control
 
-    /// First of the three labels: encryption key, authentication key, salt (RFC 3711 §4.3.2).
+    /// The first of three labels: encryption key, authentication key, salt (RFC 3711 §4.3.2).
     var firstLabel: UInt8 {
         self == .media ? 0 : 3
     }
 }
 
-/// The session keys of one direction of SRTP or SRTCP, ready to use.
+/// The session keys of one direction of SRTP or SRTCP, ready for use.
 ///
-/// Owns OpenSSL's cipher context, which is made and keyed on first use: a viewer never sends RTP, so that
-/// nothing is kept for it; and where the processor has vector instructions for it, the state of our own AES-GCM,
-/// which seals media in a quarter of the time, or of our own counter mode, in place of the context. Not copyable,
-/// because a second owner would free the context twice.
+/// It owns an OpenSSL cipher context, which is allocated on first use: a viewer never sends RTP, so it needs none for
+/// that direction. If the processor has vector instructions for it, it also has the state of this package's AES-GCM,
+/// which encrypts media in a quarter of the time, or has the state of this package's counter mode instead of the
+/// context. It is not copyable, because a second owner would free the handles twice.
 /// - Source: RFC 3711 §4 (transforms, key derivation), RFC 6188 §3 (derivation with AES-256), RFC 7714 §8, §9, §11.
 @safe struct SRTPTransform: ~Copyable {
-    // Holds up to three handles, which are made in `init` and freed in `deinit`; C keeps no packet beyond a call, and
-    // writes where callers have checked that there is room.
+    // Contains up to three handles, allocated when keys are installed and freed in `deinit`. C keeps no pointer to a
+    // packet beyond a call, and writes only where callers have checked that there is room.
     private var keys = unsafe rostrum_srtp_keys()
     let profile: SRTPProfile
     private let mayUseVectors: Bool
 
-    /// - Parameter mayUseVectors: false leaves all to OpenSSL, for tests that compare.
+    /// - Parameter mayUseVectors: false uses OpenSSL for everything, for tests that compare.
     init(_ profile: SRTPProfile, mayUseVectors: Bool = true) {
         self.profile = profile
         self.mayUseVectors = mayUseVectors
     }
 
-    /// Whether media is sealed by our own AES-GCM or counter mode.
+    /// Whether media is encrypted by this package's AES-GCM or counter mode.
     var usesVectors: Bool { unsafe keys.sealer != nil || keys.stream != nil }
 
-    /// What sealing reads of the key; nil until there is one.
+    /// The memory of the key that encrypting reads; nil until there is a key.
     var cacheHint: CacheHint? {
         if let sealer = unsafe keys.sealer { return CacheHint(address: UInt(bitPattern: sealer), bytes: 512) }
         if let stream = unsafe keys.stream { return CacheHint(address: UInt(bitPattern: stream), bytes: 192) }
@@ -47,6 +47,7 @@ enum SRTPPurpose {
         unsafe rostrum_ctr_free(keys.stream)
     }
 
+    /// Whether session keys are installed.
     var isKeyed: Bool {
         unsafe keys.cipher != nil || keys.stream != nil
     }
@@ -69,14 +70,14 @@ enum SRTPPurpose {
             salt: SRTPKeyDerivation.derive(profile.saltLength, label: label + 2, key: key, salt: salt),
             isSealing: isSealing)
         if isAEAD, isSealing, purpose == .media, mayUseVectors {
-            // Null where the processor cannot; then the cipher does it.
+            // Null if the processor lacks the instructions; then the OpenSSL cipher encrypts.
             unsafe encryptionKey.withBytes {
                 unsafe keys.sealer = unsafe rostrum_gcm_sealer_make($0.baseAddress, $0.count)
             }
         }
     }
 
-    /// Takes session keys.
+    /// Installs session keys; fails if there are some already.
     ///
     /// - Parameter authentication: not used by AES-GCM.
     mutating func install(
@@ -85,7 +86,7 @@ enum SRTPPurpose {
         guard encryption.count == profile.keyLength, salt.count == profile.saltLength, !isKeyed else {
             throw .library(0)
         }
-        // Null where the processor cannot.
+        // Null if the processor lacks the instructions.
         if !isAEAD, mayUseVectors {
             unsafe encryption.withBytes { unsafe keys.stream = unsafe rostrum_ctr_make($0.baseAddress) }
         }
@@ -105,6 +106,7 @@ enum SRTPPurpose {
         unsafe keys.iv_offset = isAEAD ? 2 : 4
     }
 
+    /// An OpenSSL context with the key; the caller owns it.
     private func makeCipher(_ key: SecretBytes, isSealing: Bool) throws(SRTPError) -> OpaquePointer {
         let cipher: OpaquePointer? =
             switch profile {
@@ -127,10 +129,11 @@ enum SRTPPurpose {
 
     // MARK: RTP
 
-    /// Encrypts the payload and appends the tag, or leaves it for later; the caller has checked that all fits.
+    /// Encrypts the payload and appends the tag, or leaves it for later; the caller has checked that everything fits.
     /// - Parameters:
-    ///   - packet: header, and `inPlace` bytes of payload.
-    ///   - body: the rest of the payload; it lands behind.
+    ///   - packet: the header, and `inPlace` bytes of payload behind it.
+    ///   - body: the rest of the payload, which is written behind those.
+    /// - Returns: nil if OpenSSL fails.
     mutating func sealMedia(
         _ packet: UnsafeMutablePointer<UInt8>, header: Int, inPlace: Int, body: UnsafeBufferPointer<UInt8>,
         ssrc: UInt32, index: UInt64
@@ -149,7 +152,7 @@ enum SRTPPurpose {
                 == 1
         else { return nil }
         let roc = UInt32(truncatingIfNeeded: index >> 16)
-        // The processor that has our counter mode also hashes packets side by side.
+        // Processors that support the counter mode above also hash packets side by side, so the tag can wait.
         guard unsafe keys.stream == nil else {
             return unsafe EncryptedPacket(
                 length: length, pendingTag: PendingTag(keys.authentication, rollOverCounter: roc, length: end)
@@ -159,7 +162,8 @@ enum SRTPPurpose {
         return EncryptedPacket(length: length)
     }
 
-    /// Checks the tag, which stands behind `length` bytes, and decrypts the payload in place.
+    /// Verifies the tag, which follows `length` bytes, and decrypts the payload in place.
+    /// - Returns: false if the tag is wrong.
     mutating func openMedia(
         _ packet: UnsafeMutablePointer<UInt8>, header: Int, length: Int, ssrc: UInt32, index: UInt64
     ) -> Bool {
@@ -177,7 +181,7 @@ enum SRTPPurpose {
 
     // MARK: RTCP
 
-    /// Bytes of an RTCP packet that stay readable: its first header and the sender's SSRC.
+    /// Bytes of an RTCP packet that stay unencrypted: its first header and the sender's SSRC.
     static let controlHeader = 8
 
     /// Encrypts an RTCP packet in place and appends tag and index word.
@@ -188,7 +192,7 @@ enum SRTPPurpose {
         let header = Self.controlHeader
         let word = index | 1 << 31
         if isAEAD {
-            // RFC 7714 §9.2: the index word stands behind the tag and is authenticated with the header.
+            // The index word follows the tag and is authenticated with the header (RFC 7714 §9.2).
             let trailer = unsafe packet + length + ROSTRUM_GCM_TAG
             unsafe Self.store(word, to: trailer)
             return unsafe rostrum_srtp_gcm_seal(
@@ -205,7 +209,8 @@ enum SRTPPurpose {
         return true
     }
 
-    /// Checks and decrypts an RTCP packet of `length` bytes without tag and index word.
+    /// Verifies and decrypts an RTCP packet of `length` bytes, without tag and index word.
+    /// - Returns: false if the tag is wrong.
     mutating func openControl(
         _ packet: UnsafeMutablePointer<UInt8>, length: Int, ssrc: UInt32, index: UInt32
     ) -> Bool {
@@ -224,6 +229,7 @@ enum SRTPPurpose {
             &keys, ssrc, UInt64(index), packet + header, length &- header, nil, 0) == 1
     }
 
+    /// Writes a number in network byte order.
     private static func store(_ word: UInt32, to bytes: UnsafeMutablePointer<UInt8>) {
         for offset in 0..<4 {
             unsafe bytes[offset] = UInt8(truncatingIfNeeded: word >> UInt32(24 - 8 * offset))

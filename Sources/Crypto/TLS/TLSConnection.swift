@@ -1,31 +1,32 @@
 import Base
 import COpenSSL
 
-/// One end of a TLS connection: bytes of the network in, plain ones out, and the other way round.
+/// One side of a TLS connection, which converts between bytes of the network and plain bytes.
 ///
-/// Owns no socket, and an `SSL` with two memory BIOs. Not `Sendable`: whoever reads the socket makes it. Each has a
-/// context of its own, so that no two threads share one and a renewed certificate holds from the next one on.
+/// It owns an `SSL` with two memory BIOs, and no socket. It is not `Sendable`: the thread that reads the socket
+/// creates it. Each connection has a context of its own, so no two threads share one, and a renewed certificate
+/// applies from the next connection on.
 /// - Source: RFC 8446 (TLS 1.3), RFC 5246 (TLS 1.2); older versions are refused.
 @safe package final class TLSConnection {
-    /// As much as one record may hold (RFC 8446 §5.1).
+    /// Most bytes that one record may contain (RFC 8446 §5.1).
     private static let recordLength = 16_384
 
-    // Freed in `deinit`. It holds the context, of which nobody else has a reference; OpenSSL keeps no pointer of ours.
+    // Freed in `deinit`. It holds the only reference to its context; OpenSSL keeps no pointer from here.
     private let ssl: OpaquePointer
-    /// What comes from the network; belongs to `ssl`.
+    /// Bytes from the network; freed with `ssl`.
     private let input: OpaquePointer
-    /// What goes to the network; belongs to `ssl`.
+    /// Bytes for the network; freed with `ssl`.
     private let output: OpaquePointer
-    /// Plain bytes that wait for the end of the handshake.
+    /// Plain bytes that wait until the handshake is complete.
     private var waiting: [UInt8] = []
-    /// Whether the handshake is done.
+    /// Whether the handshake is complete.
     package private(set) var isReady = false
-    /// Whether the other end closed the connection, is not who it should be, or sent what is no TLS: nothing is read
-    /// any more.
+    /// Whether nothing more is read: the other end closed the connection, its certificate was refused, or it sent
+    /// invalid TLS.
     package private(set) var isClosed = false
 
-    /// The server's end.
-    /// - Throws: for a certificate or key that cannot be used.
+    /// Creates the server's side.
+    /// - Throws: if the certificate or key cannot be used.
     package convenience init(_ identity: TLSIdentity) throws(CryptoError) {
         ERR_clear_error()
         let (chain, key) = (identity.chain, identity.key.exposed)
@@ -37,10 +38,11 @@ import COpenSSL
         try unsafe self.init(ssl)
     }
 
-    /// The client's end, which speaks with nobody but who has a certificate for a name.
+    /// Creates the client's side, which requires a certificate for `host`, and starts the handshake.
     ///
-    /// By the certificates that the system trusts, or the file that `SSL_CERT_FILE` names.
-    /// - Parameter host: a name, or an IP address in its text form.
+    /// It trusts the system's certificates, or those in the file that the variable `SSL_CERT_FILE` names.
+    /// - Parameter host: a name, or an IP address as text.
+    /// - Throws: if OpenSSL cannot set up the connection.
     package convenience init(to host: String) throws(CryptoError) {
         ERR_clear_error()
         let isAddress: Int32 = IPAddress(host) == nil ? 0 : 1
@@ -51,7 +53,7 @@ import COpenSSL
         _ = shakeHands()
     }
 
-    /// - Parameter ssl: which knows what it is; belongs to the new object.
+    /// - Parameter ssl: knows its role; the new object owns it, also if this throws.
     private init(_ ssl: OpaquePointer) throws(CryptoError) {
         guard let input = unsafe BIO_new(BIO_s_mem()), let output = unsafe BIO_new(BIO_s_mem()) else {
             unsafe SSL_free(ssl)
@@ -67,15 +69,15 @@ import COpenSSL
         unsafe SSL_free(ssl)
     }
 
-    /// What is wrong with the other end's certificate; nil where nothing is, or there was none yet.
+    /// Why the other end's certificate was refused; nil if it was accepted or has not arrived.
     package var complaint: String? {
         let result = unsafe SSL_get_verify_result(ssl)
         guard result != X509_V_OK, let text = unsafe X509_verify_cert_error_string(result) else { return nil }
         return unsafe String(cString: text)
     }
 
-    /// Takes bytes of the network in.
-    /// - Returns: plain ones.
+    /// Receives bytes from the network.
+    /// - Returns: decrypted bytes.
     package func receive(_ bytes: Span<UInt8>) -> [UInt8] {
         guard !isClosed else { return [] }
         let taken = unsafe bytes.withUnsafeBytes { bytes in
@@ -96,21 +98,21 @@ import COpenSSL
         }
     }
 
-    /// Encrypts plain bytes, once the handshake is done.
+    /// Encrypts plain bytes; before the handshake is complete they wait.
     package func send(_ plain: [UInt8]) {
         guard !plain.isEmpty, !isClosed else { return }
         waiting += plain
         writeWaiting()
     }
 
-    /// Says that nothing more comes.
+    /// Writes a close_notify alert into the output: nothing more will be sent.
     package func close() {
         guard isReady, !isClosed else { return }
         unsafe SSL_shutdown(ssl)
         ERR_clear_error()
     }
 
-    /// What is to go over the network since the last call.
+    /// Takes the bytes to be sent over the network.
     package func takeOutput() -> [UInt8] {
         let pending = unsafe BIO_ctrl_pending(output)
         guard pending > 0 else { return [] }
@@ -120,7 +122,8 @@ import COpenSSL
         }
     }
 
-    /// - Returns: whether the handshake is done.
+    /// Continues the handshake, and encrypts the waiting bytes once it is complete.
+    /// - Returns: whether it is complete.
     private func shakeHands() -> Bool {
         guard !isReady else { return true }
         ERR_clear_error()
@@ -134,6 +137,7 @@ import COpenSSL
         return true
     }
 
+    /// Encrypts the waiting plain bytes, after the handshake.
     private func writeWaiting() {
         guard isReady, !waiting.isEmpty else { return }
         ERR_clear_error()
@@ -141,11 +145,12 @@ import COpenSSL
             unsafe SSL_write(ssl, bytes.baseAddress, CInt(truncatingIfNeeded: bytes.count))
         }
         waiting.removeAll()
-        // Memory takes all of it.
+        // A memory BIO accepts everything, so a failure is not temporary.
         if result <= 0 { isClosed = true }
         ERR_clear_error()
     }
 
+    /// Marks the connection as closed, unless OpenSSL only waits for more input or output.
     private func noteError(_ error: CInt) {
         ERR_clear_error()
         isClosed = isClosed || error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE

@@ -1,14 +1,15 @@
 import Base
 
-/// By what a TLS server is known: a certificate with its chain, and the key to it, as files hold them (PEM).
+/// A TLS server's certificate with its chain, and its private key, in PEM as in files.
 package struct TLSIdentity: Sendable {
-    /// Of a file; certificates with their chains have some 10,000 bytes.
+    /// Most bytes of each file; certificates with their chains have about 10,000.
     package static let lengthLimit = 1 << 20
 
     let chain: [UInt8]
     let key: Secret<[UInt8]>
 
-    /// - Throws: for what is no PEM, a key with a password, and a key of another certificate.
+    /// Checks that certificate and key can be used together.
+    /// - Throws: if either is not PEM, the key has a password, or it belongs to another certificate.
     package init(chain: [UInt8], key: [UInt8]) throws(CryptoError) {
         guard chain.count <= Self.lengthLimit, key.count <= Self.lengthLimit else {
             throw CryptoError("reading a certificate and its key")

@@ -1,23 +1,23 @@
 import Base
 
-/// A duel as one of its two streams knows it: its own word, the other's last word, and what follows from both.
+/// A duel as one of its two streams sees it: its own statement, the opponent's latest, and what follows from both.
 ///
-/// Each side decides on its own statement alone, which only ever grows; what became of the duel is computed from the
-/// two statements in the same way on both sides. So they agree as soon as each has the other's last one, whatever got
-/// lost, came twice or came late before.
+/// Each side decides only about its own statement, which only ever grows. The result is computed from the two
+/// statements in the same way on both sides. So both agree as soon as each has the other's last statement, whatever
+/// was lost, repeated or late before.
 package struct Duel: Equatable, Sendable, Codable {
-    /// Why a side ended it before its time.
+    /// Why a side ended the duel early.
     package enum End: String, Sendable, Codable, CaseIterable {
         case declined
-        /// Whoever is invited is in another duel.
+        /// The invited stream is in another duel.
         case busy
-        /// Whoever is invited is not live, or its host is not there.
+        /// The invited stream is not live, or has no host present.
         case notLive = "not-live"
-        /// Whoever is invited takes no invitations.
+        /// The invited stream accepts no invitations.
         case duelsOff = "duels-off"
-        /// Whoever is invited declined one of the same stream a short while ago.
+        /// The invited host declined an invitation of the same stream a short while ago.
         case declinedBefore = "declined-before"
-        /// Not both streams have the same gate, or one of them changed it.
+        /// The two streams do not have the same gate, or one of them changed its gate.
         case otherGate = "other-gate"
         case expired
         case cancelled
@@ -26,102 +26,108 @@ package struct Duel: Equatable, Sendable, Codable {
         case streamEnded = "stream-ended"
     }
 
-    /// What one side says.
+    /// What one side states.
     package struct Statement: Equatable, Sendable, Codable {
-        /// Whose it is.
+        /// The stream that states it.
         package let stream: StreamID
-        /// The host's name, for people.
+        /// The host's display name.
         package var name: String?
-        /// What its gate takes; nil where it has none.
+        /// The tier that the stream's gate requires; nil if it has no gate.
         package internal(set) var tier: String?
-        /// Grows with each change: of two statements the higher one counts; below 0 before the first.
+        /// Increases with each change; the statement with the higher revision counts.
+        ///
+        /// Negative before the first.
         package internal(set) var revision = -1
-        /// Of who is invited.
+        /// Set by the invited side only.
         package internal(set) var hasAccepted = false
-        /// The inviter alone says when it begins.
+        /// When the duel begins; set by the inviter only.
         package internal(set) var startsAt: WallTime?
-        /// Nil while it goes on.
+        /// Why this side ended the duel early; nil if it did not.
         package internal(set) var end: End?
-        /// By its own clock; there with `end`.
+        /// When it did, by its own clock; set together with `end`.
         package internal(set) var endedAt: WallTime?
-        /// Its own, once it grows no more.
+        /// Its own score, once that does not grow any more.
         package internal(set) var score: Int?
-        /// Whether it does not stay for the penalty.
+        /// Whether it has left the penalty.
         package internal(set) var isClosed = false
 
-        /// Whether nothing that decides changes any more.
+        /// Whether nothing that affects the result can change any more.
         var isFinal: Bool { end != nil || score != nil }
     }
 
-    /// What became of it.
+    /// The result of a duel.
     package enum Result: Equatable, Sendable {
         /// It never began.
         case calledOff(End)
-        /// Nil for a draw.
+        /// It was decided; a nil winner means a draw.
         case decided(winner: StreamID?, by: Reason)
     }
 
-    /// What decided it.
+    /// What decided the duel.
     package enum Reason: String, Sendable, CaseIterable {
         case score, left
         case hostGone = "host-gone"
         case streamEnded = "stream-ended"
     }
 
-    /// How far it is.
+    /// The stage that a duel has reached.
     package enum Phase: String, Sendable, CaseIterable {
         case invited, off, countdown, running
-        /// The time is over, and the other side's last word is awaited.
+        /// The time is over, and the opponent's last statement is awaited.
         case settling
         case penalty, over
     }
 
-    /// In seconds: an invitation is answered within this.
+    /// Seconds within which an invitation has to be answered.
     package static let answerTime = 10
-    /// In seconds: from the answer to the start.
+    /// Seconds from the answer to the start.
     package static let countdownTime = 3
-    /// In seconds: an answer that was given in time may come so much later.
+    /// Seconds by which an answer that was given in time may arrive late.
     static let travelTime = 1
-    /// In seconds: who has accepted waits so long for the start, beyond the time for an answer.
+    /// Seconds that the invited side, having accepted, waits for the start beyond the time for answering.
     static let startTime = 20
-    /// In seconds: the other side's last word is awaited so long.
+    /// Seconds to wait for the opponent's last statement.
     package static let settlingTime = 30
-    /// In seconds: a host who is not there may come back within this.
+    /// Seconds within which an absent host may come back.
     package static let hostGrace = 20
-    /// In seconds: whose invitation was declined is not heard again for so long.
+    /// Seconds for which invitations of a stream are refused after one was declined.
     package static let declineTime = 600
-    /// In seconds: how long the result is shown after the end.
+    /// Seconds for which the result is shown.
     package static let resultTime = 10
 
+    /// The same on both sides.
     package let id: DuelID
-    /// What the inviter proposed.
+    /// As the inviter proposed them.
     package let terms: DuelTerms
     /// By the inviter's clock.
     package let invitedAt: WallTime
-    /// What we say.
+    /// The statement of this stream.
     package internal(set) var own: Statement
-    /// What the opponent said last.
+    /// The opponent's latest statement.
     package internal(set) var other: Statement
-    /// What our stream had when scores began to count; nil before.
+    /// The tally of this stream when scores began to count; nil before.
     package internal(set) var base: DuelTally?
 
-    /// Whether our host asked for it.
+    /// Whether this stream's host invited the other.
     package var isInviter: Bool { own.stream == id.inviter }
+    /// Until when the invitation can be answered.
     package var expiresAt: WallTime { invitedAt.advanced(bySeconds: Self.answerTime) }
     private var inviter: Statement { isInviter ? own : other }
     private var invited: Statement { isInviter ? other : own }
     /// Both statements, the inviter's first.
     package var sides: (from: Statement, to: Statement) { (inviter, invited) }
 
-    /// Common to both; nil before it is known.
+    /// The start, the same for both sides; nil until it is known.
     package var startsAt: WallTime? { inviter.startsAt }
+    /// The end of the time in which scores count; nil until the start is known.
     package var endsAt: WallTime? { startsAt?.advanced(bySeconds: terms.seconds) }
 
-    /// What became of it, as far as is known; the same on both sides once both have all that was said.
+    /// The result as far as it is known; the same on both sides once each has the other's last statement.
     package var result: Result? {
         guard let startsAt, let endsAt else {
             return (inviter.end ?? invited.end).map { .calledOff(invited.end.flatMap(Self.answer) ?? $0) }
         }
+        // Sides that left before the end of the time; leaving later does not matter.
         let quits = [inviter, invited].compactMap { side -> (stream: StreamID, end: End, at: WallTime)? in
             guard let end = side.end, let at = side.endedAt, at < endsAt else { return nil }
             return (side.stream, end, at)
@@ -140,7 +146,7 @@ package struct Duel: Equatable, Sendable, Codable {
         return .decided(winner: from > to ? inviter.stream : invited.stream, by: .score)
     }
 
-    /// What the invited side said of its own accord, which explains more than that the inviter gave up.
+    /// The invited side's own reason, which explains more than that the inviter gave up.
     private static func answer(_ end: End) -> End? {
         switch end {
         case .declined, .busy, .notLive, .duelsOff, .declinedBefore, .otherGate: end
@@ -157,23 +163,23 @@ package struct Duel: Equatable, Sendable, Codable {
         }
     }
 
-    /// When both part; nil as long as that is open.
+    /// When the two streams part; nil until that is known.
     package var overAt: WallTime? {
         guard let endsAt else { return nil }
         switch result {
         case nil: return endsAt.advanced(bySeconds: Self.settlingTime)
         case .calledOff: return nil
-        // Who has gone does no penalty, and after a draw nobody has lost.
+        // A side that has left does no penalty, and after a draw there is no loser.
         case .decided(let winner, .score):
             return winner == nil ? endsAt : endsAt.advanced(bySeconds: terms.penaltySeconds)
         case .decided: return [own, other].compactMap(\.endedAt).min()
         }
     }
 
-    /// Until when all are shown what became of it; nil as long as that is open, and for what never began.
+    /// Until when the result is shown; nil until that is known, and for a duel that never began.
     package var shownUntil: WallTime? { overAt?.advanced(bySeconds: Self.resultTime) }
 
-    /// How far it is at that time.
+    /// The stage that the duel has reached at a time.
     package func phase(at now: WallTime) -> Phase {
         if case .calledOff = result { return .off }
         guard let startsAt, let endsAt else { return .invited }
@@ -183,7 +189,7 @@ package struct Duel: Equatable, Sendable, Codable {
         return now < startsAt ? .countdown : .running
     }
 
-    /// Whether a host may not be in another one.
+    /// Whether its streams may not begin another duel.
     func isOccupying(at now: WallTime) -> Bool {
         switch phase(at: now) {
         case .invited, .countdown, .running, .settling, .penalty: true
@@ -191,7 +197,7 @@ package struct Duel: Equatable, Sendable, Codable {
         }
     }
 
-    /// Who lost; nil for nobody, or as long as that is open.
+    /// The losing stream; nil if there is none, or until it is known.
     package var loser: StreamID? {
         guard case .decided(let winner?, _) = result else { return nil }
         return winner == own.stream ? other.stream : own.stream
@@ -199,11 +205,13 @@ package struct Duel: Equatable, Sendable, Codable {
 
     // MARK: Changing one's own word
 
+    /// Changes this side's statement, with a new revision.
     mutating func say(_ change: (inout Statement) -> Void) {
         change(&own)
         own.revision += 1
     }
 
+    /// Ends the duel early, with the score at that moment.
     mutating func quit(_ end: End, _ tally: DuelTally, at now: WallTime) {
         let score = points(tally)
         say { own in
@@ -213,7 +221,7 @@ package struct Duel: Equatable, Sendable, Codable {
         }
     }
 
-    /// What our stream has so far; 0 before it counts.
+    /// The score of this stream so far; 0 before scores count.
     package func points(_ tally: DuelTally) -> Int {
         own.score ?? base.map { tally.points(since: $0, by: terms) } ?? 0
     }

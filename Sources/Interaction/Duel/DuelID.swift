@@ -1,20 +1,22 @@
 import Base
 
-/// Names one duel for ever: the stream that invited, and which of its duels it is.
+/// The permanent name of a duel: the stream that invited, and the number among its duels.
 ///
-/// Whoever has the name knows where the duel can be asked for, without a list that all streams would share.
+/// The name tells which stream to ask about the duel, without a list that all streams would share.
 package struct DuelID: Hashable, Sendable, CustomStringConvertible, Codable {
-    /// The stream whose host asked for it.
+    /// The stream whose host sent the invitation.
     package let inviter: StreamID
-    /// Grows from duel to duel of that stream, also over a restart.
+    /// Increases from duel to duel of that stream, also across restarts.
     package let number: Int
 
+    /// - Parameter number: above 0.
     package init(inviter: StreamID, number: Int) {
         self.inviter = inviter
         self.number = number
     }
 
-    /// - Returns: nil for what no duel is called.
+    /// Parses the form of `description`.
+    /// - Returns: nil if the text is not of that form.
     package init?(_ text: some StringProtocol) {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 2, let inviter = StreamID(parts[0]), let number = Int(parts[1]), number > 0,
@@ -23,31 +25,32 @@ package struct DuelID: Hashable, Sendable, CustomStringConvertible, Codable {
         self.init(inviter: inviter, number: number)
     }
 
-    /// `stream.number`, which stands in a URL path as it is.
+    /// `stream.number`, which can stand in a URL path unchanged.
     package var description: String { "\(inviter).\(number)" }
 }
 
-/// What the two hosts agree to.
+/// The terms on which the two hosts agree.
 package struct DuelTerms: Equatable, Sendable, Codable {
-    /// For how long scores count.
+    /// Seconds for which scores count.
     package var seconds = 300
-    /// For how long both stay together after the result; 0 for not at all.
+    /// Seconds for which the two streams stay together after the result; 0 for not at all.
     package var penaltySeconds = 60
-    /// Points for the smallest unit of the currency that is given.
+    /// Points for the smallest unit of the currency in gifts.
     package var giftWeight = 1
     /// Points for a tap, of whatever kind.
     package var reactionWeight = 1
 
+    /// The default terms.
     package init() {}
 
-    /// Thirty seconds to a quarter of an hour.
+    /// Thirty seconds to fifteen minutes.
     package static let secondsRange = 30...900
     /// At most ten minutes.
     package static let penaltyRange = 0...600
-    /// 0 for what does not count.
+    /// 0 does not count that kind; at least one of the two must count.
     package static let weightRange = 0...1_000
 
-    /// - Throws: `.invalid`, naming the first field that is out of its range.
+    /// - Throws: `.invalid` with the name of the first field that is out of range.
     func validate() throws(Interaction.Refusal) {
         guard Self.secondsRange.contains(seconds) else { throw .invalid("duelSeconds") }
         guard Self.penaltyRange.contains(penaltySeconds) else { throw .invalid("penaltySeconds") }
@@ -57,25 +60,27 @@ package struct DuelTerms: Equatable, Sendable, Codable {
     }
 }
 
-/// What a stream was given and how often it was tapped so far, of which a duel counts the difference.
+/// What a stream was given and how often it was tapped; a duel counts the difference between two tallies.
 package struct DuelTally: Equatable, Sendable, Codable {
-    /// In the smallest unit of the stream's currency.
+    /// Value of all gifts, in the smallest unit of the stream's currency.
     package var gifts: Int
     /// Taps of all kinds.
     package var reactions: Int
 
+    /// A tally with these values.
     package init(gifts: Int = 0, reactions: Int = 0) {
         self.gifts = gifts
         self.reactions = reactions
     }
 
-    /// What came since `base` is worth; never negative, and no more than JSON has whole numbers for.
+    /// Points for what was added since `base`; never negative, and at most the largest integer that JSON keeps exact.
     func points(since base: DuelTally, by terms: DuelTerms) -> Int {
         Self.sum(
             Self.worth(gifts, base.gifts, terms.giftWeight),
             Self.worth(reactions, base.reactions, terms.reactionWeight))
     }
 
+    /// Points for one kind; without overflow, because the values come from sums that only have an upper limit.
     private static func worth(_ now: Int, _ before: Int, _ weight: Int) -> Int {
         let (difference, isFar) = now.subtractingReportingOverflow(before)
         guard !isFar, difference > 0 else { return 0 }

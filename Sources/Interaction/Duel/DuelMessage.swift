@@ -1,27 +1,30 @@
 import Base
 
-/// What one side of a duel tells the other, all of it each time: whatever gets lost is said again by the next one.
+/// A message from one side of a duel to the other; it is always complete, so the next one makes up for a lost one.
 package struct DuelMessage: Equatable, Sendable {
+    /// The duel that it is about.
     package let id: DuelID
-    /// Whose host is to hear it.
+    /// The stream that it is addressed to.
     package let to: StreamID
+    /// As the inviter proposed them.
     package let terms: DuelTerms
+    /// By the inviter's clock.
     package let invitedAt: WallTime
-    /// What the sender says.
+    /// The sender's statement.
     package let statement: Duel.Statement
     /// The revision of the addressee's statement that the sender has.
     package let known: Int
-    /// Whether the sender does not know yet that the addressee has its statement.
+    /// Whether the sender does not know yet whether the addressee has its statement.
     package let isAnswerWanted: Bool
-    /// The sender's score now; what decides is the one in the statement.
+    /// The sender's current score, for display; the result uses the one in the statement.
     package let score: Int
-    /// By the sender's clock: of two scores the later one counts.
+    /// By the sender's clock; of two scores the later one counts.
     package let sentAt: WallTime
 
-    /// In bytes: more than any tier has.
+    /// Most bytes of a tier; longer than any that is valid.
     private static let tierLength = 64
 
-    /// Whether it can come of a side that keeps to the rules; all else is not looked at.
+    /// Whether a side that complies with the rules can have sent it; other messages are ignored.
     var isSound: Bool {
         do throws(Interaction.Refusal) {
             try terms.validate()
@@ -44,28 +47,31 @@ package struct DuelMessage: Equatable, Sendable {
     }
 }
 
-/// Tells the other side what is durable here until it has that, and the score as it grows.
+/// Sends the durable statement to the other side until that has it, and the score as it grows.
 ///
-/// Forgotten with a restart, after which all of it is told again.
+/// It is not durable; after a restart everything is sent again.
 struct DuelCourier: Sendable {
-    /// What was not acknowledged is said again after so long.
+    /// Time after which an unacknowledged statement is sent again.
     static let repeatInterval = Duration.seconds(1)
-    /// Between two scores.
+    /// Time between two scores.
     static let scoreInterval = Duration.milliseconds(500)
-    /// In seconds after the end: whoever has not answered by then does not know the duel any more.
+    /// Seconds after the end: an opponent that has not answered by then does not know the duel any more.
     private static let persistence = 300
 
-    /// Of our statement, that the other side has.
+    /// The revision of this side's statement that the other side has.
     private var acknowledged = -1
+    /// Revision and score in the latest message.
     private var sent: (revision: Int, score: Int)?
     private var sentAt: MonotonicTime?
-    /// The revision of the other side's that is to be acknowledged, once it is durable here.
+    /// The revision of the other side's statement to acknowledge, once it is durable here.
     private var owed: Int?
-    /// The other side's, as it was told last.
+    /// The other side's score as last received.
     private(set) var score = 0
+    /// When that was sent, by the other side's clock.
     private var scoredAt: WallTime?
 
-    /// - Parameter own: the revision of our statement, durable or not.
+    /// Records what a message says about the other side.
+    /// - Parameter own: the revision of this side's statement, durable or not.
     mutating func note(_ message: DuelMessage, own: Int) {
         acknowledged = max(acknowledged, message.known)
         if scoredAt.map({ $0 < message.sentAt }) ?? true {
@@ -77,7 +83,7 @@ struct DuelCourier: Sendable {
         }
     }
 
-    /// When there is something to say; nil for never.
+    /// When there is something to send; nil if there is nothing.
     func deadline(_ duel: Duel, score: Int, at now: Moment) -> MonotonicTime? {
         if let owed, owed <= duel.other.revision { return .zero }
         let end = (duel.endsAt ?? duel.expiresAt).advanced(bySeconds: Self.persistence)
@@ -86,7 +92,7 @@ struct DuelCourier: Sendable {
         return sentAt + (sent.score != score ? Self.scoreInterval : Self.repeatInterval)
     }
 
-    /// What to say now; nil for nothing.
+    /// Takes the message to send now; nil if none is due.
     mutating func take(_ duel: Duel, score: Int, at now: Moment) -> DuelMessage? {
         guard let deadline = deadline(duel, score: score, at: now), deadline <= now.elapsed else {
             return nil
@@ -97,6 +103,7 @@ struct DuelCourier: Sendable {
         return Self.message(duel, score: score, isAnswerWanted: acknowledged < duel.own.revision, at: now)
     }
 
+    /// A complete message about a duel.
     static func message(_ duel: Duel, score: Int, isAnswerWanted: Bool, at now: Moment) -> DuelMessage {
         DuelMessage(
             id: duel.id, to: duel.other.stream, terms: duel.terms, invitedAt: duel.invitedAt,

@@ -1,33 +1,38 @@
 import Base
 
-/// One stream's part in its duels: what its host does, what the opponent's stream says, and what time brings.
+/// One stream's side in its duels: what its host requests, what the opponent's stream sends, and what is due with
+/// time.
 ///
-/// Pure, and written as if the opponent were on another machine: the two share nothing, and what one tells the other
-/// may be lost, late or repeated. What has changed is made durable before the other side hears of it.
+/// It is pure logic, written as if the opponent were on another machine: the two sides share nothing, and messages
+/// between them may be lost, late or repeated. Changes are made durable before the other side is notified of them.
 package struct DuelSide: Sendable {
-    /// What a host wants.
+    /// A request of a host.
     package enum Command: Equatable, Sendable {
         case invite(StreamID, DuelTerms)
         case accept(DuelID)
         case decline(DuelID)
         case cancel(DuelID)
         case leave(DuelID)
-        /// The same terms once more.
+        /// Invite the same opponent again, on the same terms.
         case rematch(DuelID)
     }
 
-    /// How the stream is now.
+    /// The current state of the stream, as far as it matters here.
     package struct Situation: Equatable, Sendable {
+        /// Whether the stream is live.
         package var isLive: Bool
+        /// Whether a host is present.
         package var isHostThere: Bool
-        /// The host's, for people.
+        /// The host's display name, shortened to the longest that is sent.
         package var name: String?
+        /// What the stream was given and how often it was tapped so far.
         package var tally: DuelTally
-        /// What the stream's gate takes; nil where it has none.
+        /// The tier that the stream's gate requires; nil if it has no gate.
         package var tier: String?
-        /// Whether other hosts may ask.
+        /// Whether other hosts may invite this one.
         package var takesInvitations: Bool
 
+        /// The name is shortened if necessary.
         package init(
             isLive: Bool, isHostThere: Bool, name: String?, tally: DuelTally, tier: String? = nil,
             takesInvitations: Bool = true
@@ -41,28 +46,32 @@ package struct DuelSide: Sendable {
         }
     }
 
-    /// The latest of a stream, which can be asked for.
+    /// Latest duels of a stream that are kept and can be queried.
     package static let limit = 8
-    /// Of one host: three at once, and then one every ten seconds.
+    /// Invitations by one host: three at once, and then one every ten seconds.
     static let invitations = Rate(burst: 3, perSecond: 0.1)
 
-    /// Whose side it is.
+    /// The stream whose side it is.
     package let stream: StreamID
-    /// Ahead of what is durable while a commit is under way; the latest last, at most `limit`.
+    /// While a commit is in progress, they are ahead of what is durable; the latest is last, at most `limit`.
     package private(set) var duels: [Duel]
+    /// Nil before the first invitation.
     private var allowance: Allowance?
+    /// Since when no host has been present; nil while one is.
     private var hostGoneSince: MonotonicTime?
+    /// What was sent and acknowledged, by duel.
     private var couriers: [DuelID: DuelCourier] = [:]
 
+    /// Restores a stream's duels.
     package init(of stream: StreamID, restoring duels: [Duel] = []) {
         self.stream = stream
         self.duels = duels
     }
 
-    /// Goes back to what is durable.
+    /// Returns to the durable duels because later changes could not be saved.
     package mutating func revert(to duels: [Duel]) { self.duels = duels }
 
-    /// The log's way to the same list.
+    /// Adds or replaces a duel in a list, which is how the log restores the same list.
     package static func keep(_ duel: Duel, in duels: inout [Duel]) {
         if let index = duels.firstIndex(where: { $0.id == duel.id }) {
             duels[index] = duel
@@ -72,6 +81,7 @@ package struct DuelSide: Sendable {
         }
     }
 
+    /// Keeps a duel, and forgets the couriers of duels that are not kept any more.
     private mutating func keep(_ duel: Duel) -> Duel {
         Self.keep(duel, in: &duels)
         couriers = couriers.filter { courier in duels.contains { $0.id == courier.key } }
@@ -80,7 +90,8 @@ package struct DuelSide: Sendable {
 
     // MARK: What the host wants
 
-    /// - Returns: the duel as it is now; to be durable before anybody is told, if it is another than before.
+    /// Decides about a host's request.
+    /// - Returns: the duel as it is now; if it has changed, it must be durable before anyone is notified.
     package mutating func apply(
         _ command: Command, _ situation: Situation, at now: Moment
     ) throws(Interaction.Refusal) -> Duel {
@@ -118,10 +129,12 @@ package struct DuelSide: Sendable {
         return duel
     }
 
+    /// Whether the duel ended without having begun.
     private func isCalledOff(_ duel: Duel) -> Bool {
         if case .calledOff = duel.result { true } else { false }
     }
 
+    /// Creates an invitation, if the host's rate permits it.
     private mutating func invite(
         _ opponent: StreamID, _ terms: DuelTerms, _ situation: Situation, at now: Moment
     ) throws(Interaction.Refusal) -> Duel {
@@ -141,12 +154,13 @@ package struct DuelSide: Sendable {
         return keep(duel)
     }
 
+    /// Accepts or declines an invitation.
     private mutating func answer(
         _ id: DuelID, isAccepted: Bool, _ situation: Situation, at now: Moment
     ) throws(Interaction.Refusal) -> Duel {
         var duel = try find(id)
         guard !duel.isInviter else { throw .notInvited }
-        // The same answer once more is no mistake.
+        // Repeating the same answer is not an error.
         if isAccepted ? duel.own.hasAccepted && duel.own.end == nil : duel.own.end == .declined {
             return duel
         }
@@ -162,6 +176,7 @@ package struct DuelSide: Sendable {
         return keep(duel)
     }
 
+    /// Leaves a duel, in whatever stage it is.
     private mutating func leave(
         _ id: DuelID, _ situation: Situation, at now: Moment
     ) throws(Interaction.Refusal) -> Duel {
@@ -179,7 +194,8 @@ package struct DuelSide: Sendable {
 
     // MARK: What the opponent's stream says
 
-    /// - Returns: what is to become durable, and what is to be answered though nothing is remembered of it.
+    /// Receives a message of the opponent's stream.
+    /// - Returns: the duel that has to become durable, and a message to send about a duel that is not kept.
     package mutating func receive(
         _ message: DuelMessage, _ situation: Situation, at now: Moment
     ) -> (change: Duel?, answer: DuelMessage?) {
@@ -197,11 +213,11 @@ package struct DuelSide: Sendable {
         return (duel == before ? nil : keep(duel), nil)
     }
 
-    /// An invitation.
+    /// Handles the message of an unknown duel, which can only be an invitation.
     private mutating func meet(
         _ message: DuelMessage, _ situation: Situation, at now: Moment
     ) -> (change: Duel?, answer: DuelMessage?) {
-        // Of a duel of our own that was forgotten, there is nothing to say.
+        // A duel of this stream that was forgotten; nothing can be said about it.
         guard message.id.inviter == message.statement.stream else { return (nil, nil) }
         var duel = Duel(
             id: message.id, terms: message.terms, invitedAt: message.invitedAt,
@@ -212,13 +228,13 @@ package struct DuelSide: Sendable {
             couriers[duel.id, default: DuelCourier()].note(message, own: duel.own.revision)
             return (keep(duel), nil)
         }
-        // Not remembered, or whoever invites could fill the list.
+        // Not kept, because inviting streams could fill the list.
         duel.quit(refusal, situation.tally, at: now.wall)
         guard message.isAnswerWanted || message.known < duel.own.revision else { return (nil, nil) }
         return (nil, DuelCourier.message(duel, score: 0, isAnswerWanted: false, at: now))
     }
 
-    /// Why its host is not even asked; nil for who is.
+    /// Why the host is not even asked about an invitation; nil if the host is asked.
     private func refusal(of duel: Duel, _ situation: Situation, at now: WallTime) -> Duel.End? {
         if duel.other.end != nil || duel.expiresAt <= now { return .expired }
         guard situation.isLive, situation.isHostThere else { return .notLive }
@@ -227,29 +243,30 @@ package struct DuelSide: Sendable {
             return .busy
         }
         guard !hasDeclined(duel.other.stream, at: now) else { return .declinedBefore }
-        // Each audience sees the other's host: nobody may see what takes a tier without having it.
+        // Each audience sees the other stream's host, which must not show gated content to viewers without the tier.
         return duel.other.tier == situation.tier ? nil : .otherGate
     }
 
-    /// Whether our host said no to a stream a short while ago, and has not asked it since.
+    /// Whether this host declined an invitation of a stream a short while ago and has not invited it since.
     private func hasDeclined(_ opponent: StreamID, at now: WallTime) -> Bool {
         let word = duels.last { $0.other.stream == opponent && ($0.isInviter || $0.own.end == .declined) }
         guard let word, !word.isInviter, let at = word.own.endedAt else { return false }
         return now < at.advanced(bySeconds: Duel.declineTime)
     }
 
-    /// Whether the gate is another one than that with which the duel began, so that it cannot go on.
+    /// Whether the gate has changed since the duel began, so that it cannot continue.
     private func hasOtherGate(_ duel: Duel, _ situation: Situation, at now: WallTime) -> Bool {
         guard duel.own.tier != situation.tier else { return false }
         return !duel.own.isFinal || duel.phase(at: now) == .penalty && !duel.own.isClosed
     }
 
+    /// Whether an invitation is a rematch, for which the penalty need not end: the opponent must not have lost.
     private func isRematch(_ duel: Duel, of last: Duel, at now: WallTime) -> Bool {
         last.phase(at: now) == .penalty && last.other.stream == duel.other.stream
             && last.loser != duel.other.stream
     }
 
-    /// Does what follows from the other side's word.
+    /// Reacts to the other side's new statement.
     private func react(_ duel: inout Duel, _ situation: Situation, at now: Moment) {
         guard !duel.own.isFinal else { return }
         if duel.startsAt != nil {
@@ -301,14 +318,14 @@ package struct DuelSide: Sendable {
         return duel == before ? nil : keep(duel)
     }
 
-    /// When one waits no longer for an answer, or for the start.
+    /// When this side stops waiting for an answer, or for the start.
     private static func answerEnd(_ duel: Duel) -> WallTime {
         let extra = duel.isInviter ? Duel.travelTime : duel.own.hasAccepted ? Duel.startTime : 0
         return duel.expiresAt.advanced(bySeconds: extra)
     }
 
-    /// When `advance` or `takeMessages` have something to do, or something looks different; nil for never.
-    /// - Parameter durable: the duels that are.
+    /// When `advance` or `takeMessages` have something to do, or something is displayed differently; nil if never.
+    /// - Parameter durable: the duels that are durable.
     package func deadline(_ durable: [Duel], _ situation: Situation, at now: Moment) -> MonotonicTime? {
         var times = durable.compactMap { duel in
             (couriers[duel.id] ?? DuelCourier()).deadline(
@@ -332,7 +349,7 @@ package struct DuelSide: Sendable {
 
     // MARK: What the opponent's stream is told
 
-    /// What the other side is told of what is durable, and of our score.
+    /// Takes the messages for the other sides about what is durable, and about the score.
     package mutating func takeMessages(
         _ durable: [Duel], _ situation: Situation, at now: Moment
     ) -> [DuelMessage] {
@@ -342,6 +359,6 @@ package struct DuelSide: Sendable {
         }
     }
 
-    /// The opponent's score as far as is known.
+    /// The opponent's score as far as it is known.
     package func score(against duel: Duel) -> Int { duel.other.score ?? couriers[duel.id]?.score ?? 0 }
 }

@@ -1,15 +1,17 @@
 import Base
 import CLinux
 
-/// A TCP connection that a client made; closed when its last owner is gone.
+/// A client's TCP connection; closed when its last owner is gone.
 package final class StreamSocket: Sendable {
-    /// Both of transport `tcp`.
+    /// The client's own address, of transport `tcp`.
     package let localAddress: TransportAddress
-    /// The server's.
+    /// The server's address, of transport `tcp`.
     package let remoteAddress: TransportAddress
     let connection: AcceptedConnection
 
-    /// Connects, and waits for it.
+    /// Connects, and blocks until that has succeeded or failed.
+    /// - Parameter milliseconds: the longest wait.
+    /// - Throws: the kernel's reason, or a timeout.
     package init(connect remote: TransportAddress, milliseconds: Int32 = 3_000) throws(NetError) {
         let descriptor = clinux_tcp_connect(clinux_address(remote))
         guard descriptor >= 0 else {
@@ -25,12 +27,12 @@ package final class StreamSocket: Sendable {
     }
 }
 
-/// What a client of a load test talks through: a socket of its own.
+/// The transport of one simulated client: a socket of its own.
 package enum ClientSocket: Sendable {
     case datagram(DatagramSocket)
     case stream(StreamSocket)
 
-    /// The socket's own, as the kernel chose it.
+    /// The client's own address, as the kernel chose it.
     package var localAddress: TransportAddress {
         switch self {
         case .datagram(let socket): socket.localAddress

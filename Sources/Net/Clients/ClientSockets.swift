@@ -1,19 +1,20 @@
 import Base
 import CLinux
 
-/// Many sockets behind one epoll instance, as load tests need them: one for each client, so that servers can tell
-/// clients apart by address.
+/// Many sockets behind one epoll instance, one for each simulated client, as load tests need them.
 ///
-/// Belongs to one thread. Sockets are known by tokens of the owner's choice; each one's buffer in the kernel is its
-/// own, so that none overflows because of another. Datagram sockets are watched, or looked at in turns.
+/// Each client has an address and a kernel buffer of its own, so the server can tell clients apart and no buffer
+/// overflows because of another client. Belongs to one thread. Sockets are identified by tokens that the owner
+/// chooses. Datagram sockets are either watched by epoll or polled in rounds, see `SocketRound`.
 package final class ClientSockets {
     private let poll: Int32
     private var sockets: [Int: DatagramSocket] = [:]
     private var streams: [Int: TCPConnection] = [:]
     private var input = [UInt8](repeating: 0, count: 64 << 10)
     private var tokens = [UInt32](repeating: 0, count: 128)
-    /// The datagram sockets while they are looked at; nil while they are watched.
+    /// The datagram sockets while they are polled; nil while they are watched.
     private var round: SocketRound?
+    /// Tokens that the last round found ready; kept for its memory.
     private var ready: [UInt32] = []
 
     init(waker: Waker) throws(NetError) {
@@ -32,9 +33,9 @@ package final class ClientSockets {
 
     private static let wakerToken = UInt32.max
 
-    /// Begins to listen.
-    /// - Parameter token: not in use, and below 2^31.
-    /// - Returns: false if the kernel refuses.
+    /// Starts receiving from a socket.
+    /// - Parameter token: not in use, and below 2^31 - 1.
+    /// - Returns: false if the token cannot be used or the kernel refuses.
     package func add(_ socket: ClientSocket, token: Int) -> Bool {
         guard let number = UInt32(exactly: token), number < UInt32(Int32.max), sockets[token] == nil,
             streams[token] == nil
@@ -58,14 +59,14 @@ package final class ClientSockets {
         return true
     }
 
-    /// What sends through the socket of this token; nil if there is none.
+    /// A sink that sends through the socket of this token; nil if there is none.
     package func sink(of token: Int, buffer: DirectSinkBuffer) -> DirectSink? {
         if let socket = sockets[token] { return DirectSink(socket: socket, buffer: buffer) }
         return streams[token].map { DirectSink(connection: $0, buffer: buffer) }
     }
 
-    /// Stops listening; the socket closes when its last owner lets it go.
-    /// - Returns: datagrams that the kernel dropped because it was not read in time.
+    /// Stops receiving from a socket; the socket closes when its last owner releases it.
+    /// - Returns: datagrams that the kernel dropped because the socket was not read in time.
     @discardableResult
     package func remove(token: Int) -> UInt64 {
         if let stream = streams.removeValue(forKey: token) {
@@ -81,14 +82,14 @@ package final class ClientSockets {
         return socket.droppedByKernel
     }
 
-    /// Datagrams that the kernel dropped because the sockets now open were not read in time.
+    /// Datagrams that the kernel dropped because they were not read in time, over the sockets now open.
     package var droppedByKernel: UInt64 {
         sockets.values.reduce(0) { $0 &+ $1.droppedByKernel }
     }
 
     subscript(token: Int) -> DatagramSocket? { sockets[token] }
 
-    /// Reads all that has come over the TCP connection of this token, and sends what still waits there.
+    /// Receives everything that has arrived on a TCP connection, after sending what still waits on it.
     func readStream(_ token: Int, _ visit: (inout MutableSpan<UInt8>, TransportAddress) -> Void) {
         guard let stream = streams[token] else { return }
         _ = stream.flush(at: MonotonicClock.now())
@@ -98,15 +99,15 @@ package final class ClientSockets {
                     clinux_stream_receive(
                         stream.descriptor, buffer.baseAddress, Int32(clamping: buffer.count)))
             }
-            // What is closed stays silent, as a network that is down; ICE notices.
+            // A closed connection just delivers nothing more, like a network that is down; the client's ICE notices.
             guard count > 0, stream.take(input[..<count], { visit(&$0, stream.address) }) else { return }
         }
     }
 
-    /// Whether `wait` tells of datagram sockets; else `look` does.
+    /// Whether `wait` reports datagram sockets; otherwise `look` does.
     var isWatching: Bool { round == nil }
 
-    /// Lets datagram sockets be looked at from now on.
+    /// Switches from watching datagram sockets to polling them.
     func stopWatching() {
         guard isWatching else { return }
         var round = SocketRound()
@@ -117,9 +118,9 @@ package final class ClientSockets {
         self.round = round
     }
 
-    /// Lets `wait` tell of datagram sockets again, also of what came before and was not read.
+    /// Switches back to watching datagram sockets; `wait` also reports datagrams that arrived before.
     ///
-    /// If the kernel refuses one of them, all are looked at as before.
+    /// If the kernel refuses one of the sockets, all stay polled.
     func startWatching() {
         guard !isWatching else { return }
         let isWatched = sockets.allSatisfy { token, socket in
@@ -132,9 +133,9 @@ package final class ClientSockets {
         }
     }
 
-    /// Looks at some of the datagram sockets, the next ones each time.
-    /// - Parameter visit: called with the token of each that has something to read.
-    /// - Returns: whether that was the end of a round over all of them.
+    /// Polls the next datagram sockets of the round.
+    /// - Parameter visit: called with the token of each socket that has something to read.
+    /// - Returns: whether the round is complete.
     func look(_ visit: (Int) -> Void) -> Bool {
         guard let isOver = round?.look(into: &ready) else { return true }
         for token in ready { visit(Int(token)) }
@@ -142,8 +143,11 @@ package final class ClientSockets {
     }
 
     /// Waits for something to read.
-    /// - Parameter visit: called with each socket's token; it must read until nothing is left.
-    /// - Returns: whether the waker called.
+    /// - Parameters:
+    ///   - nanoseconds: the longest wait; nil for no limit.
+    ///   - visit: called with the token of each readable socket. It must read until nothing is left, because epoll
+    ///     reports new arrivals only.
+    /// - Returns: whether the waker was signaled.
     func wait(nanoseconds: Int64?, _ visit: (Int) -> Void) -> Bool {
         let limit = nanoseconds.map { max($0, 0) } ?? -1
         let count = unsafe Int(clinux_poll_wait_many(poll, &tokens, Int32(clamping: tokens.count), limit))

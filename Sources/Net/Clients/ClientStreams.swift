@@ -2,28 +2,33 @@ import Base
 import CLinux
 import Glibc
 
-/// Plain TCP connections of many clients behind one epoll instance, for load tests of what speaks HTTP or WebSockets.
+/// Plain TCP connections of many clients behind one epoll instance, for load tests of HTTP and WebSockets.
 ///
-/// Belongs to one thread. Connections are known by tokens of the owner's choice. The kernel notes when bytes come, so
-/// that a reader knows how late it is itself.
+/// Belongs to one thread. Connections are identified by tokens that the owner chooses. The kernel records when bytes
+/// arrive, so that a load test can subtract its own delay from its measurements.
 package final class ClientStreams {
-    /// What a connection had to read.
+    /// The result of one read.
     package enum Received: Equatable {
-        /// So many bytes, the last of which came `age` nanoseconds ago; nil where the kernel does not say.
+        /// The number of bytes, and the nanoseconds since the last of them arrived; nil if the kernel did not record
+        /// that.
         case bytes(Int, age: Int64?)
+        /// Nothing has arrived.
         case nothing
         /// It was closed, or broke.
         case ended
     }
 
     private let poll: Int32
-    /// By token; negative where there is none.
+    /// File descriptors by token; negative where there is no connection.
     private var descriptors: [Int32] = []
     private var tokens = [UInt32](repeating: 0, count: 256)
 
     private static let wakerToken = UInt32.max
+    /// Above every token: bounds the table, which is an array.
     private static let limit = 1 << 20
 
+    /// - Parameter waker: interrupts `wait`; clearing it is up to the caller.
+    /// - Throws: if the process has no descriptor left.
     package init(waker: Waker) throws(NetError) {
         poll = clinux_poll_open()
         guard poll >= 0 else { throw .system(operation: "open an epoll instance", code: -poll) }
@@ -39,7 +44,7 @@ package final class ClientStreams {
         clinux_close(poll)
     }
 
-    /// Connects, and waits for it.
+    /// Connects, and blocks until that has succeeded or failed.
     /// - Parameter token: not in use, and below 2^20.
     package func open(
         _ address: TransportAddress, token: Int, milliseconds: Int32 = 3_000
@@ -62,14 +67,15 @@ package final class ClientStreams {
         descriptors[token] = descriptor
     }
 
-    /// Nothing happens where there is none.
+    /// Closes a connection; does nothing if there is none.
     package func close(token: Int) {
         guard let descriptor = descriptor(token) else { return }
         descriptors[token] = -1
         clinux_close(descriptor)
     }
 
-    /// - Returns: whether the kernel took all of it.
+    /// Sends without waiting.
+    /// - Returns: whether the kernel accepted all of it.
     package func send(_ bytes: [UInt8], token: Int) -> Bool {
         guard let descriptor = descriptor(token) else { return false }
         return unsafe bytes.withUnsafeBytes {
@@ -77,9 +83,9 @@ package final class ClientStreams {
         }
     }
 
-    /// Reads once.
+    /// Reads once, without waiting.
     ///
-    /// What fills the buffer is not all: read again, since nothing tells of the rest.
+    /// If the buffer was filled, read again: `wait` does not report bytes that were left.
     package func receive(token: Int, into buffer: inout [UInt8]) -> Received {
         guard let descriptor = descriptor(token) else { return .ended }
         var age: Int64 = -1
@@ -91,8 +97,8 @@ package final class ClientStreams {
         return count == -Int(EAGAIN) ? .nothing : .ended
     }
 
-    /// Waits for something to read.
-    /// - Parameter visit: called with each token; it must read until nothing is left.
+    /// Waits for something to read, or for the waker.
+    /// - Parameter visit: called with the token of each readable connection; it must read until nothing is left.
     package func wait(nanoseconds: Int64, _ visit: (Int) -> Void) {
         let count = unsafe Int(
             clinux_poll_wait_many(poll, &tokens, Int32(clamping: tokens.count), max(nanoseconds, 0)))

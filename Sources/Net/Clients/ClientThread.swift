@@ -1,42 +1,45 @@
 import Base
 import Synchronization
 
-/// What lives on a client thread: it is made there, called there, and never leaves.
+/// The logic that runs on a client thread: it is made there, called there, and never leaves it.
 ///
-/// The mirror of `DatagramHandler` for the other end of the wire. Sends through `DirectSink`s of its own.
+/// It is the counterpart of `DatagramHandler` for the client's side, and sends through its own `DirectSink`s.
 package protocol ClientHandler: ~Copyable, SendableMetatype {
     associatedtype Command: Sendable
 
-    /// Carries out what the owner posted, in order.
+    /// Performs one command; commands come in the order of posting.
     mutating func perform(_ command: Command, at now: MonotonicTime)
 
-    /// Takes one datagram that came to the socket of this token.
+    /// Receives one datagram, whose bytes it may change in place and must not keep.
     ///
     /// - Parameters:
-    ///   - arrival: when it reached the socket, by the kernel's account if it gives one; not later than `now`.
+    ///   - token: of the socket that received it.
+    ///   - arrival: when it arrived at the socket, as recorded by the kernel if it does; never later than `now`.
     ///   - now: read after the socket was.
     mutating func receive(
         _ datagram: inout MutableSpan<UInt8>, token: Int, from source: TransportAddress,
         arrival: MonotonicTime, at now: MonotonicTime
     )
 
-    /// Comes when `deadline` has passed; must move it.
+    /// Does what is due; called when `deadline` has passed, and must move it.
     mutating func advance(to now: MonotonicTime)
 
-    /// When `advance` has to be called next. Read once per turn: keep it cheap.
+    /// When `advance` has to be called next; nil if nothing is scheduled.
+    ///
+    /// Read at least once per turn of the loop, so it must be cheap.
     var deadline: MonotonicTime? { get }
 
-    /// Comes once, last.
+    /// The last call.
     mutating func stop(at now: MonotonicTime)
 }
 
-/// What a client handler is given when it is made, on its own thread.
+/// What a client handler gets when it is made, on its own thread.
 package struct ClientStart {
-    /// Of this thread alone; the handler adds and removes.
+    /// The thread's sockets, to which the handler adds its clients'.
     package let sockets: ClientSockets
-    /// Shared by all sinks of the thread.
+    /// Buffer for all sinks of the thread.
     package let buffer: DirectSinkBuffer
-    /// When the handler is made.
+    /// When the handler was made.
     package let now: MonotonicTime
 }
 
@@ -46,12 +49,13 @@ package final class ClientThread<Handler: ClientHandler & ~Copyable>: Sendable {
     private let mailbox: Mailbox<Handler.Command>
     private let thread: NativeThread
 
-    /// Whether the kernel agreed to the CPU that was asked for.
+    /// Whether the thread is restricted to the requested CPU.
     package var isPinned: Bool { thread.isPinned }
 
+    /// Starts the thread.
     /// - Parameters:
     ///   - name: of the thread; at most 15 bytes are kept.
-    ///   - cpu: the only CPU it may run on; nil for any.
+    ///   - cpu: the only CPU that the thread may run on; nil for any.
     ///   - coalesces: whether its sockets will have UDP_GRO on.
     package convenience init(
         name: String, cpu: Int?, coalesces: Bool,
@@ -61,7 +65,7 @@ package final class ClientThread<Handler: ClientHandler & ~Copyable>: Sendable {
             name: name, cpu: cpu, coalesces: coalesces, limits: LoadGauge.Limits(), makeHandler: makeHandler)
     }
 
-    /// - Parameter limits: what is load.
+    /// - Parameter limits: when the thread counts as under load.
     init(
         name: String, cpu: Int?, coalesces: Bool, limits: LoadGauge.Limits,
         makeHandler: @escaping @Sendable (ClientStart) -> Handler
@@ -71,7 +75,7 @@ package final class ClientThread<Handler: ClientHandler & ~Copyable>: Sendable {
         self.waker = waker
         self.mailbox = mailbox
         thread = try NativeThread(name: name, cpu: cpu) {
-            // Without an epoll instance there is nothing to wait with; commands then find a full mailbox.
+            // Without an epoll instance the thread cannot wait for anything. Commands are refused from then on.
             guard let sockets = try? ClientSockets(waker: waker) else { return mailbox.close() }
             var loop = ClientLoop<Handler>(
                 waker: waker, mailbox: mailbox, sockets: sockets, coalesces: coalesces, limits: limits,
@@ -84,7 +88,8 @@ package final class ClientThread<Handler: ClientHandler & ~Copyable>: Sendable {
         requestStop()
     }
 
-    /// - Returns: false if the thread has been told to stop, or its mailbox is full.
+    /// Queues a command.
+    /// - Returns: false if the thread was told to stop, or its mailbox is full.
     @discardableResult
     package func post(_ command: Handler.Command) -> Bool {
         switch mailbox.post(command) {
@@ -96,13 +101,13 @@ package final class ClientThread<Handler: ClientHandler & ~Copyable>: Sendable {
         }
     }
 
-    /// Returns at once; `stop` waits.
+    /// Makes the thread end, without waiting for that.
     package func requestStop() {
         mailbox.close()
         waker.wake()
     }
 
-    /// Ends the thread and waits for it.
+    /// Ends the thread and waits for that.
     package func stop() {
         requestStop()
         thread.join()
@@ -111,9 +116,9 @@ package final class ClientThread<Handler: ClientHandler & ~Copyable>: Sendable {
 
 /// The loop of one client thread.
 private struct ClientLoop<Handler: ClientHandler & ~Copyable>: ~Copyable {
-    /// How long to wait when a handler does not move a deadline that has passed.
+    /// How long to wait if a handler did not move a deadline that has passed, in nanoseconds.
     private static var stalledDeadline: Int64 { 1_000_000 }
-    /// Between two rounds over all sockets under load, in nanoseconds: so late may an answer be.
+    /// Between two rounds over all sockets under load, in nanoseconds; an answer may be late by that.
     private static var pause: Int64 { 1_000_000 }
 
     private let waker: Waker
@@ -124,7 +129,7 @@ private struct ClientLoop<Handler: ClientHandler & ~Copyable>: ~Copyable {
     private var handler: Handler
     private var commands: [Handler.Command] = []
     private var gauge: LoadGauge
-    /// When sockets that are not watched are looked at next.
+    /// When sockets that are not watched are polled next.
     private var nextLook = MonotonicTime.zero
 
     init(
@@ -140,6 +145,7 @@ private struct ClientLoop<Handler: ClientHandler & ~Copyable>: ~Copyable {
         handler = makeHandler(ClientStart(sockets: sockets, buffer: DirectSinkBuffer(), now: now))
     }
 
+    /// Runs until the mailbox is closed.
     mutating func run() {
         var isOpen = true
         while isOpen {
@@ -155,29 +161,34 @@ private struct ClientLoop<Handler: ClientHandler & ~Copyable>: ~Copyable {
         handler.stop(at: MonotonicClock.now())
     }
 
-    /// Under load nobody is called for each datagram; see `SocketRound`.
+    /// Switches between watching and polling: under load there is no callback per datagram, see `SocketRound`.
     private mutating func noteLoad(at now: MonotonicTime) {
         gauge.note(datagrams: received.datagramsIn, at: now)
         if gauge.isUnderLoad { sockets.stopWatching() } else { sockets.startWatching() }
     }
 
+    /// Polls the next sockets, and begins a new round only after the pause.
     private mutating func look() {
         guard nextLook <= MonotonicClock.now(), sockets.look({ token in read(token) }) else { return }
         nextLook = MonotonicClock.now().advanced(byNanoseconds: Self.pause)
     }
 
-    /// Lets more datagrams come before the next round; latency is told by the kernel's stamps, and does not suffer.
+    /// Sleeps until the next round, so that more datagrams gather.
+    ///
+    /// Measured latency does not suffer: it uses the arrival times that the kernel records.
     private func rest() {
         let end = min(nextLook, handler.deadline ?? .distantFuture)
         MonotonicClock.sleep(nanoseconds: end.nanoseconds(since: MonotonicClock.now()))
     }
 
+    /// How long to wait for events, in nanoseconds; nil for no limit.
     private func patience(at now: MonotonicTime) -> Int64? {
         guard let deadline = handler.deadline else { return nil }
         let left = deadline.nanoseconds(since: now)
         return left > 0 ? left : Self.stalledDeadline
     }
 
+    /// Receives everything that has arrived at one socket.
     private mutating func read(_ token: Int) {
         guard let socket = sockets[token] else {
             return sockets.readStream(token) { datagram, source in
@@ -196,7 +207,8 @@ private struct ClientLoop<Handler: ClientHandler & ~Copyable>: ~Copyable {
         }
     }
 
-    /// - Returns: false if these were the last.
+    /// Performs the waiting commands.
+    /// - Returns: false if the mailbox is closed, so that these were the last.
     private mutating func takeCommands() -> Bool {
         waker.clear()
         let isOpen = mailbox.swap(into: &commands)

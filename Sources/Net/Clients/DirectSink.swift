@@ -2,16 +2,18 @@ import Base
 import Glibc
 import Peer
 
-/// Memory in which datagrams of one thread are written before they leave.
+/// Memory for one datagram, shared by the sinks of one thread.
 package final class DirectSinkBuffer {
-    /// Longer datagrams do not exist on the paths of WebRTC.
+    /// Bytes of a datagram at most; WebRTC's paths have none that are longer.
     static let size = 2_048
 
+    /// One for each address family, since the kernel expects addresses in the socket's format.
     fileprivate var ipv4: MessageMemory
     fileprivate var ipv6: MessageMemory
-    /// What left, and what did not, over all sinks that use this buffer.
+    /// What left and what was dropped, over all sinks that use this buffer.
     package fileprivate(set) var counters = TrafficCounters()
 
+    /// Allocates the memory.
     package init() {
         let capacity = MessageMemory.Capacity(bytes: Self.size, messages: 1, vectors: 1, names: 1)
         ipv4 = MessageMemory(capacity, isIPv4: true)
@@ -19,9 +21,9 @@ package final class DirectSinkBuffer {
     }
 }
 
-/// Sends each datagram at once and by itself, as a client does that has few to send.
+/// Sends each datagram immediately and by itself, as a client does that sends few.
 ///
-/// What the kernel does not take at once is dropped and counted.
+/// A datagram that the kernel does not accept immediately is dropped and counted.
 package struct DirectSink: DatagramSink {
     private enum Way {
         case datagrams(DatagramSocket)
@@ -31,16 +33,24 @@ package struct DirectSink: DatagramSink {
     private let way: Way
     private let buffer: DirectSinkBuffer
 
+    /// - Parameters:
+    ///   - socket: sends the datagrams.
+    ///   - buffer: of the calling thread.
     package init(socket: DatagramSocket, buffer: DirectSinkBuffer) {
         way = .datagrams(socket)
         self.buffer = buffer
     }
 
+    /// - Parameter connection: sends each datagram as a frame; one that the kernel does not accept immediately stays
+    ///   in its queue.
     init(connection: TCPConnection, buffer: DirectSinkBuffer) {
         way = .stream(connection)
         self.buffer = buffer
     }
 
+    /// Sends one datagram, which `write` fills in place; its result is the length, and 0 sends nothing.
+    ///
+    /// Drops it if `capacity` exceeds the buffer.
     package mutating func append<Failure: Error>(
         to destination: TransportAddress, capacity: Int,
         _ write: (inout MutableSpan<UInt8>) throws(Failure) -> Int
@@ -77,7 +87,8 @@ package struct DirectSink: DatagramSink {
         buffer.counters.bytesOut &+= UInt64(length)
     }
 
-    /// A connection keeps what the kernel does not take at once, and sends it with what comes next.
+    /// Sends over TCP; the connection keeps what the kernel does not accept immediately and sends it before the next
+    /// datagram.
     private func send<Failure: Error>(
         over connection: TCPConnection, _ capacity: Int,
         _ write: (inout MutableSpan<UInt8>) throws(Failure) -> Int

@@ -1,22 +1,23 @@
 import Base
 
-/// Tells whether so much comes to a client thread that it had better look at its sockets than be called.
+/// Decides whether a client thread receives so much that polling its sockets costs less than watching them.
 struct LoadGauge {
     struct Limits {
-        /// Datagrams a second from which on a thread is under load.
+        /// Datagrams per second from which the thread counts as under load.
         var rate: Int64 = 20_000
-        /// How long the rate is measured for, in nanoseconds.
+        /// Length of one measurement of the rate, in nanoseconds.
         var window: Int64 = 50_000_000
-        /// How long a thread stays under load after the last window that was, in nanoseconds.
+        /// How long the thread counts as under load after the last measurement that was, in nanoseconds.
         ///
-        /// Frames come in bursts, with windows between in which nothing comes, and each change costs a system call for
-        /// each socket.
+        /// Frames come in bursts with quiet windows between them, and each change costs a system call per socket.
         var patience: Int64 = 1_000_000_000
     }
 
     private let limits: Limits
     private var windowStart: MonotonicTime
+    /// The datagram count when the window began.
     private var windowDatagrams: UInt64 = 0
+    /// The end of the latest window that exceeded the rate; nil if none did.
     private var lastLoad: MonotonicTime?
 
     private(set) var isUnderLoad = false
@@ -26,7 +27,8 @@ struct LoadGauge {
         windowStart = now
     }
 
-    /// - Parameter datagrams: how many have come since the beginning.
+    /// Updates the state; does nothing until the current window is over.
+    /// - Parameter datagrams: datagrams received since the beginning, not in this window only.
     mutating func note(datagrams: UInt64, at now: MonotonicTime) {
         let elapsed = now.nanoseconds(since: windowStart)
         guard elapsed >= limits.window else { return }

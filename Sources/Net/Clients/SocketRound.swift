@@ -1,17 +1,18 @@
 import Glibc
 
-/// Datagram sockets that are looked at in turns instead of being watched.
+/// Datagram sockets that are polled in rounds instead of being watched.
 ///
-/// A watched socket runs its watcher's callback for each datagram, in the context of whoever sends it. On one machine
-/// that is the server under test, and no client elsewhere costs a server that. poll(2) that may not wait leaves nothing
-/// behind at a socket, and asks an empty one for a fraction of what a read in vain costs.
+/// A watched socket runs its watcher's callback for each datagram, in the context of the sender. On one machine the
+/// sender is the server under test, which would pay for something that no remote client costs it. poll(2) with a
+/// timeout of 0 leaves no callback at a socket, and checking an empty socket costs a fraction of an unsuccessful
+/// read.
 struct SocketRound {
-    /// Sockets looked at in one go: deadlines wait for no more than these.
+    /// Sockets polled in one call; deadlines are checked between calls.
     static let stretch = 128
 
     private var entries: [pollfd] = []
     private var tokens: [UInt32] = []
-    /// Where the next look begins.
+    /// Where the next call begins.
     private var position = 0
 
     mutating func append(_ descriptor: Int32, token: UInt32) {
@@ -19,7 +20,9 @@ struct SocketRound {
         tokens.append(token)
     }
 
-    /// Puts the last one in its place, which has its turn in the next round if it had none in this one.
+    /// Removes a socket by moving the last one into its place.
+    ///
+    /// The moved socket is polled in the next round if it was not in this one.
     mutating func remove(token: UInt32) {
         guard let index = tokens.firstIndex(of: token) else { return }
         entries.swapAt(index, entries.count - 1)
@@ -28,9 +31,9 @@ struct SocketRound {
         tokens.removeLast()
     }
 
-    /// Finds those of the next sockets that have something to read.
-    /// - Parameter ready: gets their tokens.
-    /// - Returns: whether these were the last of the round.
+    /// Polls the next sockets of the round, without waiting.
+    /// - Parameter ready: replaced by the tokens of those that have something to read.
+    /// - Returns: whether the round is complete.
     mutating func look(into ready: inout [UInt32]) -> Bool {
         ready.removeAll(keepingCapacity: true)
         let range = min(position, entries.count)..<min(position + Self.stretch, entries.count)

@@ -2,19 +2,20 @@ import Base
 import CLinux
 import Glibc
 
-/// Asks the system for the addresses of a name.
+/// Resolves host names by the system's resolver.
 enum NameLookup {
-    /// Of one name; more are not tried anyway.
+    /// Most addresses returned for one name; callers try fewer.
     private static let limit = 16
 
-    /// Blocks as long as the system's resolver takes, which gives up by itself.
-    /// - Parameter host: a name, or an address, which is its own answer.
-    /// - Returns: in the order in which they are to be tried; empty where there are none.
+    /// Resolves a name; blocks until the system's resolver answers or gives up.
+    ///
+    /// - Parameter host: a name, or the text of an address, which is returned as it is.
+    /// - Returns: addresses in the order in which to try them; empty if there are none or the lookup failed.
     static func addresses(of host: String) -> [IPAddress] {
         if let address = IPAddress(host) { return [address] }
         var hints = unsafe addrinfo()
         unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-        // No addresses of a family that this machine has not.
+        // Only address families that this machine has configured.
         unsafe hints.ai_flags = AI_ADDRCONFIG
         var list: UnsafeMutablePointer<addrinfo>?
         guard unsafe getaddrinfo(host, nil, &hints, &list) == 0 else { return [] }

@@ -4,16 +4,17 @@ import Crypto
 import Glibc
 import Synchronization
 
-/// Where a connection leads.
+/// Where an outgoing connection leads.
 package struct OutgoingTarget: Sendable {
     /// A name, or an address without brackets.
     let host: String
     let port: UInt16
-    /// Whether TLS is spoken, and the host's certificate verified.
+    /// Whether to use TLS and verify the host's certificate.
     let isSecure: Bool
-    /// Which of the host's addresses may be connected to.
+    /// Whether an address of the host may be connected to; protects addresses inside the operator's network.
     let permits: @Sendable (IPAddress) -> Bool
 
+    /// - Parameter permits: called on the connection's thread with each address that the name resolves to.
     package init(
         host: String, port: UInt16, isSecure: Bool, permits: @escaping @Sendable (IPAddress) -> Bool
     ) {
@@ -24,52 +25,54 @@ package struct OutgoingTarget: Sendable {
     }
 }
 
-/// How a connection to somebody else ended.
+/// How an outgoing connection ended.
 package enum OutgoingEnd: Equatable, Sendable {
-    /// What was said on it was over, or nobody wanted it any longer.
+    /// The conversation was over, or its owner stopped it.
     case over
     /// The name has no address.
     case unresolved
-    /// It has addresses, but none that may be connected to.
+    /// The name has addresses, but none that may be connected to.
     case forbidden
-    /// The kernel's reason.
+    /// No address could be connected to; the kernel's reason for the last one.
     case unreachable(String)
-    /// The host is not who it should be, in OpenSSL's words; nil where it speaks no TLS that is understood here.
+    /// The certificate is not valid for the host, in OpenSSL's words; nil if no TLS handshake was possible.
     case insecure(String?)
-    /// The other end closed it, or it broke.
+    /// The other end closed the connection, or it broke.
     case closed
-    /// The other end took nothing for so long as it may.
+    /// The other end accepted no data within the limit.
     case stalled
 }
 
-/// How long a connection waits for what.
+/// Time limits of a connection.
 package struct OutgoingLimits: Sendable {
-    /// For the kernel to connect to one address.
+    /// For connecting to one address.
     package var connect = Duration.seconds(5)
-    /// For the other end to take something, while there is something to take.
+    /// For the other end to accept some data while data waits.
     package var stall = Duration.seconds(10)
 
+    /// Limits for a server on the Internet.
     package init() {}
 }
 
-/// A TCP connection to somebody else, with TLS or without, on a thread of its own.
+/// A TCP connection that the server opens, with or without TLS, on a thread of its own.
 ///
-/// The thread may wait: for the resolver, for the kernel to connect, for the other end. Names are looked up here and
-/// nowhere else, so that what was permitted is what is connected to. What others tell it waits in a queue of bounded
-/// length; what is to be sent is bounded by the conversation, which is told how much waits.
+/// The thread may block: on the resolver, while the kernel connects, and on the other end. Names are resolved here
+/// and only here, so that the address that was checked is the one that is connected to. Commands wait in a queue of
+/// bounded length. Output is bounded by the conversation, which is given the number of bytes that wait.
 package final class OutgoingStream<Conversation: StreamConversation>: Sendable {
-    /// Makes the conversation once the connection stands, on its thread.
+    /// Makes the conversation once TCP is connected, on the connection's thread.
     package typealias Maker = @Sendable (MonotonicTime) -> Conversation
 
-    /// What was told and not heard yet: some seconds of media.
+    /// Commands that may wait for the thread: some seconds of media.
     package static var commandLimit: Int { 1_024 }
 
     private let shared: OutgoingShared<Conversation.Command>
 
-    /// Begins to connect.
+    /// Starts the thread, which connects.
     /// - Parameters:
     ///   - name: of the thread, at most 15 bytes.
-    ///   - ended: told once, last, by the thread.
+    ///   - ended: called once by the thread, when the connection has ended or could not be made.
+    /// - Throws: if the system has no descriptor or thread left.
     package init(
         to target: OutgoingTarget, name: String, limits: OutgoingLimits = OutgoingLimits(),
         make: @escaping Maker, ended: @escaping @Sendable (OutgoingEnd) -> Void
@@ -83,7 +86,7 @@ package final class OutgoingStream<Conversation: StreamConversation>: Sendable {
 
     deinit { stop() }
 
-    /// Tells the conversation something; what finds no room is dropped.
+    /// Posts a command to the conversation; drops it if too many wait.
     package func tell(_ command: Conversation.Command) {
         let hasRoom = shared.commands.withLock { commands in
             guard commands.count < Self.commandLimit else { return false }
@@ -93,14 +96,14 @@ package final class OutgoingStream<Conversation: StreamConversation>: Sendable {
         if hasRoom { shared.waker.wake() }
     }
 
-    /// Closes the connection; whoever waits for that hears it from `ended`.
+    /// Closes the connection, without waiting; `ended` is called when that is done.
     package func stop() {
         shared.isStopping.store(true, ordering: .releasing)
         shared.waker.wake()
     }
 }
 
-/// What the thread of a connection and its owner share.
+/// State shared by a connection's thread and its owner.
 private final class OutgoingShared<Command: Sendable>: Sendable {
     let waker: Waker
     let commands = Mutex<[Command]>([])
@@ -109,15 +112,15 @@ private final class OutgoingShared<Command: Sendable>: Sendable {
     init(waker: Waker) { self.waker = waker }
 }
 
-/// The life of one connection, on its thread.
+/// One connection from lookup to end, on its thread.
 private final class OutgoingRun<Conversation: StreamConversation> {
     private static var wakerToken: UInt32 { 1 }
     private static var socketToken: UInt32 { 2 }
-    /// Addresses that are tried.
+    /// Most addresses of the host that are tried.
     private static var addressLimit: Int { 4 }
-    /// Between two looks whether it is still wanted, while it connects.
+    /// Milliseconds between two checks for `stop` while the kernel connects.
     private static var connectStep: Int32 { 100 }
-    /// Who is told that it is over has so long to take it.
+    /// How long the other end has to accept the remaining output once the conversation is over.
     private static var farewell: Duration { .seconds(1) }
 
     private let target: OutgoingTarget
@@ -125,11 +128,14 @@ private final class OutgoingRun<Conversation: StreamConversation> {
     private let shared: OutgoingShared<Conversation.Command>
     private let make: OutgoingStream<Conversation>.Maker
     private var tls: TLSConnection?
+    /// Bytes for the socket, encrypted if there is TLS.
     private var output: [UInt8] = []
+    /// When the kernel last accepted bytes, or nothing waited.
     private var lastProgress = MonotonicTime.zero
+    /// When to close even with output left; nil while the conversation goes on.
     private var closesAt: MonotonicTime?
     private var watchesWritable = false
-    /// Whether TLS has been told that nothing more comes.
+    /// Whether TLS was told to close, so that it is told only once.
     private var isClosing = false
 
     init(
@@ -144,6 +150,7 @@ private final class OutgoingRun<Conversation: StreamConversation> {
 
     private var isStopped: Bool { shared.isStopping.load(ordering: .acquiring) }
 
+    /// Runs the connection; blocks until it has ended.
     func run() -> OutgoingEnd {
         let found = NameLookup.addresses(of: target.host)
         guard !found.isEmpty else { return .unresolved }
@@ -162,6 +169,8 @@ private final class OutgoingRun<Conversation: StreamConversation> {
         return unsafe .unreachable(String(cString: strerror(failure)))
     }
 
+    /// Connects to one address, in steps, so that `stop` is noticed.
+    ///
     /// - Returns: a descriptor, or a negative `errno`.
     private func connect(_ address: TransportAddress) -> Int32 {
         let descriptor = clinux_tcp_connect(clinux_address(address))
@@ -178,6 +187,7 @@ private final class OutgoingRun<Conversation: StreamConversation> {
 
     // MARK: The conversation
 
+    /// Runs the conversation on a connected socket: settles what is due, waits, performs commands, receives.
     private func converse(on descriptor: Int32) -> OutgoingEnd {
         guard let events = try? TCPEvents(),
             clinux_poll_set(events.descriptor, shared.waker.descriptor, Self.wakerToken, 0, 1) == 0,
@@ -211,25 +221,31 @@ private final class OutgoingRun<Conversation: StreamConversation> {
         }
     }
 
+    /// When to look again at the latest; never nil.
     private func deadline(of conversation: Conversation) -> MonotonicTime? {
         let stall = output.isEmpty ? nil : lastProgress + limits.stall
-        // Looks now and then even where nothing is due.
+        // At least once a second, even if nothing is due.
         let look = MonotonicClock.now() + .seconds(1)
         return [conversation.deadline, stall, closesAt, look].compactMap(\.self).min()
     }
 
+    /// Performs the waiting commands in order.
     private func perform(_ conversation: Conversation, at now: MonotonicTime) {
+        // The lock is held only to take the commands out, because performing one may take long.
         let commands = shared.commands.withLock { commands in
             defer { commands.removeAll(keepingCapacity: true) }
             return commands
         }
         for command in commands {
             conversation.perform(command, at: now)
-            // Each is told how much waits, so that what cannot be sent is never queued.
+            // After each command, so that the next one is given the number of waiting bytes and leaves out what
+            // cannot be sent.
             gather(conversation)
         }
     }
 
+    /// Reads once from the socket; the loop comes back if there is more.
+    /// - Returns: how the connection ended; nil if it goes on.
     private func receive(
         _ conversation: Conversation, _ descriptor: Int32, by input: inout [UInt8], at now: MonotonicTime
     ) -> OutgoingEnd? {
@@ -254,8 +270,8 @@ private final class OutgoingRun<Conversation: StreamConversation> {
 
     // MARK: Output
 
-    /// Does what is due, and sends what there is to be sent.
-    /// - Returns: how the connection ends; nil while it goes on.
+    /// Does what is due, and sends pending output.
+    /// - Returns: how the connection ended; nil if it goes on.
     private func settle(
         _ conversation: Conversation, _ descriptor: Int32, _ events: TCPEvents, at now: MonotonicTime
     ) -> OutgoingEnd? {
@@ -275,6 +291,7 @@ private final class OutgoingRun<Conversation: StreamConversation> {
         return now >= lastProgress + limits.stall ? .stalled : nil
     }
 
+    /// Moves the conversation's output into `output`, encrypted if there is TLS.
     private func gather(_ conversation: Conversation) {
         let plain = conversation.takeOutput(waiting: output.count)
         if let tls {
@@ -289,12 +306,12 @@ private final class OutgoingRun<Conversation: StreamConversation> {
         }
     }
 
-    /// Sends as much as the kernel takes.
+    /// Sends as much as the kernel accepts.
     /// - Returns: false if the connection is broken.
     private func send(on descriptor: Int32, at now: MonotonicTime) -> Bool {
         var sent = 0
         defer { output.removeFirst(sent) }
-        // The time in which nothing is taken begins when there is something.
+        // The stall time begins when there is something to send.
         if output.isEmpty { lastProgress = now }
         while sent < output.count {
             let count = unsafe output.withUnsafeBytes { buffer in

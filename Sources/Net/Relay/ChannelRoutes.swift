@@ -1,21 +1,26 @@
 import Base
 import Synchronization
 
-/// How workers send to clients of a TURN port over UDP themselves: from the port, in the client's channel.
+/// Routes by which workers send directly to clients of TURN over UDP: from the TURN port's socket, in the client's
+/// channel.
 ///
-/// Without a route a worker's datagram goes to an address of this machine in the client's name, and so through the
-/// kernel and two threads more, which costs twice as much again.
+/// Without a route a worker's datagram goes to the client's relayed address on this machine, and so through the
+/// kernel and two more threads, which costs twice as much again.
 /// - Source: RFC 8656 §12.
 package final class ChannelRoutes: Sendable {
-    /// A client as one worker reaches it.
+    /// How one worker reaches a client.
     package struct Route: Equatable, Sendable {
-        /// Where the client is.
+        /// The client's address.
         package let client: TransportAddress
-        /// What stands for the worker there.
+        /// The channel that the client has bound to the worker's address.
         package let channel: UInt16
-        /// Of the channel, of the permission, or of the relayed address, whichever comes first.
+        /// When the route ends: with the channel, the permission or the allocation, whichever ends first.
         package let end: MonotonicTime
 
+        /// - Parameters:
+        ///   - client: where datagrams are sent.
+        ///   - channel: number for the ChannelData header.
+        ///   - end: the route must not be used from then on.
         package init(client: TransportAddress, channel: UInt16, end: MonotonicTime) {
             self.client = client
             self.channel = channel
@@ -24,25 +29,32 @@ package final class ChannelRoutes: Sendable {
     }
 
     private struct State {
-        /// The port's; nil as long as it is not open.
+        /// The TURN port's socket; nil until it is open.
         var socket: DatagramSocket?
-        /// By relayed address, of which there are no more than allocations, and by where workers listen.
+        /// Routes by relayed address, one per allocation, and by the worker's address.
         var routes: [TransportAddress: [TransportAddress: Route]] = [:]
     }
 
     private let state = Mutex(State())
+    /// Counts changes of `routes`, so that workers need no lock to notice that nothing changed.
     private let changes = Atomic(0)
     private let datagrams = Atomic<UInt64>(0)
     private let bytes = Atomic<UInt64>(0)
     private let dropped = Atomic<UInt64>(0)
 
-    /// Nobody yet.
+    /// No routes, and no socket yet.
     package init() {}
 
+    /// Sets the socket by which workers send.
     /// - Parameter socket: the TURN port's.
     package func open(_ socket: DatagramSocket) { state.withLock { $0.socket = socket } }
 
-    /// - Parameter routes: all of the client's, by where workers listen; empty where it has none any more.
+    /// Replaces the routes to one client.
+    ///
+    /// Identical routes leave the version unchanged, so that a refresh without news makes no worker copy them.
+    /// - Parameters:
+    ///   - routes: all of the client's, by worker address; empty if it has none left.
+    ///   - relayed: the client's relayed address.
     package func set(_ routes: [TransportAddress: Route], of relayed: TransportAddress) {
         let isNew = state.withLock { state in
             let old = state.routes[relayed] ?? [:]
@@ -52,7 +64,7 @@ package final class ChannelRoutes: Sendable {
         if isNew { changes.add(1, ordering: .releasing) }
     }
 
-    /// What workers sent, without the heads of channels, and what found no room in the socket.
+    /// What workers sent, without ChannelData headers, and the datagrams that were dropped.
     package var counters: (datagrams: UInt64, bytes: UInt64, dropped: UInt64) {
         (
             datagrams.load(ordering: .relaxed), bytes.load(ordering: .relaxed),
@@ -62,12 +74,12 @@ package final class ChannelRoutes: Sendable {
 
     // MARK: For workers
 
-    /// Another number says that `routes(of:)` has changed.
+    /// Changes whenever `routes(of:)` would return something else.
     var version: Int { changes.load(ordering: .acquiring) }
 
-    /// By relayed address.
-    /// - Parameter port: of the worker that asks.
-    /// - Returns: nil as long as the TURN port is not open.
+    /// A copy of the routes from one worker, by relayed address.
+    /// - Parameter port: of the worker.
+    /// - Returns: nil until the TURN port is open.
     func routes(of port: UInt16) -> (routes: [TransportAddress: Route], socket: DatagramSocket)? {
         state.withLock { state in
             guard let socket = state.socket else { return nil }
@@ -76,6 +88,7 @@ package final class ChannelRoutes: Sendable {
         }
     }
 
+    /// Adds what a worker sent in one batch.
     func count(datagrams: UInt64, bytes: UInt64, dropped: UInt64) {
         self.datagrams.add(datagrams, ordering: .relaxed)
         self.bytes.add(bytes, ordering: .relaxed)

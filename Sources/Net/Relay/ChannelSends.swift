@@ -2,30 +2,31 @@ import Base
 import Crypto
 import Peer
 
-/// What one worker sends to clients of a TURN port in their channels; used by its thread alone.
+/// What one worker sends to TURN clients in their channels; used by the worker's thread only.
 ///
-/// What the port's socket has no room for waits for the next turn, within the arena.
+/// Datagrams for which the socket has no room stay in the arena until the next batch.
 final class ChannelSends {
-    /// Bytes of a channel's number and a datagram's length (RFC 8656 §12.4).
+    /// Bytes of a ChannelData header: the channel's number and the datagram's length (RFC 8656 §12.4).
     private static let headLength = 4
 
-    /// Between two looks at who has come and gone.
+    /// Minimum time between two copies of the routes.
     ///
-    /// Clients who refresh all the time must not make workers copy all the time. Until then the way is through the
-    /// address in the client's name.
+    /// Clients that refresh all the time must not make workers copy all the time. Until the next copy, datagrams to a
+    /// new client go through its relayed address.
     private static let lookInterval = Duration.milliseconds(20)
 
     private let routes: ChannelRoutes
     private let port: UInt16
     private let capacity: SendBatch.Capacity
     private let hashKey: UInt64
+    /// Version of `known`.
     private var version = 0
     private var nextLook = MonotonicTime.zero
     private var known: [TransportAddress: ChannelRoutes.Route] = [:]
-    /// Nil until there is a first client.
+    /// Nil until there is a first route.
     private var lane: Lane?
 
-    /// With an arena of its own, because datagrams leave by another socket.
+    /// The TURN port's side: an arena and transmitter of its own, because datagrams leave by another socket.
     private final class Lane {
         var queue: SendQueue
         var transmitter: Transmitter
@@ -46,10 +47,10 @@ final class ChannelSends {
         self.hashKey = hashKey
     }
 
-    /// What it sent, heads included.
+    /// What was sent and dropped, ChannelData headers included; nil if there was no route yet.
     var counters: TrafficCounters? { lane?.transmitter.counters }
 
-    /// Learns who has come and gone since.
+    /// Copies the routes if they have changed; called at the beginning of each batch.
     func begin(at now: MonotonicTime) {
         let latest = routes.version
         guard latest != version, now >= nextLook, let (routes, socket) = routes.routes(of: port) else {
@@ -61,12 +62,13 @@ final class ChannelSends {
         if lane == nil, !known.isEmpty { lane = Lane(socket, capacity, hashKey: hashKey) }
     }
 
-    /// Nil for who is at the address itself.
+    /// The route to a relayed address; nil if the datagram has to go to the address itself.
     func route(to address: TransportAddress, at now: MonotonicTime) -> ChannelRoutes.Route? {
         guard !known.isEmpty, let route = known[address], route.end > now else { return nil }
         return route
     }
 
+    /// Queues one datagram; drops it if there is no room.
     func append<Failure: Error>(
         by route: ChannelRoutes.Route, capacity: Int, at now: MonotonicTime,
         _ write: (inout MutableSpan<UInt8>) throws(Failure) -> Int
@@ -75,6 +77,7 @@ final class ChannelSends {
         try lane.queue.append(to: route.client, capacity: capacity, channel: route.channel, write)
     }
 
+    /// Queues several datagrams for one client; drops all of them if there is no room.
     func append(
         _ count: Int, by route: ChannelRoutes.Route, capacity: Int, at now: MonotonicTime,
         _ write: (Int, inout MutableSpan<UInt8>) -> EncryptedPacket
@@ -83,7 +86,9 @@ final class ChannelSends {
         lane.queue.append(count, to: route.client, capacity: capacity, channel: route.channel, write)
     }
 
-    /// - Returns: nil where there is none; what was to be sent is lost then.
+    /// Makes room, by sending if necessary.
+    ///
+    /// - Returns: nil if there is none; the datagrams then count as dropped.
     private func room(for capacity: Int, times count: Int = 1, at now: MonotonicTime) -> Lane? {
         guard let lane else { return nil }
         let bytes = capacity + Self.headLength
@@ -98,6 +103,7 @@ final class ChannelSends {
         return lane
     }
 
+    /// Sends what is queued, as far as the socket has room, and reports the totals to `routes`.
     func flush(at now: MonotonicTime) {
         guard let lane, !lane.queue.isEmpty else { return }
         let before = lane.transmitter.counters

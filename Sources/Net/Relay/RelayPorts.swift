@@ -2,10 +2,10 @@ import Base
 import CLinux
 import Synchronization
 
-/// UDP sockets in the names of clients that reach this machine by a relay, and the thread that reads them.
+/// UDP sockets at the relayed addresses of clients (TURN), and the thread that reads them.
 ///
-/// What comes to a port waits in it, within a limit, until its owner takes it; the owner is told when there is
-/// something.
+/// Received datagrams wait in the port, within a limit, until its owner takes them. The owner is notified when the
+/// first one waits.
 package final class RelayPorts: Sendable {
     private static let wakerToken: UInt32 = 1
 
@@ -14,7 +14,7 @@ package final class RelayPorts: Sendable {
         var lastToken = wakerToken
     }
 
-    /// What the thread and the owner share.
+    /// State shared by the thread and the owner.
     private final class Shared: Sendable {
         let events: TCPEvents
         let waker: Waker
@@ -31,9 +31,11 @@ package final class RelayPorts: Sendable {
 
     private let shared: Shared
     private let thread: NativeThread
-    /// For what is sent by all ports.
+    /// Buffer for datagrams sent by any port; its lock makes sends from several threads take turns.
     private let sender = Mutex(DirectSinkBuffer())
 
+    /// Starts the thread.
+    /// - Throws: if the system has no descriptor or thread left.
     package init() throws(NetError) {
         let shared = try Shared()
         self.shared = shared
@@ -46,7 +48,9 @@ package final class RelayPorts: Sendable {
     }
 
     /// Opens a port at an address of this machine.
-    /// - Parameter notify: called by the thread when something has come and nothing waited before; must not wait.
+    /// - Parameter notify: called on the reading thread when a datagram arrives and none waited before; must not
+    ///   block.
+    /// - Throws: if the address is not of this machine, or the system has no descriptor left.
     package func open(
         at ip: IPAddress, notify: @escaping @Sendable () -> Void
     ) throws(NetError) -> RelayPort {
@@ -67,14 +71,14 @@ package final class RelayPorts: Sendable {
         return port
     }
 
-    /// Lets a port go: nothing comes by it any more.
+    /// Closes a port: its owner gets no more datagrams, and the socket closes with its last owner.
     package func close(_ port: RelayPort) {
         let token = port.token.load(ordering: .relaxed)
         guard shared.state.withLock({ $0.ports.removeValue(forKey: token) }) != nil else { return }
         _ = clinux_poll_forget(shared.events.descriptor, port.socket.descriptor)
     }
 
-    /// Sends a datagram by a port at once; drops it where the kernel does not take it.
+    /// Sends one datagram immediately; drops it if the kernel does not accept it.
     package func send(_ datagram: [UInt8], by port: RelayPort, to peer: TransportAddress) {
         sender.withLock { buffer in
             var sink = DirectSink(socket: port.socket, buffer: buffer)
@@ -85,7 +89,7 @@ package final class RelayPorts: Sendable {
         }
     }
 
-    /// Ends the thread; what comes to ports is not read any more.
+    /// Ends the thread and waits for that, then releases all ports.
     package func stop() {
         shared.isStopping.store(true, ordering: .releasing)
         shared.waker.wake()
@@ -93,7 +97,7 @@ package final class RelayPorts: Sendable {
         shared.state.withLock { $0.ports.removeAll() }
     }
 
-    /// What the thread does.
+    /// Body of the thread.
     private static func read(_ shared: Shared) {
         var tokens = [UInt32](repeating: 0, count: 64)
         var batch = ReceiveBatch(coalesces: true)
@@ -107,7 +111,8 @@ package final class RelayPorts: Sendable {
                     continue
                 }
                 guard let port = shared.state.withLock({ $0.ports[token] }) else { continue }
-                // Others come in between; what is left is there in the next turn.
+                // One read per turn, so that a busy port does not delay others; epoll reports the port again if more
+                // waits.
                 _ = batch.fill(from: port.socket, counting: &counters)
                 port.take(&batch, counting: &counters)
             }
@@ -115,19 +120,22 @@ package final class RelayPorts: Sendable {
     }
 }
 
-/// A UDP socket in the name of a client.
+/// A UDP socket at a client's relayed address.
 package final class RelayPort: Sendable {
-    /// In bytes: a publisher's key frame by several workers; what is beyond is dropped, because its owner does not
-    /// take it.
+    /// Bytes that may wait for the owner: a publisher's key frame by several workers.
+    ///
+    /// What exceeds it is dropped, because the owner is too slow.
     static let limit = 512 << 10
-    /// Of the kernel, for a key frame that a worker sends at once.
+    /// Bytes requested for the kernel's buffers, for a key frame that a worker sends in one burst.
     private static let bufferBytes = 1 << 20
 
-    /// The port is the one that the kernel chose.
+    /// The relayed address, with the port that the kernel chose.
     package var localAddress: TransportAddress { socket.localAddress }
     let socket: DatagramSocket
+    /// Under which epoll reports it; set once, right after the port was opened.
     let token = Atomic<UInt32>(0)
     private let notify: @Sendable () -> Void
+    /// Written by the reading thread, taken by the owner.
     private let waiting = Mutex(RelayedDatagrams())
 
     init(at ip: IPAddress, notify: @escaping @Sendable () -> Void) throws(NetError) {
@@ -136,7 +144,7 @@ package final class RelayPort: Sendable {
         self.notify = notify
     }
 
-    /// What came since the last call.
+    /// Takes the datagrams that arrived since the last call.
     package func take() -> RelayedDatagrams {
         waiting.withLock { waiting in
             defer { waiting = RelayedDatagrams() }
@@ -144,6 +152,7 @@ package final class RelayPort: Sendable {
         }
     }
 
+    /// Moves what was read into the port; the owner is notified outside the lock, so that it may take them at once.
     fileprivate func take(_ batch: inout ReceiveBatch, counting counters: inout TrafficCounters) {
         var arrived = RelayedDatagrams()
         batch.forEach(counting: &counters) { datagram, source, _ in
@@ -158,30 +167,32 @@ package final class RelayPort: Sendable {
     }
 }
 
-/// Datagrams that came to a relay's port, in order.
+/// Datagrams received by a relay port, in order of arrival.
 package struct RelayedDatagrams: Sendable {
     private typealias Entry = (source: TransportAddress, length: Int)
 
     private var bytes: [UInt8] = []
     private var entries: [Entry] = []
-    /// For which there was no room.
+    /// Datagrams for which there was no room.
     package fileprivate(set) var dropped = 0
 
+    /// No datagrams.
     package init() {}
 
+    /// The number of datagrams.
     package var count: Int { entries.count }
     var isEmpty: Bool { entries.isEmpty }
-    /// With what is kept beside each datagram: empty ones cost something, too.
+    /// Bytes including what is stored beside each datagram, so that empty ones count, too.
     var byteCount: Int { bytes.count + entries.count * MemoryLayout<Entry>.stride }
 
     mutating func append(_ datagram: Span<UInt8>, from source: TransportAddress) {
-        // Byte by byte would take microseconds for each packet; the buffer is used within the call alone.
+        // Appending byte by byte would take microseconds per packet. The pointer is not used after the call.
         unsafe datagram.withUnsafeBufferPointer { unsafe bytes.append(contentsOf: $0) }
         entries.append((source, datagram.count))
     }
 
-    /// Appends as many as there is room for, the first ones, and counts the others.
-    /// - Parameter limit: in bytes as `byteCount` counts them.
+    /// Appends as many datagrams as there is room for, and counts the rest as dropped.
+    /// - Parameter limit: in bytes, as `byteCount` counts.
     mutating func append(_ others: Self, within limit: Int) {
         var room = limit - byteCount
         var taken = (bytes: 0, count: 0)
@@ -195,7 +206,7 @@ package struct RelayedDatagrams: Sendable {
         dropped += others.count - taken.count
     }
 
-    /// Shows each datagram, in order, with where it came from.
+    /// Calls `visit` with each datagram and its source, in order.
     package func forEach(_ visit: (Span<UInt8>, TransportAddress) -> Void) {
         var start = 0
         for entry in entries {

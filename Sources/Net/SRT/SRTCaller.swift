@@ -3,61 +3,69 @@ import CSRT
 import CLinux
 import Synchronization
 
-/// A call to a server by SRT, by which something is sent.
+/// An outgoing SRT connection, which sends media to a server.
 ///
-/// The library has threads of its own, which connect, send, and send again what got lost: nothing here blocks but the
-/// look-up of a name. May be used by any thread.
+/// The library connects, sends and retransmits on threads of its own, so nothing here blocks except the name lookup
+/// in `init`. May be used from any thread.
 package final class SRTCaller: Sendable {
+    /// How far the connection has come.
     package enum Phase: Equatable, Sendable {
+        /// The handshake is under way.
         case connecting
+        /// Messages can be sent.
         case connected
-        /// Why, in the library's words.
+        /// The connection failed or ended, with the library's reason.
         case over(String)
     }
 
-    /// What the library counts, since the call began.
+    /// The library's statistics since the connection began.
     package struct Sending: Equatable, Sendable {
-        /// Packets, each once.
+        /// Packets sent, without retransmissions.
         package var sent = 0
-        /// Packets that were sent again.
+        /// Packets that were retransmitted.
         package var retransmitted = 0
-        /// Packets that the other end missed.
+        /// Packets that the other end reported as missing.
         package var lost = 0
-        /// Packets that were too late to be sent.
+        /// Packets that were dropped because it was too late to send them.
         package var dropped = 0
-        /// With all that SRT adds, in bytes.
+        /// Bytes sent, with SRT's own overhead.
         package var bytes = 0
         /// Packets that the other end has not acknowledged yet.
         package var waiting = 0
-        /// In milliseconds.
+        /// Round-trip time in milliseconds.
         package var roundTrip = 0.0
 
+        /// All zero.
         package init() {}
     }
 
-    /// Why nobody is called.
+    /// Why no connection could be begun.
     package struct Failure: Error, CustomStringConvertible, Sendable {
+        /// For the operator, in English.
         package let description: String
     }
 
-    /// What became of a message.
+    /// The result of sending a message.
     package enum Outcome: Equatable, Sendable {
+        /// Accepted by the library.
         case taken
-        /// The library has no room: the server takes too little.
+        /// Not accepted, because the library's buffer is full: the server receives too slowly.
         case left
+        /// The connection is gone.
         case over
     }
 
-    /// Bytes of a message: seven packets of MPEG-TS, as is usual.
+    /// Bytes of a full message: seven MPEG-TS packets of 188 bytes, as is usual.
     package static let messageLength = 1_316
 
     private let socket: Int32
     private let isClosed = Atomic(false)
 
-    /// Begins to call a server; blocks while its name is looked up.
+    /// Begins to connect; blocks while the host name is resolved.
     /// - Parameters:
-    ///   - streamID: what the server is told, up to 512 bytes.
-    ///   - settings: its passphrase, and the least latency.
+    ///   - streamID: sent to the server in the handshake, up to 512 bytes.
+    ///   - settings: the passphrase and the minimum latency.
+    /// - Throws: if the host has no address or the library refuses.
     package init(
         host: String, port: UInt16, streamID: String, _ settings: SRTServerSettings
     ) throws(Failure) {
@@ -81,6 +89,7 @@ package final class SRTCaller: Sendable {
         close()
     }
 
+    /// Whether the handshake is done, and why the connection ended; asks the library.
     package var phase: Phase {
         switch csrt_connected(socket) {
         case 0: .connecting
@@ -89,14 +98,14 @@ package final class SRTCaller: Sendable {
         }
     }
 
-    /// Hands a message over; what is lost is sent again by itself.
-    /// - Parameter message: of `messageLength` bytes at most.
+    /// Passes a message to the library without waiting; it retransmits what gets lost.
+    /// - Parameter message: at most `messageLength` bytes.
     package func send(_ message: [UInt8]) -> Outcome {
         let result = unsafe csrt_send(socket, message, Int32(clamping: message.count))
         return result == 0 ? .taken : result > 0 ? .left : .over
     }
 
-    /// Nil where the connection is gone.
+    /// Current statistics; nil if the connection is gone.
     package var sending: Sending? {
         var numbers = csrt_sending()
         guard unsafe csrt_sending_statistics(socket, &numbers) == 0 else { return nil }
@@ -111,7 +120,7 @@ package final class SRTCaller: Sendable {
         return sending
     }
 
-    /// Ends the connection; what waits is lost.
+    /// Closes the connection; messages that still wait are lost.
     package func close() {
         if !isClosed.exchange(true, ordering: .relaxed) { csrt_close(socket) }
     }

@@ -4,19 +4,26 @@ import CSRT
 import Dispatch
 import Synchronization
 
-/// Who calls a server by SRT, until their connection is there: how many there may be, and whether they are let in.
+/// Admission of SRT callers until their connection is accepted: limits their number, and has `admit` decide about
+/// them.
 ///
-/// Refusing has to be done within the library's call, or callers are not told why; whoever decides is another thread.
+/// SRT sends the reason of a refusal only if the library's callback returns it. The decision may be made on another
+/// thread, so the callback blocks for it, for a moment.
 final class SRTDoor: Sendable {
-    /// How long the library's thread that receives may wait for an answer; then the caller is let in, and learns of a
-    /// refusal by the end of the connection.
+    /// How long the callback may block the library's receiving thread.
+    ///
+    /// After that the caller is let in, and a later refusal ends the connection without a reason.
     private static let patience = DispatchTimeInterval.milliseconds(100)
-    /// Within this, who was let in has to come: what is left of the handshake, or the passphrase, may be wrong.
+    /// How long an admitted caller has until its connection must appear.
+    ///
+    /// It may never appear, because the rest of the handshake fails or the passphrase is wrong.
     static let joinLimit = Duration.seconds(4)
 
+    /// A caller that has not been accepted yet.
     private final class Visitor: Sendable {
         let call: SRTCall
         let began: MonotonicTime
+        /// Signaled by `answer`; the library's thread waits for it.
         let answered = DispatchSemaphore(value: 0)
 
         init(_ call: SRTCall, at now: MonotonicTime) {
@@ -27,10 +34,11 @@ final class SRTDoor: Sendable {
 
     private struct State {
         var nextNumber: UInt64 = 0
-        /// By the library's sockets.
+        /// Callers by the library's socket.
         var visitors: [Int32: Visitor] = [:]
-        /// Those that wait for an answer.
+        /// Callers about whom no decision has been made yet.
         var asking: Set<ConnectionNumber> = []
+        /// Refusals that the library's thread has not returned yet.
         var rejections: [ConnectionNumber: SRTRejection] = [:]
         var refused: UInt64 = 0
     }
@@ -51,18 +59,20 @@ final class SRTDoor: Sendable {
             total: limits.total, perAddress: limits.perAddress, share: limits.total / 2)
     }
 
-    /// That were more than may be.
+    /// Callers refused because a limit was reached.
     var refused: UInt64 { state.withLock { $0.refused } }
 
     // MARK: For the library's thread
 
-    /// - Returns: why it is not let in; nil if it is.
+    /// Decides about a caller; called by the library's receiving thread, which it may block for up to `patience`.
+    ///
+    /// - Returns: why the caller is refused; nil if it is let in.
     func knock(_ socket: Int32, from remote: TransportAddress, _ streamID: String, at now: MonotonicTime)
         -> SRTRejection?
     {
         guard let visitor = enter(socket, from: remote, streamID, at: now) else { return .overload }
         let number = visitor.call.number
-        // Nobody is asked any more once the door is closed.
+        // `admit` is gone once the door is closed.
         let refusal = admit(visitor.call) ?? .overload
         if let refusal {
             leave(socket)
@@ -71,17 +81,20 @@ final class SRTDoor: Sendable {
         let isAnswered = visitor.answered.wait(timeout: .now() + Self.patience) == .success
         let rejection = state.withLock { state in
             state.asking.remove(number)
-            // The answer may have come in between.
+            // The answer may have come between the timeout and this lock.
             return state.rejections.removeValue(forKey: number)
         }
         if let rejection {
             leave(socket)
             return rejection
         }
+        // The answer took too long. The server's thread looks now, so that the command with the answer reaches the
+        // connection.
         if !isAnswered { waker.wake() }
         return nil
     }
 
+    /// Counts and registers a caller, if the limits permit.
     private func enter(
         _ socket: Int32, from remote: TransportAddress, _ streamID: String, at now: MonotonicTime
     ) -> Visitor? {
@@ -116,6 +129,10 @@ final class SRTDoor: Sendable {
 
     // MARK: For everybody
 
+    /// Delivers a decision, and lets the library's thread continue.
+    ///
+    /// May be called from any thread.
+    /// - Returns: the caller; nil if the callback no longer waits for a decision about this number.
     func answer(_ rejection: SRTRejection?, to number: ConnectionNumber) -> SRTCall? {
         let visitor = state.withLock { state -> Visitor? in
             guard state.asking.remove(number) != nil else { return nil }
@@ -128,21 +145,21 @@ final class SRTDoor: Sendable {
 
     // MARK: For the server's thread
 
-    /// Somebody who was let in is there.
-    /// - Returns: nil for a socket that nobody let in.
+    /// Takes the caller whose connection was accepted.
+    /// - Returns: nil for a socket that was never admitted.
     func take(_ socket: Int32) -> SRTCall? {
         state.withLock { $0.visitors.removeValue(forKey: socket)?.call }
     }
 
-    /// A connection that was taken is gone.
+    /// Releases the place of an accepted connection that is gone.
     func giveBack(_ call: SRTCall) { quota.giveBack(call.remote.ip) }
 
-    /// Whether somebody by this number may still come.
+    /// Whether a caller with this number may still appear.
     func expects(_ number: ConnectionNumber) -> Bool {
         state.withLock { $0.visitors.values.contains { $0.call.number == number } }
     }
 
-    /// Those who were let in and did not come.
+    /// Removes admitted callers whose connection did not appear in time, and releases their places.
     func takeLost(at now: MonotonicTime) -> [SRTCall] {
         let lost = state.withLock { state -> [SRTCall] in
             let late = state.visitors.filter {
@@ -155,11 +172,11 @@ final class SRTDoor: Sendable {
         return lost
     }
 
-    /// Nobody is let in any more.
+    /// Refuses all further callers.
     func close() { admit.set(nil) }
 }
 
-/// A UDP port by SRT, and what watches it and its connections.
+/// A UDP port that speaks SRT, and the library's poll that watches it and its connections.
 final class SRTPort: Sendable {
     let socket: Int32
     let poll: Int32
@@ -170,7 +187,7 @@ final class SRTPort: Sendable {
         _ address: TransportAddress, _ settings: SRTServerSettings, _ door: SRTDoor, waker: Waker
     ) throws(NetError) {
         self.door = door
-        // Never released: the library may still be calling when the port is closed.
+        // Never released: the library may still call back while or after the port is closed.
         let context = unsafe Unmanaged.passRetained(door).toOpaque()
         socket = unsafe Self.listen(address, settings, context)
         guard socket >= 0 else {
@@ -210,7 +227,7 @@ final class SRTPort: Sendable {
         return unsafe passphrase.exposed.withCString { unsafe open($0) }
     }
 
-    /// Lets nobody in any more, and closes the port.
+    /// Refuses all further callers, then closes the port.
     func close() {
         door.close()
         csrt_close(socket)

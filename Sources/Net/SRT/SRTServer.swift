@@ -3,50 +3,55 @@ import CLinux
 import CSRT
 import Synchronization
 
-/// What a link by SRT is like, since it began.
+/// Quality of an SRT connection since it began.
 package struct SRTLink: Equatable, Sendable {
-    /// In milliseconds.
+    /// Round-trip time in milliseconds.
     package var roundTrip = 0.0
-    /// Between sending and delivery, as was agreed, in milliseconds.
+    /// Negotiated time between sending and delivery, in milliseconds.
     package var latency = 0
-    /// Packets, with those that came again.
+    /// Packets received, retransmitted ones included.
     package var received = 0
-    /// Packets that were missing when later ones came.
+    /// Packets that were missing when later ones arrived.
     package var lost = 0
-    /// Packets that came again.
+    /// Packets that arrived again after a retransmission.
     package var retransmitted = 0
-    /// Packets that never came, or too late.
+    /// Packets that never arrived, or too late to be delivered.
     package var dropped = 0
 
+    /// All zero.
     package init() {}
 }
 
-/// What comes by one connection by SRT, which sends nothing; used by its server's thread alone.
+/// A conversation over one SRT connection, which only receives; used by its server's thread only.
 package protocol SRTServerConversation: StreamConversation {
-    /// Told every second.
+    /// Receives the connection's statistics, once a second.
     func note(_ link: SRTLink, at now: MonotonicTime)
 }
 
-/// Where publishers are taken by SRT, and how.
+/// How a server accepts publishers by SRT.
 package struct SRTServerSettings: Sendable {
-    /// Of 10 to 79 characters; nil where media may come unencrypted.
+    /// 10 to 79 characters; nil accepts unencrypted media.
     package let passphrase: Secret<String>?
-    /// From sending to delivery, in milliseconds; who calls may ask for more.
+    /// Minimum time from sending to delivery, in milliseconds; a caller may ask for more.
     package let latency: Int
-    /// Of connections; `output` has no meaning.
+    /// Limits on connections; `output` is not used, because nothing is sent.
     package var limits = StreamServerLimits()
 
-    /// What the library takes, in bytes.
+    /// Lengths of a passphrase that the library accepts, in bytes.
     package static let passphraseLengths = 10...79
+    /// Latencies that may be configured, in milliseconds.
     package static let latencies = 20...8_000
 
+    /// - Parameters:
+    ///   - passphrase: of a length in `passphraseLengths`; nil for no encryption.
+    ///   - latency: in milliseconds.
     package init(passphrase: Secret<String>? = nil, latency: Int = 200) {
         self.passphrase = passphrase
         self.latency = latency
     }
 }
 
-/// Why somebody who calls is not let in, as SRT says it.
+/// Why a caller is refused, by the codes of SRT's access control.
 /// - Source: libsrt, `access_control.h`.
 package enum SRTRejection: Int32, Equatable, Sendable {
     case badRequest = 1_400
@@ -58,18 +63,21 @@ package enum SRTRejection: Int32, Equatable, Sendable {
     case conflict = 1_409
 }
 
-/// Who calls a server.
+/// A caller that asks to be let in.
 package struct SRTCall: Sendable {
+    /// Identifies the caller in `answer` and `tell`.
     package let number: ConnectionNumber
+    /// The caller's address.
     package let remote: TransportAddress
-    /// What it says it wants: up to 512 bytes of anything.
+    /// The caller's stream ID: arbitrary text, up to 512 bytes.
     package let streamID: String
 }
 
-/// A UDP port for publishers by SRT, and a thread on which all is read that comes by it.
+/// A UDP port for publishers by SRT, and a thread that reads all its connections.
 ///
-/// The library has threads of its own, which receive, have lost packets sent again, and call `admit`.
+/// The library has threads of its own, which receive, request retransmissions, and call `admit`.
 package final class SRTServer<Conversation: SRTServerConversation>: Sendable {
+    /// Makes the conversation of an accepted connection, on the server's thread.
     package typealias Maker =
         @Sendable (ConnectionNumber, TransportAddress, MonotonicTime) -> Conversation
 
@@ -78,11 +86,14 @@ package final class SRTServer<Conversation: SRTServerConversation>: Sendable {
     private let waker: Waker
     private let port: SRTPort
 
+    /// Opens the port and starts the thread.
     /// - Parameters:
     ///   - name: of the thread, at most 15 bytes.
-    ///   - admit: says who is let in. It is called by the library's thread that receives, so it decides at once, or
-    ///     returns nil and the answer is waited for, for a moment; see `answer`.
-    ///   - lose: somebody was let in and never came, as one with another passphrase; called by the server's thread.
+    ///   - admit: decides about a caller. The library's receiving thread calls it, so it must not block: it returns a
+    ///     refusal, or nil and the thread waits a moment for `answer`.
+    ///   - lose: called by the server's thread when an admitted caller's connection did not appear, as with a wrong
+    ///     passphrase.
+    /// - Throws: if the port cannot be bound, or the system has no descriptor or thread left.
     package init(
         bind address: TransportAddress, name: String, _ settings: SRTServerSettings,
         admit: @escaping @Sendable (SRTCall) -> SRTRejection?,
@@ -106,28 +117,30 @@ package final class SRTServer<Conversation: SRTServerConversation>: Sendable {
         requestStop()
     }
 
-    /// Where it listens; the port is the real one.
+    /// Where it listens, with the actual port.
     package var localAddress: TransportAddress { port.localAddress }
-    /// A copy; those of the server's thread go on.
+    /// A copy of the counters, up to about 125 ms old.
     package var counters: SRTServerCounters {
         var counters = shared.counters.withLock { $0 }
         counters.connections.refused = shared.door.refused
         return counters
     }
 
-    /// Decides about somebody who still waits to be let in.
-    /// - Returns: who that is; nil where nobody waits by this number, so that it has to be told by `tell`.
+    /// Decides about a caller that still waits to be let in.
+    /// - Returns: the caller; nil if it no longer waits, so that the decision has to go to its conversation by
+    ///   `tell`.
     package func answer(_ rejection: SRTRejection?, to number: ConnectionNumber) -> SRTCall? {
         shared.door.answer(rejection, to: number)
     }
 
-    /// Tells a conversation something, once it is there; nothing where its connection is gone.
+    /// Sends a command to a conversation, also if its connection is not accepted yet; drops it if the connection is
+    /// gone.
     package func tell(_ command: Conversation.Command, to number: ConnectionNumber) {
         shared.commands.withLock { $0.append((number, command)) }
         waker.wake()
     }
 
-    /// Closes the port and every connection.
+    /// Closes the port and every connection, and waits for that.
     package func stop() {
         requestStop()
         thread.join()
@@ -141,14 +154,16 @@ package final class SRTServer<Conversation: SRTServerConversation>: Sendable {
 
 /// What a server has done since its start.
 package struct SRTServerCounters: Equatable, Sendable {
+    /// Counts of connections.
     package var connections = StreamServerCounters()
-    /// Of all links, those that are gone, too; `roundTrip` and `latency` have no meaning.
+    /// Sums over all connections, ended ones included; `roundTrip` and `latency` are not used.
     package var links = SRTLink()
 
+    /// All zero.
     package init() {}
 }
 
-/// What a server's thread and its owner share.
+/// State shared by a server's thread and its owner.
 final class SRTServerShared<Command: Sendable>: Sendable {
     let counters = Mutex(SRTServerCounters())
     let commands = Mutex<[(ConnectionNumber, Command)]>([])

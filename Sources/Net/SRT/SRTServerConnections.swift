@@ -2,21 +2,22 @@ import Base
 import CSRT
 import Synchronization
 
-/// The connections of a server by SRT, and what comes by them.
+/// The connections of an SRT server, and what they receive; used by the server's thread only.
 struct SRTServerConnections<Conversation: SRTServerConversation>: ~Copyable {
-    /// Between two looks at deadlines, as a `StreamServer` has it.
+    /// Between two checks of deadlines, as in a `StreamServer`.
     private static var lookInterval: Duration { .milliseconds(125) }
+    /// Between two readings of the library's statistics.
     private static var measureInterval: Duration { .seconds(1) }
-    /// Of messages, before others come to their turn.
+    /// Messages read from one connection before others have their turn.
     private static var messagesPerTurn: Int { 256 }
     private static var socketsPerTurn: Int { 64 }
-    /// More than any message of a live stream has, in bytes.
+    /// Longer than any message of a live stream, in bytes.
     private static var messageLimit: Int { 2_048 }
 
     private struct Connection {
         let call: SRTCall
         let conversation: Conversation
-        /// As last measured.
+        /// As measured last.
         var link = SRTLink()
     }
 
@@ -24,14 +25,14 @@ struct SRTServerConnections<Conversation: SRTServerConversation>: ~Copyable {
     private let shared: SRTServerShared<Conversation.Command>
     private let lose: (SRTCall) -> Void
     private let make: SRTServer<Conversation>.Maker
-    /// By the library's sockets.
+    /// Connections by the library's socket.
     private var connections: [Int32: Connection] = [:]
     private var sockets: [ConnectionNumber: Int32] = [:]
     private var ready = [Int32](repeating: 0, count: socketsPerTurn)
     private var input = [UInt8](repeating: 0, count: messageLimit)
     private var bytesIn: UInt64 = 0
     private var accepted: UInt64 = 0
-    /// Of connections that are gone.
+    /// Sums over connections that have ended.
     private var past = SRTLink()
     private var nextLook = MonotonicTime.zero
     private var nextMeasure = MonotonicTime.zero
@@ -46,7 +47,7 @@ struct SRTServerConnections<Conversation: SRTServerConversation>: ~Copyable {
         self.make = make
     }
 
-    /// Runs until the server is told to stop.
+    /// Runs until the server is stopped.
     mutating func run(_ waker: Waker) {
         while !shared.isStopping.load(ordering: .acquiring) {
             let count = unsafe ready.withUnsafeMutableBufferPointer {
@@ -66,8 +67,10 @@ struct SRTServerConnections<Conversation: SRTServerConversation>: ~Copyable {
 
     // MARK: Coming and going
 
+    /// Accepts connections whose callers were admitted.
     private mutating func accept(at now: MonotonicTime) {
         while case let socket = csrt_accept(port.socket), socket >= 0 {
+            // Not admitted, or so late that the place was given away.
             guard let call = port.door.take(socket) else {
                 csrt_close(socket)
                 continue
@@ -96,7 +99,9 @@ struct SRTServerConnections<Conversation: SRTServerConversation>: ~Copyable {
 
     // MARK: Conversations
 
+    /// Receives from one connection, up to a limit per turn.
     private mutating func serve(_ socket: Int32, at now: MonotonicTime) {
+        // If messages are left, the poll reports the connection again.
         guard let conversation = connections[socket]?.conversation else { return }
         for _ in 0..<Self.messagesPerTurn {
             let length = unsafe input.withUnsafeMutableBytes {
@@ -112,6 +117,7 @@ struct SRTServerConnections<Conversation: SRTServerConversation>: ~Copyable {
         }
     }
 
+    /// Performs the waiting commands.
     private mutating func performCommands(at now: MonotonicTime) {
         let commands = shared.commands.withLock { commands in
             defer { commands.removeAll() }
@@ -119,7 +125,7 @@ struct SRTServerConnections<Conversation: SRTServerConversation>: ~Copyable {
         }
         for (number, command) in commands {
             guard let socket = sockets[number], let connection = connections[socket] else {
-                // Who was let in may still be on the way.
+                // An admitted caller's connection may still appear. Until then its commands wait.
                 if port.door.expects(number) { shared.commands.withLock { $0.append((number, command)) } }
                 continue
             }
@@ -128,6 +134,7 @@ struct SRTServerConnections<Conversation: SRTServerConversation>: ~Copyable {
         }
     }
 
+    /// Checks deadlines, and once a second the library's statistics.
     private mutating func look(at now: MonotonicTime) {
         nextLook = now + Self.lookInterval
         for call in port.door.takeLost(at: now) { lose(call) }
@@ -144,6 +151,7 @@ struct SRTServerConnections<Conversation: SRTServerConversation>: ~Copyable {
     }
 
     private mutating func measure(_ socket: Int32, _ connection: Connection, at now: MonotonicTime) {
+        // An input, too: the library reports retransmissions since the last call, which are added up.
         var statistics = csrt_statistics()
         statistics.retransmitted = Int64(clamping: connection.link.retransmitted)
         guard unsafe csrt_statistics(socket, &statistics) == 0 else { return }
@@ -152,6 +160,7 @@ struct SRTServerConnections<Conversation: SRTServerConversation>: ~Copyable {
         connection.conversation.note(link, at: now)
     }
 
+    /// Copies the counters to where the owner reads them.
     private func publish() {
         var links = past
         for connection in connections.values { links.add(connection.link) }
@@ -176,7 +185,7 @@ extension SRTLink {
         dropped = Int(clamping: statistics.dropped)
     }
 
-    /// Adds what another one counted.
+    /// Adds the counts of another connection.
     fileprivate mutating func add(_ other: Self) {
         received &+= other.received
         lost &+= other.lost

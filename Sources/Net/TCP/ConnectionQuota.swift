@@ -2,25 +2,28 @@ import Base
 import CLinux
 import Synchronization
 
-/// How many TCP connections there may be.
+/// Limits on TCP connections for media.
 package struct ConnectionLimits: Sendable {
-    /// Of all workers together.
+    /// Connections of all workers together.
     package var total = 8_192
-    /// From one IPv4 address, or from one IPv6 network of 64 bits; an office may share one.
+    /// Connections from one IPv4 address or one IPv6 /64, which an office may share.
     ///
-    /// IPv6 networks of 56 and of 48 bits may have 4 and 16 times as many, but never more than half of all.
+    /// An IPv6 /56 may have 4 times and a /48 16 times as many, but never more than half of `total`.
     package var perAddress = 1_024
-    /// Connections that have not said yet which session they belong to, in all and from one address.
+    /// Connections that have not named their session yet, in all.
     package var waiting = 1_024
-    /// The same from one address.
+    /// Connections that have not named their session yet, from one address.
     package var waitingPerAddress = 128
-    /// How long they may take to.
+    /// How long a connection may take to name its session.
     package var patience = Duration.seconds(5)
 
+    /// The limits of a node.
     package init() {}
 }
 
-/// Counts the connections there are, or what else clients have, by where they come from.
+/// Counts connections, or other things that clients occupy, by the client's network, and enforces limits.
+///
+/// May be used by any thread.
 package final class ConnectionQuota: Sendable {
     private struct State {
         var total = 0
@@ -33,17 +36,20 @@ package final class ConnectionQuota: Sendable {
     private let share: Int
 
     /// - Parameters:
-    ///   - total: of all addresses.
-    ///   - share: what all addresses of a site may have together; `perAddress` if that is more.
+    ///   - total: limit over all addresses.
+    ///   - perAddress: limit for one IPv4 address or one IPv6 /64.
+    ///   - share: limit for a larger IPv6 network; at least `perAddress`.
     package init(total: Int, perAddress: Int, share: Int) {
         self.total = total
         self.perAddress = perAddress
         self.share = max(share, perAddress)
     }
 
+    /// What is occupied now, over all addresses.
     package var count: Int { state.withLock { $0.total } }
 
-    /// - Returns: false if there are too many.
+    /// Occupies one place for an address.
+    /// - Returns: false if a limit was reached; then nothing is occupied.
     package func take(_ address: IPAddress) -> Bool {
         let networks = ClientNetwork.all(of: address)
         return state.withLock { state in
@@ -55,6 +61,7 @@ package final class ConnectionQuota: Sendable {
         }
     }
 
+    /// Releases a place that `take` occupied for this address.
     package func giveBack(_ address: IPAddress) {
         state.withLock { state in
             state.total -= 1
@@ -70,14 +77,14 @@ package final class ConnectionQuota: Sendable {
     }
 }
 
-/// The descriptor of a TCP connection; closed when its last owner lets it go.
+/// The descriptor of a TCP connection; closed when its last owner releases it.
 package final class AcceptedConnection: Sendable {
-    /// Where its other end is.
+    /// The address of its other end.
     package let remote: TransportAddress
     let descriptor: Int32
     private let quotas: [ConnectionQuota]
 
-    /// - Parameter quotas: in which it was counted.
+    /// - Parameter quotas: in which it occupies a place until it closes.
     init(descriptor: Int32, remote: TransportAddress, quotas: [ConnectionQuota]) {
         self.descriptor = descriptor
         self.remote = remote
@@ -85,17 +92,17 @@ package final class AcceptedConnection: Sendable {
     }
 
     deinit {
-        // First, so that a client that sees the end finds its place free.
+        // Before the close, so that a client that sees the end can connect again immediately.
         for quota in quotas { quota.giveBack(remote.ip) }
         clinux_close(descriptor)
     }
 }
 
-/// A connection on its way to the worker that it belongs to.
+/// A connection on its way to its worker.
 package struct ConnectionHandover: Sendable {
     let connection: AcceptedConnection
-    /// What was read from it already.
+    /// Bytes that were read from it before.
     let firstBytes: [UInt8]
-    /// Until when its session must be known.
+    /// When the connection is closed if no session has its address by then.
     let deadline: MonotonicTime
 }

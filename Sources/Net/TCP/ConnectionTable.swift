@@ -1,9 +1,10 @@
 import Base
 
-/// A port's connections, each of them watched under a token of its own.
+/// A port's connections, each watched by epoll under a token of its own.
 struct ConnectionTable<Connection> {
     private let port: ListeningPort
     private(set) var all: [UInt32: Connection] = [:]
+    /// Tokens are given out in turn, so none is used again soon after its connection closed.
     private var lastToken = ListeningPort.Token.firstConnection
 
     init(of port: ListeningPort) {
@@ -12,11 +13,11 @@ struct ConnectionTable<Connection> {
 
     subscript(token: UInt32) -> Connection? { all[token] }
 
-    /// Watches a descriptor under a token that is free.
+    /// Adds a connection under a free token, and watches its descriptor.
     /// - Parameters:
-    ///   - forChanges: told once, until there is more of it.
-    ///   - connection: what the token stands for from now on; not asked for if there is none.
-    /// - Returns: the token; nil if the kernel does not watch the descriptor.
+    ///   - forChanges: reports each change once, instead of as long as there is input.
+    ///   - connection: makes the table's value; not called if the kernel refuses.
+    /// - Returns: the token; nil if the kernel refuses to watch the descriptor.
     mutating func add(
         _ descriptor: Int32, forChanges: Bool = false, _ connection: () -> Connection
     ) -> UInt32? {
@@ -31,13 +32,13 @@ struct ConnectionTable<Connection> {
         return lastToken
     }
 
-    /// Changes what a token stands for.
+    /// Replaces the value of a token, if it is in use.
     mutating func update(_ token: UInt32, to connection: Connection) {
         guard all[token] != nil else { return }
         all[token] = connection
     }
 
-    /// Watches a connection no longer.
+    /// Stops watching a connection and removes it; its descriptor stays open.
     mutating func remove(_ token: UInt32, _ descriptor: Int32) -> Connection? {
         guard let connection = all.removeValue(forKey: token) else { return nil }
         port.forget(descriptor)

@@ -1,41 +1,47 @@
 import Base
 import Wire
 
-/// Datagrams that wait to leave over one TCP connection, each behind its length.
+/// Datagrams waiting to leave over one TCP connection, each preceded by its length.
 ///
-/// A reader that is slower than its stream makes the queue grow. Frames are dropped whole, never cut, and video goes
-/// first: from the moment when it is too much or too old until the queue is nearly empty, whole pictures are left out.
-/// The gap ends at the beginning of a picture; the player asks for a key frame as after any other loss. Audio and
-/// control keep a share of the room that video never gets.
+/// The queue grows if the reader is slower than its stream. Frames are dropped whole, never cut, and video is dropped
+/// first: once the queue is too long or too old, whole pictures are left out until it is nearly empty. The gap ends
+/// at the beginning of a picture, and the player requests a key frame as after any other loss. Part of the room is
+/// reserved for audio and control.
 ///
-/// Packets are encrypted, but the header of RTP is not. An SSRC that ever sent a large packet counts as video.
-/// - Source: RFC 4571 §2 (framing), RFC 3711 §3.1 (what SRTP leaves in the clear).
+/// The packets are encrypted, but their RTP headers are not. An SSRC counts as video once it has sent a large packet.
+/// - Source: RFC 4571 §2 (framing), RFC 3711 §3.1 (what SRTP does not encrypt).
 struct FrameQueue {
+    /// Bytes and times at which frames are dropped.
     struct Limits {
-        /// A key frame of high quality fits beside what is under way.
+        /// Bytes in the queue up to which video is accepted: a key frame of high quality fits beside what is being
+        /// sent.
         var videoBytes = 1 << 20
-        /// Room for everything.
+        /// Bytes in the queue up to which anything is accepted.
         var bytes = (1 << 20) + (256 << 10)
-        /// Video comes back when no more than this waits.
+        /// Bytes in the queue at or below which video is accepted again.
         var resumeBytes = 64 << 10
-        /// Media that could not leave for so long is of no use any more.
+        /// Age from which waiting media is useless.
         var oldest = Duration.seconds(1)
     }
 
-    /// What became of dropped frames.
+    /// Counts of dropped frames.
     struct Drops: Equatable {
         var video: UInt64 = 0
         var other: UInt64 = 0
     }
 
+    /// A datagram with its length prefix.
     private struct Frame {
+        /// Bytes, length prefix included.
         let length: Int
+        /// Nil for anything but RTP.
         let media: Media?
         let isVideo: Bool
+        /// When it was appended.
         let queued: MonotonicTime
     }
 
-    /// Which picture an RTP packet belongs to.
+    /// The picture that an RTP packet belongs to: all packets of a picture have one timestamp.
     private struct Media: Equatable {
         let ssrc: UInt32
         let timestamp: UInt32
@@ -43,43 +49,47 @@ struct FrameQueue {
 
     private struct VideoSource {
         let ssrc: UInt32
-        /// Of the picture whose packets are dropped.
+        /// RTP timestamp of the picture whose packets are dropped.
         var dropped: UInt32?
     }
 
-    /// Larger packets are video; an Opus packet of 20 ms at 128 kbit/s has 320 bytes.
+    /// Datagrams up to this many bytes do not make an SSRC video; an Opus packet of 20 ms at 128 kbit/s has 320
+    /// bytes.
     static let smallDatagram = 400
+    /// Video sources remembered; further ones are treated like audio.
     private static let sourceLimit = 64
-    /// Room that an empty queue keeps.
+    /// Bytes of memory that an empty queue may keep.
     private static let keptBytes = 16 << 10
 
     let limits: Limits
+    /// Waiting frames, after `sent` bytes that have left already.
     private var bytes: [UInt8] = []
-    /// Bytes in front that have left.
+    /// Bytes at the beginning of `bytes` that have been sent.
     private var sent = 0
     private var frames: [Frame] = []
-    /// The first frame that has not left whole, and how much of it has.
+    /// Index of the first frame that has not been sent completely, and how many of its bytes have been.
     private var first = 0
     private var begun = 0
     private var sources: [VideoSource] = []
+    /// Whether video is being dropped until the queue is nearly empty.
     private(set) var isShedding = false
     private(set) var drops = Drops()
     private(set) var framesSent: UInt64 = 0
-    /// Lengths of frames included.
+    /// Bytes sent, length prefixes included.
     private(set) var bytesSent: UInt64 = 0
 
     init(_ limits: Limits = Limits()) {
         self.limits = limits
     }
 
-    /// Bytes that wait, lengths of frames included.
+    /// Bytes waiting, length prefixes included.
     var waiting: Int { bytes.count - sent }
     var isEmpty: Bool { waiting == 0 }
 
     // MARK: Filling
 
     /// Appends a datagram, or drops it.
-    /// - Parameter isTight: all connections together hold so much that each may have only a little.
+    /// - Parameter isTight: whether all connections together hold so much that each may have only a little.
     mutating func append(_ datagram: Span<UInt8>, isTight: Bool = false, at now: MonotonicTime) {
         guard let (high, low) = FrameReader.header(length: datagram.count) else { return }
         let media = Self.media(datagram)
@@ -100,6 +110,7 @@ struct FrameQueue {
         frames.append(Frame(length: size, media: media, isVideo: source != nil, queued: now))
     }
 
+    /// Decides whether a packet of video may be appended, and starts or ends dropping.
     private mutating func admitVideo(
         _ source: Int, _ media: Media, size: Int, isTight: Bool, at now: MonotonicTime
     ) -> Bool {
@@ -117,12 +128,13 @@ struct FrameQueue {
             return true
         }
         isShedding = true
-        // The part of this picture that waits already is of no use without the rest.
+        // The waiting part of this picture is useless without the rest.
         sources[source].dropped = media.timestamp
         drops.video &+= remove { $0.media == media }
         return false
     }
 
+    /// Whether the oldest waiting frame is too old.
     private func isStale(at now: MonotonicTime) -> Bool {
         guard first < frames.count else { return false }
         return now - frames[first].queued > limits.oldest
@@ -135,6 +147,7 @@ struct FrameQueue {
         return Media(ssrc: ssrc, timestamp: timestamp)
     }
 
+    /// The index of an SSRC among the video sources, added if the packet is large; nil for audio.
     private mutating func videoSource(_ ssrc: UInt32, size: Int) -> Int? {
         if let index = sources.firstIndex(where: { $0.ssrc == ssrc }) { return index }
         guard size > Self.smallDatagram, sources.count < Self.sourceLimit else { return nil }
@@ -144,7 +157,7 @@ struct FrameQueue {
 
     // MARK: Emptying
 
-    /// Drops media that waited too long for the reader; called when it reads again.
+    /// Drops media that has waited too long; called when the connection accepts bytes again after being blocked.
     mutating func expire(at now: MonotonicTime) {
         guard isStale(at: now) else { return }
         let oldest = limits.oldest
@@ -160,7 +173,7 @@ struct FrameQueue {
         }
         drops.video &+= video
         drops.other &+= removed &- video
-        // Younger packets of the same pictures are of no use either.
+        // Newer packets of the same pictures are useless, too.
         guard let last = pictures.last else { return }
         isShedding = true
         if let index = sources.firstIndex(where: { $0.ssrc == last.ssrc }) {
@@ -169,7 +182,8 @@ struct FrameQueue {
         drops.video &+= remove { frame in frame.media.map(pictures.contains) ?? false }
     }
 
-    /// Lets `send` take bytes from the front; it returns how many it took, or a negative error.
+    /// Passes the waiting bytes to `send`, which returns how many it accepted, or a negative error.
+    /// - Returns: what `send` returned.
     mutating func send(_ send: (UnsafeRawBufferPointer) -> Int) -> Int {
         let result = unsafe bytes.withUnsafeBytes {
             unsafe send(UnsafeRawBufferPointer(rebasing: $0[sent...]))
@@ -188,6 +202,9 @@ struct FrameQueue {
         return taken
     }
 
+    /// Releases sent bytes.
+    ///
+    /// Moving the rest to the front is worth it only once much was sent.
     private mutating func tidy() {
         if isEmpty {
             bytes.removeAll(keepingCapacity: bytes.capacity <= Self.keptBytes)
@@ -202,8 +219,8 @@ struct FrameQueue {
         first = 0
     }
 
-    /// Takes waiting frames out, but never the one that has begun to leave.
-    /// - Returns: how many.
+    /// Removes waiting frames, except one that has been sent in part: cutting it would break the framing.
+    /// - Returns: how many were removed.
     private mutating func remove(where isUnwanted: (Frame) -> Bool) -> UInt64 {
         var keptBytes: [UInt8] = []
         var keptFrames: [Frame] = []

@@ -5,6 +5,7 @@ import Synchronization
 
 /// A listening TCP socket; closed when its last owner is gone.
 private final class ListenSocket: Sendable {
+    /// Connections that the kernel keeps until they are accepted.
     private static let backlog: Int32 = 512
 
     let descriptor: Int32
@@ -24,24 +25,24 @@ private final class ListenSocket: Sendable {
     }
 }
 
-/// Where a server's TCP connections come from.
+/// Where a server gets its TCP connections from.
 package enum ConnectionSource: Sendable {
-    /// A port of its own.
+    /// From a port that the server opens.
     case port(TransportAddress)
-    /// A port that it shares with others.
+    /// From a mixed port, which shares its port among protocols.
     case inbox(ConnectionInbox)
 }
 
-/// A TCP port and what watches it and its connections: what a port's thread and its owner share.
+/// A TCP port, and the epoll instance that watches it and its connections; shared by the port's thread and its owner.
 final class ListeningPort: Sendable {
-    /// What stands for the descriptors that are no connections.
+    /// Tokens of the descriptors that are not connections.
     enum Token {
         static let waker: UInt32 = 1
         static let socket: UInt32 = 2
         static let firstConnection: UInt32 = 16
     }
 
-    /// Nil where connections come by the inbox.
+    /// Nil if connections come through an inbox.
     private let socket: ListenSocket?
     private let inbox: ConnectionInbox?
     private let tunesConnections: Bool
@@ -49,10 +50,10 @@ final class ListeningPort: Sendable {
     let waker: Waker
     private let isStopping = Atomic(false)
 
-    /// Where it listens; the port is the real one.
+    /// Where it listens, with the actual port.
     let localAddress: TransportAddress
 
-    /// - Parameter tunesConnections: whether they are for media; see `clinux_stream_tune`.
+    /// - Parameter tunesConnections: whether connections are for media; see `clinux_stream_tune`.
     convenience init(_ address: TransportAddress, tunesConnections: Bool = true) throws(NetError) {
         let socket = try ListenSocket(address.over(.tcp))
         try self.init(socket, nil, at: socket.localAddress, tunesConnections)
@@ -91,6 +92,7 @@ final class ListeningPort: Sendable {
 
     // MARK: For its owner
 
+    /// Makes the thread end, without waiting for that.
     func requestStop() {
         isStopping.store(true, ordering: .releasing)
         waker.wake()
@@ -100,8 +102,8 @@ final class ListeningPort: Sendable {
 
     var isStopped: Bool { isStopping.load(ordering: .acquiring) }
 
-    /// Waits until something is ready, the waker wakes or a deadline comes.
-    /// - Parameter tokens: where the tokens of what is ready are written.
+    /// Waits for an event, the waker or a deadline; nil waits without limit.
+    /// - Parameter tokens: receives the tokens of the descriptors that are ready.
     /// - Returns: how many there are.
     func wait(until deadline: MonotonicTime?, into tokens: inout [UInt32]) -> Int {
         let nanoseconds = deadline.map { max($0.nanoseconds(since: MonotonicClock.now()), 0) } ?? -1
@@ -110,20 +112,20 @@ final class ListeningPort: Sendable {
         return Int(max(count, 0))
     }
 
-    /// Takes the next connection from the kernel.
-    /// - Returns: its descriptor, or a negative `errno`.
+    /// Accepts the next connection, without waiting.
+    /// - Returns: its descriptor, or a negative `errno`; `-EAGAIN` if none waits or there is no socket.
     func accept(_ remote: inout clinux_address) -> Int32 {
         guard let socket else { return -EAGAIN }
         return unsafe clinux_tcp_accept(socket.descriptor, &remote, tunesConnections ? 1 : 0)
     }
 
-    /// What another port has taken for this one since the last call.
+    /// Takes the connections that a mixed port has passed on since the last call.
     func takeArrivals() -> [ConnectionArrival] { inbox?.take() ?? [] }
 
-    /// Takes nothing from another port any more.
+    /// Refuses further connections from a mixed port, and closes those not taken yet.
     func closeInbox() { inbox?.close() }
 
-    /// Leaves what comes to the port with the kernel, or takes it again.
+    /// Stops or resumes watching the listening socket; meanwhile new connections wait in the kernel.
     func setListening(_ isListening: Bool) {
         guard let socket else { return }
         if isListening {
@@ -133,19 +135,19 @@ final class ListeningPort: Sendable {
         }
     }
 
-    /// Watches a connection for input.
-    /// - Returns: whether the kernel does.
+    /// Watches a connection for input, and reports it as long as there is some.
+    /// - Returns: false if the kernel refuses.
     func watch(_ descriptor: Int32, as token: UInt32) -> Bool {
         clinux_poll_set(events.descriptor, descriptor, token, 0, 1) == 0
     }
 
-    /// Watches a connection for what changes: each is told once, until there is more of it.
-    /// - Returns: whether the kernel does.
+    /// Watches a connection for input, room to write and its end; each change is reported once.
+    /// - Returns: false if the kernel refuses.
     func watchChanges(_ descriptor: Int32, as token: UInt32) -> Bool {
         clinux_poll_set_changes(events.descriptor, descriptor, token) == 0
     }
 
-    /// Watches a connection for room to write, too, or no longer.
+    /// Starts or stops watching a connection for room to write, beside input.
     func watch(_ descriptor: Int32, as token: UInt32, forWriting: Bool) {
         _ = clinux_poll_set(events.descriptor, descriptor, token, forWriting ? 1 : 0, 0)
     }

@@ -2,23 +2,23 @@ import Base
 import CLinux
 import Glibc
 
-/// What becomes of the connections that come by a TCP port: it is made on the port's thread and never leaves it.
+/// The logic for a TCP port's connections; it is made on the port's thread and never leaves it.
 protocol PortHandler: ~Copyable, SendableMetatype {
-    /// When `endTurn` has something to do although nothing came; nil if it has not.
+    /// When `endTurn` has something to do even if nothing happens; nil if there is nothing to do.
     var deadline: MonotonicTime? { get }
-    /// Takes a connection that was accepted, or counts it as refused and closes it.
+    /// Takes over an accepted connection, or counts it as refused and closes it.
     mutating func admit(_ arrival: ConnectionArrival, at now: MonotonicTime)
-    /// A connection has input, is closed, or has room to write again.
+    /// Handles a connection that has input, was closed, or has room to write again.
     mutating func serve(_ token: UInt32, at now: MonotonicTime)
-    /// Comes last in each turn, also after a wake-up that brought nothing.
+    /// Ends a turn of the loop; also called after a wake-up without any event.
     mutating func endTurn(at now: MonotonicTime)
-    /// Comes once, last.
+    /// Closes everything; the last call.
     mutating func stop(at now: MonotonicTime)
 }
 
 /// A TCP port and the thread that accepts its connections and serves them.
 ///
-/// One that is let go without `stop` is told to stop, and not waited for.
+/// A port that is released without `stop` is told to stop, without waiting for its end.
 final class PortThread: Sendable {
     private let port: ListeningPort
     private let thread: NativeThread
@@ -42,13 +42,13 @@ final class PortThread: Sendable {
         port.requestStop()
     }
 
-    /// Where it listens; the port is the real one.
+    /// Where it listens, with the actual port.
     var localAddress: TransportAddress { port.localAddress }
 
-    /// Has the thread take another turn.
+    /// Makes the thread take another turn.
     func wake() { port.waker.wake() }
 
-    /// Closes the port and every connection that the handler still has.
+    /// Closes the port and every connection that the handler still has, and waits for that.
     func stop() {
         port.requestStop()
         thread.join()
@@ -57,9 +57,9 @@ final class PortThread: Sendable {
 
 /// The loop of a port's thread.
 private struct PortLoop<Handler: PortHandler & ~Copyable>: ~Copyable {
-    /// Between two looks at what came first.
+    /// Connections accepted before others have their turn.
     private static var acceptsPerTurn: Int { 32 }
-    /// How long to leave the port alone when there is no descriptor for one more connection.
+    /// How long to stop accepting when there is no descriptor or memory for another connection.
     private static var pause: Duration { .milliseconds(200) }
 
     private let port: ListeningPort
@@ -98,6 +98,7 @@ private struct PortLoop<Handler: PortHandler & ~Copyable>: ~Copyable {
         return min(handler.deadline ?? pausedUntil, pausedUntil)
     }
 
+    /// Accepts waiting connections, up to a limit; epoll reports the port again if more wait.
     private mutating func accept(at now: MonotonicTime) {
         for _ in 0..<Self.acceptsPerTurn {
             var remote = clinux_address()
@@ -105,7 +106,7 @@ private struct PortLoop<Handler: PortHandler & ~Copyable>: ~Copyable {
             switch -descriptor {
             case EAGAIN, EWOULDBLOCK: return
             case EMFILE, ENFILE, ENOBUFS, ENOMEM: return pauseListening(at: now)
-            // One that was given up before it was accepted; the next may be well.
+            // This connection failed before it was accepted; the next one may not.
             case 1...: continue
             default:
                 let arrival = ConnectionArrival(
@@ -115,7 +116,7 @@ private struct PortLoop<Handler: PortHandler & ~Copyable>: ~Copyable {
         }
     }
 
-    /// Without this, a port that cannot be served would keep the thread busy.
+    /// Stops watching the port: it would stay readable, and the thread would never sleep.
     private mutating func pauseListening(at now: MonotonicTime) {
         guard pausedUntil == nil else { return }
         pausedUntil = now + Self.pause

@@ -1,72 +1,85 @@
 import Base
 import Synchronization
 
-/// What is said on one TCP connection, in both directions; used by its server's thread alone.
+/// The protocol logic of one TCP connection; used by its server's thread only.
 package protocol StreamConversation: AnyObject, SendableMetatype {
-    /// What others have to tell it.
+    /// What other threads can ask of it.
     associatedtype Command: Sendable
 
-    /// Whether it has come so far that its place is its own; until then it may lose it to newer ones.
+    /// Whether the connection has proven itself and keeps its place; until then newer connections may displace it.
     var isEstablished: Bool { get }
-    /// Whether the connection is to be closed, once its output has left.
+    /// Whether the connection is to be closed once its output has been sent.
     var isOver: Bool { get }
-    /// When `advance` has something to do, to a quarter of a second.
-    var deadline: MonotonicTime? { get }
-    func receive(_ bytes: Span<UInt8>, at now: MonotonicTime)
-    func perform(_ command: Command, at now: MonotonicTime)
-    func advance(to now: MonotonicTime)
-    /// What is to be sent since the last call.
+    /// When `advance` has to be called next; kept with an accuracy of a quarter of a second.
     ///
-    /// A connection for which too much waits is closed; who says what can be left out leaves it out before.
-    /// - Parameter waiting: bytes that the client has not read yet.
+    /// Nil if nothing is scheduled.
+    var deadline: MonotonicTime? { get }
+    /// Receives bytes of the stream, which may end anywhere in a message.
+    func receive(_ bytes: Span<UInt8>, at now: MonotonicTime)
+    /// Performs a command.
+    func perform(_ command: Command, at now: MonotonicTime)
+    /// Does what is due.
+    func advance(to now: MonotonicTime)
+    /// Takes the output produced since the last call.
+    ///
+    /// A connection with too much waiting output is closed. A conversation that can leave something out must do so
+    /// before.
+    /// - Parameter waiting: bytes taken earlier that the client has not accepted yet.
     func takeOutput(waiting: Int) -> [UInt8]
-    /// The connection is gone: the other end closed it, it broke, or there was no place for it any longer.
+    /// The connection is gone: the other end closed it, it broke, or its place was needed.
     func lose(at now: MonotonicTime)
-    /// Goes on with TLS that another thread began on its connection; comes first, if it comes.
+    /// Continues TLS that another thread began on the connection; if it is called at all, it is called first.
     func resume(_ begun: BegunTLS, at now: MonotonicTime)
 }
 
 extension StreamConversation {
-    /// Nobody begins TLS for those who speak none.
+    /// By default a conversation is not over TLS, so no thread can have begun TLS for it.
     package func resume(_ begun: BegunTLS, at now: MonotonicTime) {
         assertionFailure("this is no conversation by TLS")
     }
 }
 
-/// Names a connection of a server; never used twice.
+/// Identifies a connection of a server; never reused.
 package struct ConnectionNumber: Hashable, Sendable {
+    /// Counts from 1 in the order of acceptance.
     package let value: UInt64
 }
 
-/// How many connections a server takes.
+/// Limits on a server's connections.
 package struct StreamServerLimits: Sendable {
-    /// Of all addresses.
+    /// Connections over all addresses.
     package var total = 256
-    /// From one IPv4 address, or from one IPv6 network of 64 bits; see `ConnectionLimits`.
+    /// Connections from one IPv4 address or one IPv6 /64; see `ConnectionLimits`.
     package var perAddress = 64
-    /// Of those that are not established; the oldest goes first.
+    /// Connections that are not established yet; beyond that the oldest is closed.
     package var waiting = 64
-    /// The same from one address.
+    /// Connections from one address that are not established yet.
     package var waitingPerAddress = 32
     /// Bytes that may wait for a client that does not read.
     package var output = 64 << 10
 
+    /// The limits of a small server.
     package init() {}
 }
 
-/// A TCP port, and a thread on which everything is said that comes by it.
+/// A TCP port, and a thread that runs a conversation on each of its connections.
 ///
-/// For protocols that are a conversation and not datagrams. It never blocks: a slow reader has a bounded queue, and a
-/// slow writer costs one descriptor and what its conversation keeps.
+/// For protocols that are streams and not datagrams. The thread never blocks: the queue for a slow reader is bounded,
+/// and a slow writer costs one descriptor and what its conversation stores.
 package final class StreamServer<Conversation: StreamConversation>: Sendable {
-    /// Makes a conversation, on the server's thread.
+    /// Makes the conversation of an accepted connection, on the server's thread.
     package typealias Maker =
         @Sendable (ConnectionNumber, TransportAddress, MonotonicTime) -> Conversation
 
     private let shared = StreamServerShared<Conversation.Command>()
     private let thread: PortThread
 
-    /// - Parameter name: of the thread, at most 15 bytes.
+    /// Opens a port of its own.
+    ///
+    /// - Parameters:
+    ///   - name: of the thread, at most 15 bytes.
+    ///   - make: makes the conversation of each connection.
+    /// - Throws: if the port cannot be bound, or the system has no descriptor or thread left.
     package convenience init(
         bind address: TransportAddress, name: String, limits: StreamServerLimits = StreamServerLimits(),
         make: @escaping Maker
@@ -74,7 +87,11 @@ package final class StreamServer<Conversation: StreamConversation>: Sendable {
         try self.init(from: .port(address), name: name, limits: limits, make: make)
     }
 
-    /// - Parameter name: of the thread, at most 15 bytes.
+    /// Serves a port of its own, or connections that a mixed port passes on.
+    ///
+    /// - Parameters:
+    ///   - name: of the thread, at most 15 bytes.
+    ///   - make: makes the conversation of each connection.
     package init(
         from source: ConnectionSource, name: String, limits: StreamServerLimits, make: @escaping Maker
     ) throws(NetError) {
@@ -83,41 +100,43 @@ package final class StreamServer<Conversation: StreamConversation>: Sendable {
         }
     }
 
-    /// Where it listens; the port is the real one.
+    /// Where it listens, with the actual port.
     package var localAddress: TransportAddress { thread.localAddress }
 
-    /// Tells a conversation something; nothing where its connection is gone.
+    /// Sends a command to a conversation; drops it if the connection is gone.
     ///
-    /// Whoever tells is bounded by the conversations that asked.
+    /// The queue has no limit of its own: commands are answers to what conversations asked.
     package func tell(_ command: Conversation.Command, to connection: ConnectionNumber) {
         shared.commands.withLock { $0.append((connection, command)) }
         thread.wake()
     }
 
-    /// A copy; those of the server's thread go on.
+    /// A copy of the counters, up to about 125 ms old.
     package var counters: StreamServerCounters { shared.counters.withLock { $0 } }
 
-    /// Closes the port and every connection.
+    /// Closes the port and every connection, and waits for that.
     package func stop() { thread.stop() }
 }
 
 /// What a server has done since its start.
 package struct StreamServerCounters: Equatable, Sendable {
-    /// That are there now.
+    /// Connections open now.
     package var connections = 0
-    /// Of them, those that are established.
+    /// Connections that are established now.
     package var established = 0
-    /// Taken from the kernel.
+    /// Connections accepted.
     package var accepted: UInt64 = 0
-    /// Closed at once, because there are too many.
+    /// Connections closed immediately because there were too many.
     package var refused: UInt64 = 0
-    /// Closed before they were established, because newer ones wanted their place.
+    /// Connections closed before they were established, to make room for newer ones.
     package var displaced: UInt64 = 0
-    /// Received from all.
+    /// Bytes received over all connections.
     package var bytesIn: UInt64 = 0
 
+    /// All zero.
     package init() {}
 
+    /// The sums of two servers' counts.
     package static func + (one: Self, other: Self) -> Self {
         var sum = one
         sum.connections += other.connections
@@ -130,7 +149,7 @@ package struct StreamServerCounters: Equatable, Sendable {
     }
 }
 
-/// What a server's thread and its owner share.
+/// State shared by a server's thread and its owner.
 final class StreamServerShared<Command: Sendable>: Sendable {
     let counters = Mutex(StreamServerCounters())
     let commands = Mutex<[(ConnectionNumber, Command)]>([])

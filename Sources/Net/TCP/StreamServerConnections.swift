@@ -3,11 +3,11 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// The connections of a stream server, and what is said on them.
+/// The connections of a stream server and their conversations; used by the server's thread only.
 struct StreamServerConnections<Conversation: StreamConversation>: PortHandler, ~Copyable {
     private typealias Connection = StreamServerConnection<Conversation>
 
-    /// Between two looks at deadlines; half of what conversations count on.
+    /// Between two checks of deadlines: half of the accuracy that `StreamConversation.deadline` promises.
     private static var lookInterval: Duration { .milliseconds(125) }
 
     private let port: ListeningPort
@@ -51,7 +51,7 @@ struct StreamServerConnections<Conversation: StreamConversation>: PortHandler, ~
         let (descriptor, remote) = (arrival.descriptor, arrival.remote)
         displace(for: remote.ip, at: now)
         guard quota.take(remote.ip) else {
-            // Counted first: who sees that it was closed finds it counted.
+            // Counted before the close: a client that sees the close finds it counted.
             count { $0.refused &+= 1 }
             return clinux_close(descriptor)
         }
@@ -72,7 +72,9 @@ struct StreamServerConnections<Conversation: StreamConversation>: PortHandler, ~
         settle(connection, token, at: now)
     }
 
-    /// Makes room among those that are not established, the oldest first.
+    /// Closes the oldest connection that is not established, if there are too many of those.
+    ///
+    /// An address with too many loses one of its own, so that it cannot displace other clients.
     private mutating func displace(for address: IPAddress, at now: MonotonicTime) {
         let waiting = connections.all.filter { !$0.value.isSettled }
         let network = ClientNetwork.all(of: address).first
@@ -87,6 +89,7 @@ struct StreamServerConnections<Conversation: StreamConversation>: PortHandler, ~
         forget(oldest, at: now)
     }
 
+    /// Closes a connection by releasing it, and notifies its conversation.
     private mutating func forget(_ token: UInt32, at now: MonotonicTime) {
         guard let descriptor = connections[token]?.descriptor,
             let connection = connections.remove(token, descriptor)
@@ -106,8 +109,8 @@ struct StreamServerConnections<Conversation: StreamConversation>: PortHandler, ~
         }
         if received > 0 {
             count { $0.bytesIn &+= UInt64(received) }
-            // What comes after the end is read all the same: a close with unread bytes would reset the connection, and
-            // the client would not hear why it ended.
+            // Input after the end is read and ignored: closing a socket with unread bytes would reset the connection,
+            // and the client would not receive the reason for the end.
             if !connection.conversation.isOver {
                 connection.conversation.receive(input.span.extracting(0..<received), at: now)
             }
@@ -129,6 +132,7 @@ struct StreamServerConnections<Conversation: StreamConversation>: PortHandler, ~
         }
     }
 
+    /// Checks deadlines, and copies the counts of connections.
     private mutating func look(at now: MonotonicTime) {
         nextLook = now + Self.lookInterval
         for (token, connection) in connections.all {
@@ -143,7 +147,7 @@ struct StreamServerConnections<Conversation: StreamConversation>: PortHandler, ~
         }
     }
 
-    /// Sends what there is to be sent, and closes what is over.
+    /// Sends pending output, and closes the connection if it is over, broken or too slow.
     private mutating func settle(_ connection: Connection, _ token: UInt32, at now: MonotonicTime) {
         guard connection.flush(on: port, token, at: now), !connection.isDone(at: now) else {
             return forget(token, at: now)
@@ -157,7 +161,7 @@ struct StreamServerConnections<Conversation: StreamConversation>: PortHandler, ~
 
 /// One connection of a stream server.
 private final class StreamServerConnection<Conversation: StreamConversation> {
-    /// A client that is told why it ends has so long to read it and hang up.
+    /// How long a client has to read why the connection ends and to close its own side.
     private static var farewell: Duration { .seconds(2) }
 
     let number: ConnectionNumber
@@ -166,6 +170,7 @@ private final class StreamServerConnection<Conversation: StreamConversation> {
     private let outputLimit: Int
     private var output: [UInt8] = []
     private var watchesWritable = false
+    /// When to close although the client has not; nil while the conversation goes on.
     private var closesAt: MonotonicTime?
 
     init(
@@ -179,11 +184,11 @@ private final class StreamServerConnection<Conversation: StreamConversation> {
 
     var descriptor: Int32 { accepted.descriptor }
     var remote: TransportAddress { accepted.remote }
-    /// Whether it keeps its place.
+    /// Whether it keeps its place when newer connections arrive.
     var isSettled: Bool { conversation.isEstablished && !conversation.isOver }
 
-    /// Sends as much as the kernel takes.
-    /// - Returns: false if the connection is broken, or its client does not read.
+    /// Sends as much as the kernel accepts.
+    /// - Returns: false if the connection is broken, or too much output waits for its client.
     func flush(on port: ListeningPort, _ token: UInt32, at now: MonotonicTime) -> Bool {
         output += conversation.takeOutput(waiting: output.count)
         guard output.count <= outputLimit else { return false }
@@ -200,6 +205,7 @@ private final class StreamServerConnection<Conversation: StreamConversation> {
                 return false
             }
         }
+        // Room to write is watched only while output waits; otherwise epoll would report it all the time.
         if watchesWritable == output.isEmpty {
             watchesWritable = !output.isEmpty
             port.watch(descriptor, as: token, forWriting: watchesWritable)
@@ -207,7 +213,9 @@ private final class StreamServerConnection<Conversation: StreamConversation> {
         return true
     }
 
-    /// Whether it is to be closed now.
+    /// Whether to close it now.
+    ///
+    /// The first call after the end of the conversation starts the farewell time.
     func isDone(at now: MonotonicTime) -> Bool {
         guard conversation.isOver else { return false }
         let end = closesAt ?? now + Self.farewell

@@ -4,22 +4,23 @@ import Glibc
 import Peer
 import Wire
 
-/// One TCP connection of a worker: a stream in each direction, cut into datagrams.
+/// One TCP connection of a worker: a stream of frames in each direction, each frame a datagram.
 final class TCPConnection {
-    /// As the sessions know it.
+    /// The address by which sessions know it; its transport is `tcp`.
     let address: TransportAddress
+    /// Its token in the worker's epoll instance for TCP.
     let token: UInt32
-    /// What the worker's poll instance knows.
+    /// Whether epoll currently watches for room to write.
     var watchesWritable = false
-    /// Whether it waits for its turn to send.
+    /// Whether it is listed to be flushed at the end of the batch.
     var isDirty = false
-    /// Whether it is told from time to time how far it has come.
+    /// Whether it is listed for the regular reports of its backlog.
     var isMeasured = false
-    /// Nil once a session knew it.
+    /// When it is closed unless a session has its address; nil once a session had.
     var deadline: MonotonicTime?
-    /// The kernel took nothing at the last attempt.
+    /// Whether the kernel accepted nothing at the last attempt.
     private(set) var isBlocked = false
-    /// When the kernel last took something, or nothing waited.
+    /// When the kernel last accepted bytes, or nothing waited.
     private(set) var lastProgress: MonotonicTime
     var queue: FrameQueue
     private var reader = FrameReader()
@@ -27,7 +28,7 @@ final class TCPConnection {
 
     var descriptor: Int32 { accepted.descriptor }
 
-    /// - Parameter deadline: until when a session must know it; nil if one does.
+    /// - Parameter deadline: when a session must have its address; nil if one has.
     init(
         _ accepted: AcceptedConnection, token: UInt32, deadline: MonotonicTime?, limits: FrameQueue.Limits,
         at now: MonotonicTime
@@ -40,8 +41,8 @@ final class TCPConnection {
         lastProgress = now
     }
 
-    /// Takes bytes of the stream in.
-    /// - Returns: false if they are no framing.
+    /// Receives bytes of the stream, and calls `visit` with each complete datagram.
+    /// - Returns: false if the framing is broken.
     func take(_ bytes: ArraySlice<UInt8>, _ visit: (inout MutableSpan<UInt8>) -> Void) -> Bool {
         do throws(WireError) {
             try reader.read(bytes, visit)
@@ -51,7 +52,9 @@ final class TCPConnection {
         }
     }
 
-    /// Sends what waits, as far as the kernel takes it.
+    /// Sends what waits, as far as the kernel accepts it.
+    ///
+    /// If it accepted nothing at the last attempt, outdated media is dropped first.
     /// - Returns: false if the connection is broken.
     func flush(at now: MonotonicTime) -> Bool {
         if isBlocked { queue.expire(at: now) } else { lastProgress = now }
@@ -70,7 +73,7 @@ final class TCPConnection {
         return true
     }
 
-    /// How far it has come; nil if the kernel does not tell.
+    /// How much was acknowledged and how much waits, here and in the kernel; nil if the kernel does not report it.
     var backlog: StreamBacklog? {
         var found = clinux_backlog()
         guard unsafe clinux_stream_backlog(descriptor, &found) == 0 else { return nil }

@@ -22,39 +22,43 @@ final class TCPEvents: Sendable {
 
 /// The TCP connections of one worker: each stands for an address, as if its frames were datagrams.
 ///
-/// Belongs to the worker's thread and never blocks. A connection is closed when its client closes it, when it breaks
-/// the framing, when its reader is gone, and when no session knows its address (any more): the worker's handler is
-/// asked about that once a second.
+/// Belongs to the worker's thread and never blocks. A connection is closed when its client closes it, when its
+/// framing is broken, when its reader accepts nothing for half a minute, and when no session has its address (any
+/// more). The handler is asked about that once a second.
 package final class TCPConnections {
-    /// Datagrams are written here before they are queued.
+    /// Bytes of a datagram at most, and size of the buffer in which datagrams are written before they are queued.
     private static let longestDatagram = 2_048
-    /// A burst leaves early at this size, so that it does not count as a queue.
+    /// Bytes after which a connection is flushed within a batch, so that a burst does not count as a long queue.
     private static let earlyFlush = 64 << 10
-    /// Connections served in one batch; the others come next.
+    /// Connections read in one batch; epoll reports the others in the next.
     private static let readsPerBatch = 64
+    /// Between two checks which connections sessions still need.
     private static let sweepInterval = Duration.seconds(1)
+    /// A connection whose kernel buffer accepts nothing for this long is closed.
     private static let stall = Duration.seconds(30)
-    /// Between two looks at how far those have come that have something under way: a few in the time of a queue that
-    /// anybody would notice.
+    /// Between two reports of a backlog: several in the time in which a queue becomes noticeable.
     private static let measurementInterval = Duration.milliseconds(20)
 
     private let events: TCPEvents
     private let limits: FrameQueue.Limits
-    /// Bytes that all queues together may hold before each gets little room.
+    /// Bytes that all queues together may hold before each is limited to little.
     private let budget: Int
     private var connections: [UInt32: TCPConnection] = [:]
     private var byAddress: [TransportAddress: TCPConnection] = [:]
     private var tokens = [UInt32](repeating: 0, count: readsPerBatch)
+    /// Connections with new output in this batch.
     private var dirty: [TCPConnection] = []
+    /// Addresses of closed connections, for `takeLost`.
     private var lost: [TransportAddress] = []
     private var nextToken: UInt32 = 0
     private var nextSweep = MonotonicTime.zero
-    /// Connections that had something under way when they were last looked at.
+    /// Connections whose backlog is reported; see `measure`.
     private var measured: [TCPConnection] = []
     private var nextMeasurement = MonotonicTime.distantFuture
     private var input = [UInt8](repeating: 0, count: 64 << 10)
     private var output = MessageMemory(
         .init(bytes: longestDatagram, messages: 0, vectors: 0, names: 0), isIPv4: true)
+    /// Bytes in all queues together.
     private var waiting = 0
     private var now = MonotonicTime.zero
     private var totals = TCPCounters()
@@ -65,7 +69,7 @@ package final class TCPConnections {
         self.budget = budget
     }
 
-    /// When `sweep`, `measure` and `takeLost` want to be called; nil without connections.
+    /// When `sweep`, `measure` or `takeLost` should be called; nil without connections.
     var deadline: MonotonicTime? {
         guard lost.isEmpty else { return .zero }
         return connections.isEmpty ? nil : min(nextSweep, nextMeasurement)
@@ -77,15 +81,20 @@ package final class TCPConnections {
         return counters
     }
 
+    /// Begins a batch; other methods use its time.
     func begin(at now: MonotonicTime) {
         self.now = now
     }
 
     // MARK: Coming and going
 
-    /// Takes a connection over; the bytes that it brings are read by `receive(from:)`.
+    /// Adopts a connection.
+    ///
+    /// The bytes that came with it are passed to `take(_:from:_:)` afterwards.
+    ///
+    /// - Returns: nil if there is no free token or the kernel refuses; the connection is then closed.
     func adopt(_ handover: ConnectionHandover) -> TCPConnection? {
-        // An older connection from the same port is over, though nobody said so.
+        // The client has connected again from the same address and port, so the older connection is over.
         if let older = byAddress[handover.connection.remote] { close(older, because: \.closedByPeer) }
         guard let token = freeToken() else { return nil }
         let connection = TCPConnection(
@@ -106,10 +115,11 @@ package final class TCPConnections {
         return nil
     }
 
+    /// Closes a connection and counts why.
     private func close(_ connection: TCPConnection, because reason: WritableKeyPath<TCPCounters, UInt64>) {
         guard connections.removeValue(forKey: connection.token) != nil else { return }
         byAddress[connection.address] = nil
-        // Whoever still held it would keep its socket open.
+        // The list would keep the connection, and so its socket, alive.
         if connection.isMeasured { measured.removeAll { $0 === connection } }
         _ = clinux_poll_forget(events.descriptor, connection.descriptor)
         waiting -= connection.queue.waiting
@@ -117,15 +127,15 @@ package final class TCPConnections {
         lost.append(connection.address)
     }
 
-    /// The addresses of connections that were closed since the last call.
+    /// Takes the addresses of connections that were closed since the last call.
     func takeLost() -> [TransportAddress] {
         guard !lost.isEmpty else { return [] }
         defer { lost.removeAll() }
         return lost
     }
 
-    /// Closes what nobody needs.
-    /// - Parameter isKnown: whether a session has this address.
+    /// Closes connections that no session needs and connections that are stalled, once a second.
+    /// - Parameter isKnown: whether a session has the address.
     func sweep(_ isKnown: (TransportAddress) -> Bool) {
         guard nextSweep <= now else { return }
         nextSweep = now + Self.sweepInterval
@@ -133,7 +143,7 @@ package final class TCPConnections {
             if isKnown(connection.address) {
                 connection.deadline = nil
             } else if connection.deadline.map({ $0 <= now }) ?? true {
-                // What was said last, as a goodbye, has had its second.
+                // Checked once a second, so the session's last words, such as a goodbye, had that long to leave.
                 close(connection, because: \.closedStrange)
                 continue
             }
@@ -145,12 +155,13 @@ package final class TCPConnections {
 
     // MARK: Reading
 
-    /// Reads from connections that have something, each once; hands every datagram over.
+    /// Reads once from each connection that has input, and calls `visit` with every datagram.
     func receive(_ visit: (inout MutableSpan<UInt8>, TransportAddress) -> Void) {
         let ready = unsafe clinux_poll_wait_many(
             events.descriptor, &tokens, Int32(clamping: Self.readsPerBatch), 0)
         for index in 0..<Int(max(ready, 0)) {
             guard let connection = connections[tokens[index]] else { continue }
+            // Room to write is reported together with input. The flush comes at the end of the batch.
             if connection.isBlocked { markDirty(connection) }
             read(connection, visit)
         }
@@ -171,7 +182,7 @@ package final class TCPConnections {
         }
     }
 
-    /// Takes bytes that came over a connection.
+    /// Receives bytes of a connection, and closes it if its framing is broken.
     func take(
         _ bytes: ArraySlice<UInt8>, from connection: TCPConnection,
         _ visit: (inout MutableSpan<UInt8>, TransportAddress) -> Void
@@ -188,7 +199,7 @@ package final class TCPConnections {
 
     // MARK: Sending
 
-    /// Queues a datagram for a connection; drops it if that is gone or its reader is too slow.
+    /// Queues a datagram for a connection; drops it if the connection is gone or its reader is too slow.
     func append<Failure: Error>(
         to destination: TransportAddress, capacity: Int,
         _ write: (inout MutableSpan<UInt8>) throws(Failure) -> Int
@@ -211,13 +222,14 @@ package final class TCPConnections {
         }
     }
 
+    /// Lists a connection to be flushed at the end of the batch.
     private func markDirty(_ connection: TCPConnection) {
         guard !connection.isDirty else { return }
         connection.isDirty = true
         dirty.append(connection)
     }
 
-    /// Sends what waits, as far as readers take it.
+    /// Sends what waits on the connections that have new output or new room.
     func flush() {
         guard !dirty.isEmpty else { return }
         for connection in dirty {
@@ -227,7 +239,7 @@ package final class TCPConnections {
         dirty.removeAll(keepingCapacity: true)
     }
 
-    /// Tells how far those have come that have something under way, and of each once more when that is done.
+    /// Reports the backlog of connections with data under way, and once more when all of it is acknowledged.
     func measure(_ visit: (TransportAddress, StreamBacklog) -> Void) {
         guard nextMeasurement <= now else { return }
         measured.removeAll { connection in
@@ -242,6 +254,7 @@ package final class TCPConnections {
         nextMeasurement = measured.isEmpty ? .distantFuture : now + Self.measurementInterval
     }
 
+    /// Starts reporting a connection's backlog, until everything is acknowledged.
     private func beginMeasuring(_ connection: TCPConnection) {
         guard !connection.isMeasured else { return }
         connection.isMeasured = true
@@ -266,7 +279,7 @@ package final class TCPConnections {
         }
     }
 
-    /// Keeps the totals after a change of one queue.
+    /// Updates the totals after one connection's queue has changed.
     private func count(_ connection: TCPConnection, before: Int, drops: FrameQueue.Drops) {
         let now = connection.queue.drops
         waiting += connection.queue.waiting - before

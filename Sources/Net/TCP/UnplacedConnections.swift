@@ -4,25 +4,28 @@ import Glibc
 import Synchronization
 import Wire
 
-/// The connections of a listener that have not said yet whose they are.
+/// A listener's connections whose session is not known yet; used by the listener's thread only.
 struct UnplacedConnections: PortHandler, ~Copyable {
-    /// A connectivity check has about 120 bytes.
+    /// Most bytes of a first frame; a connectivity check has about 120.
     private static let longestCheck = 1_024
 
-    /// A connection that has not said whose it is.
+    /// A connection whose first frame is not complete.
     private struct Waiting {
         let connection: AcceptedConnection
         let deadline: MonotonicTime
-        /// In the order in which they came.
+        /// Counts up, so that the oldest connection can be found.
         let number: UInt64
         var reader = FrameReader(limit: longestCheck)
+        /// Everything that was read; the worker needs all of it.
         var bytes: [UInt8] = []
     }
 
     private let shared: ListenerShared
     private let limits: ConnectionLimits
     private let place: ConnectionListener.Placement
+    /// Places that a connection keeps until it closes, also after it was handed over.
     private let all: ConnectionQuota
+    /// Places that a connection occupies only while it waits here.
     private let strangers: ConnectionQuota
     private var waiting: ConnectionTable<Waiting>
     private var nextNumber: UInt64 = 0
@@ -66,7 +69,7 @@ struct UnplacedConnections: PortHandler, ~Copyable {
         count(\.accepted)
     }
 
-    /// Whoever sees that it is closed finds it counted.
+    /// Closes a connection; a client that sees the close finds it counted.
     private func refuse(_ descriptor: Int32) {
         count(\.refused)
         clinux_close(descriptor)
@@ -99,12 +102,12 @@ struct UnplacedConnections: PortHandler, ~Copyable {
                 if first == nil { first = unsafe datagram.withUnsafeBytes { unsafe Array($0) } }
             }
         } catch {
-            // A check, and behind it something longer than checks are, is no fault.
+            // Behind a complete check, a frame that is longer than checks are is not an error here.
             guard first != nil else { return forget(token, \.strange) }
         }
         entry.bytes += input[..<received]
         guard let first else {
-            // Empty frames go on for ever without ever making a first one.
+            // Empty frames do not count as a first frame, and could go on without end.
             guard entry.bytes.count <= Self.longestCheck + FrameReader.headerLength else {
                 return forget(token, \.strange)
             }
@@ -116,6 +119,7 @@ struct UnplacedConnections: PortHandler, ~Copyable {
         forget(token, place(handover, first) ? \.placed : \.strange)
     }
 
+    /// Removes a connection, which closes it unless it was handed over.
     private mutating func forget(_ token: UInt32, _ reason: WritableKeyPath<ListenerCounters, UInt64>) {
         guard let entry = waiting[token] else { return }
         strangers.giveBack(entry.connection.remote.ip)

@@ -2,31 +2,32 @@ import Base
 import CLinux
 import Synchronization
 
-/// A connection that came to a port, and of which nobody else keeps the descriptor: whoever gets it closes it.
+/// A connection received by a port; its current owner must close the descriptor or pass it on.
 package struct ConnectionArrival: Sendable {
     let descriptor: Int32
-    /// Where its other end is.
+    /// The address of its other end.
     let remote: TransportAddress
-    /// TLS that was begun on it before it was clear for whom it is.
+    /// TLS that a mixed port had to begin to find out what the connection is for; nil if it did not.
     var begunTLS: BegunTLS?
 }
 
-/// Connections that a mixed port has taken, on their way to the one whom they are for.
+/// Connections that a mixed port has received, on their way to the server that handles their protocol.
 ///
-/// Bounded: what comes while `capacity` of them wait is refused.
+/// Bounded: once `capacity` connections wait, further ones are refused.
 package final class ConnectionInbox: Sendable {
     private static let capacity = 512
 
     private struct State {
         var arrivals: [ConnectionArrival] = []
-        /// Of who takes them; nil before, and after the end.
+        /// Wakes the server's thread; nil before the server has started and after it has ended.
         var waker: Waker?
     }
 
-    /// Of the port; it is the real one.
+    /// The mixed port's address, with the actual port.
     package let localAddress: TransportAddress
     private let state = Mutex(State())
 
+    /// - Parameter address: where the mixed port listens.
     package init(of address: TransportAddress) {
         localAddress = address.over(.tcp)
     }
@@ -35,9 +36,9 @@ package final class ConnectionInbox: Sendable {
         close()
     }
 
-    /// Leaves a connection there.
-    /// - Parameter taken: called where it is taken, before anybody sees it.
-    /// - Returns: false if nobody takes it, or too many wait: then it is still the caller's.
+    /// Passes a connection on.
+    /// - Parameter taken: called if the connection is accepted, before the server can see it.
+    /// - Returns: false if no server runs or too many connections wait; then the caller still owns the connection.
     func put(_ arrival: ConnectionArrival, _ taken: () -> Void = {}) -> Bool {
         state.withLock { state in
             guard let waker = state.waker, state.arrivals.count < Self.capacity else { return false }
@@ -48,8 +49,10 @@ package final class ConnectionInbox: Sendable {
         }
     }
 
+    /// Starts accepting connections, for the thread that `waker` wakes.
     func open(waking waker: Waker) { state.withLock { $0.waker = waker } }
 
+    /// Takes the waiting connections.
     func take() -> [ConnectionArrival] {
         state.withLock { state in
             defer { state.arrivals = [] }
@@ -57,7 +60,7 @@ package final class ConnectionInbox: Sendable {
         }
     }
 
-    /// Closes what waits, and takes nothing more.
+    /// Closes the waiting connections, and refuses further ones.
     func close() {
         let left = state.withLock { state in
             state.waker = nil

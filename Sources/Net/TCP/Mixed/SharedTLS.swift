@@ -1,39 +1,39 @@
 import Crypto
 import Synchronization
 
-/// The server's end of a TLS connection that may be begun by one thread and gone on with by another.
+/// The server's side of a TLS connection that one thread may begin and another continue.
 ///
-/// One at a time uses it: the lock is there for the compiler's sake, and never waited for.
+/// Only one thread uses it at a time. The lock satisfies the compiler's checks and never has to wait.
 package final class SharedTLS: Sendable {
     private let connection: Mutex<TLSConnection>
 
-    /// - Throws: for a certificate or key that cannot be used.
+    /// - Throws: if the certificate or key cannot be used.
     init(_ identity: TLSIdentity) throws(CryptoError) {
         connection = Mutex(try TLSConnection(identity))
     }
 
-    /// Whether nothing is read from it any more.
+    /// Whether no more input is expected.
     var isClosed: Bool { connection.withLock { $0.isClosed } }
 
-    /// Takes bytes of the network in.
-    /// - Returns: plain ones.
+    /// Receives bytes from the network.
+    /// - Returns: decrypted bytes.
     func receive(_ bytes: Span<UInt8>) -> [UInt8] { connection.withLock { $0.receive(bytes) } }
 
-    /// Encrypts plain bytes, once the handshake is done.
+    /// Encrypts bytes and adds them to the output, once the handshake is complete.
     func send(_ plain: [UInt8]) { connection.withLock { $0.send(plain) } }
 
-    /// Says that nothing more comes.
+    /// Adds the close_notify alert to the output: nothing more will be sent.
     func close() { connection.withLock { $0.close() } }
 
-    /// What is to go over the network since the last call.
+    /// Takes the bytes that have to be sent over the network.
     func takeOutput() -> [UInt8] { connection.withLock { $0.takeOutput() } }
 }
 
-/// TLS that was begun to see what comes by it.
+/// TLS that a mixed port began in order to see what the connection is for.
 package struct BegunTLS: Sendable {
     let tls: SharedTLS
-    /// What came by it so far.
+    /// Bytes decrypted so far, which the conversation has not seen.
     let plain: [UInt8]
-    /// What the network has not taken so far.
+    /// Encrypted bytes that were not sent yet.
     let output: [UInt8]
 }

@@ -5,36 +5,43 @@ import Glibc
 import Synchronization
 import Wire
 
-/// Ends TLS that does not say what it comes for, until what comes by it does: then TURN's server goes on with it, or
-/// all of it is carried to the HTTP server.
+/// Terminates TLS without a protocol name until its first plain byte shows what it is for.
+///
+/// Connections for TURN are then passed on to TURN's server, which continues the TLS. Connections for HTTP are
+/// relayed to the HTTP server by a `TLSPipe`.
 struct TLSEnds: PortHandler, ~Copyable {
-    /// A connection whose first plain byte has not come.
+    /// A connection whose first plain byte has not arrived.
     private struct Beginning {
         let descriptor: Int32
         let remote: TransportAddress
         let tls: SharedTLS
         let deadline: MonotonicTime
-        /// In the order in which they came.
+        /// Counts up, so that the oldest connection can be found.
         let number: UInt64
+        /// Encrypted bytes that the kernel has not accepted yet.
         var output: [UInt8] = []
     }
 
     private enum Connection {
         case beginning(Beginning)
-        /// Under the tokens of both its ends.
+        /// A relayed connection; in the table twice, under the tokens of both its ends.
         case pipe(TLSPipe, client: TransportAddress)
     }
 
+    /// Between two checks for expired connections.
     private static var lookInterval: Duration { .seconds(1) }
 
     private let shared: MixedPortShared
     private let routes: MixedPort.Routes
     private let limits: MixedPort.Limits
+    /// Places of connections whose purpose is not known yet.
     private let strangers: ConnectionQuota
+    /// Places of relayed connections.
     private let piped: ConnectionQuota
     private var connections: ConnectionTable<Connection>
+    /// Connections in the table whose purpose is not known yet.
     private var beginnings = 0
-    /// Pipes that had their turn and are not done.
+    /// Tokens of pipes that used up their turn and have more to move.
     private var busy: Set<UInt32> = []
     private var nextNumber: UInt64 = 0
     private var nextLook = MonotonicTime.zero
@@ -58,13 +65,13 @@ struct TLSEnds: PortHandler, ~Copyable {
     }
 
     mutating func endTurn(at now: MonotonicTime) {
-        // Those that become busy now have their next turn after what has come meanwhile.
+        // A pipe that becomes busy again now has its next turn after new events.
         let waiting = busy
         busy = []
         for token in waiting { serve(token, at: now) }
         guard now >= nextLook else { return }
         nextLook = now + Self.lookInterval
-        // Looked up one by one: with a pipe both its tokens go.
+        // The keys are a copy and each is looked up again, because removing a pipe removes both its tokens.
         for token in connections.all.keys {
             if case .beginning(let beginning) = connections[token] {
                 if beginning.deadline <= now { drop(token, \.expired) }
@@ -101,7 +108,7 @@ struct TLSEnds: PortHandler, ~Copyable {
             return shared.close(descriptor, \.strange)
         }
         guard strangers.take(remote.ip) else { return shared.close(descriptor, \.refused) }
-        // Small answers must not wait for acknowledgements, and clients that are gone are to be noticed.
+        // Without Nagle's delay for small answers, and with detection of dead clients.
         clinux_stream_tune(descriptor)
         if beginnings >= limits.undecided, let oldest { drop(oldest, \.displaced) }
         nextNumber &+= 1
@@ -126,9 +133,10 @@ struct TLSEnds: PortHandler, ~Copyable {
         return found?.token
     }
 
+    /// Continues a handshake, until the first plain byte decides.
     private mutating func serve(_ known: Beginning, _ token: UInt32, at now: MonotonicTime) {
         var beginning = known
-        // A handshake is a few thousand bytes: no more of them are read at once than decide.
+        // One buffer at a time, since a handshake has a few thousand bytes, and never more than what decides.
         while true {
             let count = unsafe buffer.withUnsafeMutableBytes { bytes in
                 unsafe Int(
@@ -143,14 +151,14 @@ struct TLSEnds: PortHandler, ~Copyable {
                 let begun = BegunTLS(tls: beginning.tls, plain: plain, output: beginning.output)
                 return decide(begun, by: first, token, at: now)
             }
-            // It was told why, if that is known.
+            // TLS has an alert with the reason in its output if there is one, and it was just sent.
             guard !beginning.tls.isClosed else { return drop(token, \.strange) }
             if count <= 0 { break }
         }
         connections.update(token, to: .beginning(beginning))
     }
 
-    /// What the kernel does not take goes with the next piece, or with the connection.
+    /// Sends as much as the kernel accepts; the rest is sent with the next piece, or by the connection's next owner.
     private func send(_ beginning: inout Beginning) {
         guard !beginning.output.isEmpty else { return }
         let count = unsafe beginning.output.withUnsafeBytes { bytes in
@@ -161,6 +169,7 @@ struct TLSEnds: PortHandler, ~Copyable {
         if count > 0 { beginning.output.removeFirst(count) }
     }
 
+    /// Passes a connection on by its first plain byte: STUN is for TURN, anything else for HTTP.
     private mutating func decide(
         _ begun: BegunTLS, by first: UInt8, _ token: UInt32, at now: MonotonicTime
     ) {
@@ -178,7 +187,7 @@ struct TLSEnds: PortHandler, ~Copyable {
         shared.close(beginning.descriptor, counter)
     }
 
-    /// - Returns: what was known of it, whose descriptor is the caller's.
+    /// - Returns: its entry; the caller owns the descriptor.
     private mutating func forgetBeginning(_ token: UInt32) -> Beginning? {
         guard case .beginning(let beginning) = connections[token] else { return nil }
         _ = connections.remove(token, beginning.descriptor)
@@ -190,6 +199,7 @@ struct TLSEnds: PortHandler, ~Copyable {
 
     // MARK: Carrying
 
+    /// Begins to relay a connection to the HTTP server, through a pair of sockets of which that gets one.
     private mutating func carry(_ begun: BegunTLS, of beginning: Beginning, at now: MonotonicTime) {
         let (descriptor, client) = (beginning.descriptor, beginning.remote)
         guard let http = routes.http else { return shared.close(descriptor, \.unserved) }
@@ -211,6 +221,7 @@ struct TLSEnds: PortHandler, ~Copyable {
         pump(pipe, token, of: client, at: now)
     }
 
+    /// Moves what a pipe can move, and removes the pipe if it is over.
     private mutating func pump(
         _ pipe: TLSPipe, _ token: UInt32, of client: TransportAddress, at now: MonotonicTime
     ) {

@@ -2,49 +2,57 @@ import Base
 import CLinux
 import Glibc
 
-/// Carries what a client says by TLS to a server in the clear, and back.
+/// Relays between a client that speaks TLS and a server that speaks plain TCP.
 ///
-/// Both ends are watched for changes, so each call goes on until nothing moves any more. What one end does not take
-/// stays with the other one: no more than `room` and one piece wait in each direction.
+/// Both ends are watched for changes, so each call has to go on until nothing moves any more. If one end accepts
+/// nothing, the other end's bytes stay in the kernel: at most `room` and one piece wait here in each direction.
 final class TLSPipe {
+    /// What the caller has to do after a call.
     enum Step {
-        /// Nothing moves until an end changes.
+        /// Nothing can move until an end changes.
         case rest
-        /// There is more to do, after others had their turn.
+        /// More can move, after other connections had their turn.
         case more
+        /// The pipe is over and both ends can be closed.
         case over
     }
 
+    /// Bytes waiting for one end from which on nothing more is read from the other.
     private static let room = 64 << 10
+    /// Rounds of one call, so that a fast client does not delay others.
     private static let roundsPerCall = 8
-    /// A client that was told of the end has so long to hang up.
+    /// How long a client has to close its side after it was told of the end.
     private static let farewell = Duration.seconds(2)
-    /// What the server said last stays so long for a client that takes nothing of it.
+    /// How long the server's last bytes are kept for a client that accepts nothing.
     private static let patience = Duration.seconds(20)
 
-    /// The client's end.
+    /// The socket to the client; closed by the owner of the pipe.
     let outside: Int32
-    /// Ours of the pair of which the server has the other end.
+    /// This side of the pair of sockets whose other side the HTTP server has.
     let inside: Int32
-    /// Under which the ends are watched.
+    /// Tokens under which the ends are watched; nil until they are.
     var outsideToken: UInt32?
     var insideToken: UInt32?
     private let tls: SharedTLS
-    /// On its way to the server.
+    /// Decrypted bytes on their way to the server.
     private var plain: [UInt8]
-    /// On its way to the client.
+    /// Encrypted bytes on their way to the client.
     private var encrypted: [UInt8]
+    /// No more input from the client: it closed TLS or TCP, or the connection broke.
     private var clientEnded = false
+    /// No more input from the server, or it accepts no more output.
     private var serverEnded = false
+    /// The client accepts no more output.
     private var isBroken = false
+    /// Whether the server was told that the client has ended.
     private var hasToldServer = false
-    /// Since the client was told of the end.
+    /// When the client was told that the server has ended; nil before.
     private var toldClientAt: MonotonicTime?
     private var lastProgress: MonotonicTime
-    /// Bytes that moved, over all.
+    /// Bytes moved in total; unchanged after a round in which nothing moved.
     private var moved: UInt64 = 0
 
-    /// - Parameter begun: what came by it and what has to be sent goes first.
+    /// - Parameter begun: its decrypted and its unsent bytes are moved first.
     init(_ begun: BegunTLS, outside: Int32, inside: Int32, at now: MonotonicTime) {
         self.outside = outside
         self.inside = inside
@@ -54,8 +62,8 @@ final class TLSPipe {
         lastProgress = now
     }
 
-    /// Moves what can be moved.
-    /// - Parameter buffer: to read into.
+    /// Moves bytes in both directions until nothing moves any more, or the turn is over.
+    /// - Parameter buffer: to read into; shared by all pipes of the thread.
     func pump(_ buffer: inout [UInt8], at now: MonotonicTime) -> Step {
         for _ in 0..<Self.roundsPerCall {
             let before = moved
@@ -71,6 +79,7 @@ final class TLSPipe {
         return .more
     }
 
+    /// Whether both sides are done, or the client was given enough time.
     private func isOver(at now: MonotonicTime) -> Bool {
         guard !isBroken else { return true }
         guard serverEnded else { return false }
@@ -90,7 +99,7 @@ final class TLSPipe {
     }
 
     private func giveToServer() {
-        // Nobody is there any more who would want it.
+        // The server accepts nothing any more; the bytes would keep the pipe from ending.
         if serverEnded { plain = [] }
         if !send(&plain, to: inside) { serverEnded = true }
         if clientEnded, plain.isEmpty, !hasToldServer {
@@ -126,7 +135,7 @@ final class TLSPipe {
         }
     }
 
-    /// - Returns: false if the other end is gone.
+    /// - Returns: false if the other end is gone; true also if it has no room now.
     private func send(_ bytes: inout [UInt8], to descriptor: Int32) -> Bool {
         while !bytes.isEmpty {
             let count = unsafe bytes.withUnsafeBytes { bytes in

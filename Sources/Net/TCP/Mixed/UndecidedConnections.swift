@@ -4,13 +4,14 @@ import Glibc
 import Synchronization
 import Wire
 
-/// The connections of a mixed port that have not said yet what they are.
+/// A mixed port's connections whose protocol is not known yet; used by the port's thread only.
 struct UndecidedConnections: PortHandler, ~Copyable {
+    /// A connection whose first bytes do not suffice yet.
     private struct Waiting {
         let descriptor: Int32
         let remote: TransportAddress
         let deadline: MonotonicTime
-        /// In the order in which they came.
+        /// Counts up, so that the oldest connection can be found.
         let number: UInt64
     }
 
@@ -23,7 +24,7 @@ struct UndecidedConnections: PortHandler, ~Copyable {
     private var nextNumber: UInt64 = 0
     private var input = [UInt8](repeating: 0, count: StreamOpening.longest)
 
-    /// - Parameter tlsEnds: takes TLS that does not say what it comes for.
+    /// - Parameter tlsEnds: receives TLS connections that name no protocol.
     init(
         of port: ListeningPort, shared: MixedPortShared, routes: MixedPort.Routes, limits: MixedPort.Limits,
         tlsEnds: ConnectionInbox
@@ -50,7 +51,8 @@ struct UndecidedConnections: PortHandler, ~Copyable {
         let entry = Waiting(
             descriptor: arrival.descriptor, remote: arrival.remote, deadline: now + limits.patience,
             number: nextNumber)
-        // What is there already is told, too. Bytes that are only looked at would be told for ever otherwise.
+        // Watched for changes, which reports bytes that are already there, too. Bytes that are only peeked at stay in
+        // the kernel, so the usual way of watching would report them again and again.
         guard waiting.add(arrival.descriptor, forChanges: true, { entry }) != nil else {
             quota.giveBack(arrival.remote.ip)
             return shared.close(arrival.descriptor, \.refused)
@@ -68,6 +70,7 @@ struct UndecidedConnections: PortHandler, ~Copyable {
 
     // MARK: Who is it?
 
+    /// Peeks at the first bytes, and passes the connection on once they suffice.
     mutating func serve(_ token: UInt32, at now: MonotonicTime) {
         guard let entry = waiting[token] else { return }
         let count = unsafe input.withUnsafeMutableBytes { buffer in
@@ -86,6 +89,7 @@ struct UndecidedConnections: PortHandler, ~Copyable {
         }
     }
 
+    /// Passes a connection on by its protocol.
     private mutating func hand(_ token: UInt32, _ opening: StreamOpening) {
         guard let entry = forget(token) else { return }
         let arrival = ConnectionArrival(descriptor: entry.descriptor, remote: entry.remote)
@@ -97,6 +101,7 @@ struct UndecidedConnections: PortHandler, ~Copyable {
             guard routes.http != nil, routes.isHTTPSecure else {
                 return shared.hand(arrival, to: routes.turnTLS, as: \.turnTLS)
             }
+            // TLS can only be for HTTP if TURN has no route.
             switch application {
             case _ where routes.turnTLS == nil, .http: handToHTTP(arrival, as: \.https)
             case .turn: shared.hand(arrival, to: routes.turnTLS, as: \.turnTLS)
@@ -119,7 +124,7 @@ struct UndecidedConnections: PortHandler, ~Copyable {
         shared.close(entry.descriptor, counter)
     }
 
-    /// - Returns: what was known of it, whose descriptor is the caller's.
+    /// - Returns: its entry; the caller owns the descriptor.
     private mutating func forget(_ token: UInt32) -> Waiting? {
         guard let descriptor = waiting[token]?.descriptor, let entry = waiting.remove(token, descriptor)
         else { return nil }
