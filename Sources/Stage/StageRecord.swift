@@ -191,9 +191,6 @@ package struct StageRecord: Equatable, Sendable, Codable {
         hostMember = Member(name: creation.hostName, since: creation.at)
     }
 
-    /// The number of participants on stage, including the host.
-    package var stageCount: Int { speakers.count + 1 }
-
     /// Whether a participant is the host or a speaker.
     package func isOnStage(_ id: ParticipantID) -> Bool { id == host || speakers[id] != nil }
 

@@ -187,23 +187,6 @@ package struct StoryFeed: Sendable {
         return changes + place(serial)
     }
 
-    /// Pins a stream, or unpins it if `place` is nil.
-    /// - Throws: `.notLive` for a stream that is not listed.
-    package mutating func pin(_ id: StreamID, at place: Int?) throws(Refusal) -> [FeedChange] {
-        guard var item = item(id) else { throw .notLive }
-        item.pinnedPlace = place
-        return try edit(item)
-    }
-
-    /// Sets a stream's boost.
-    /// - Parameter steps: the new total, not an increment.
-    /// - Throws: `.notLive` for a stream that is not listed.
-    package mutating func boost(_ id: StreamID, by steps: Int) throws(Refusal) -> [FeedChange] {
-        guard var item = item(id) else { throw .notLive }
-        item.boost = steps
-        return try edit(item)
-    }
-
     /// Notes a viewer count; the next scoring announces it and moves the stream.
     package mutating func setViewers(_ id: StreamID, _ viewers: Int) {
         guard let serial = serials[id], let record = records[serial], record.item.viewers != viewers else {

@@ -94,7 +94,7 @@ import Testing
 
     private func check(_ stage: Stage, _ step: Int) {
         let record = stage.record
-        #expect(record.stageCount <= Stage.stageLimit, "step \(step)")
+        #expect(record.speakers.count + 1 <= Stage.stageLimit, "step \(step)")
         #expect(record.speakers[record.host] == nil, "the host is no speaker, step \(step)")
         #expect(record.hands.count <= Stage.handLimit && record.invitations.count <= Stage.invitationLimit)
         for id in record.hands.keys {

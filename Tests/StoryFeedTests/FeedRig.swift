@@ -56,3 +56,23 @@ struct FeedRig {
 extension FeedPage {
     var numbers: [Int] { entries.map { Int($0.item.id.description.dropFirst()) ?? 0 } }
 }
+
+extension StoryFeed {
+    /// Pins a stream at a place, or unpins it, as an admin's `PATCH …/placement` does.
+    mutating func pin(_ id: StreamID, at place: Int?) throws(Refusal) -> [FeedChange] {
+        try edit(id) { $0.pinnedPlace = place }
+    }
+
+    /// Sets a stream's boost.
+    mutating func boost(_ id: StreamID, by steps: Int) throws(Refusal) -> [FeedChange] {
+        try edit(id) { $0.boost = steps }
+    }
+
+    private mutating func edit(_ id: StreamID, _ change: (inout FeedItem) -> Void) throws(Refusal)
+        -> [FeedChange]
+    {
+        guard var item = item(id) else { throw .notLive }
+        change(&item)
+        return try edit(item)
+    }
+}

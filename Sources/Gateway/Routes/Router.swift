@@ -73,12 +73,10 @@ struct Route: Sendable {
     static func webSocket(_ pattern: String, _ operationID: String, handshake: @escaping Handshake) -> Route {
         Route(.get, pattern, operationID, handshake: handshake) { _, _ in
             throw Problem(
-                426, nil, "This is a WebSocket.", headers: ["Upgrade": "websocket", "Connection": "Upgrade"])
+                426, nil, "This path requires a WebSocket connection.",
+                headers: ["Upgrade": "websocket", "Connection": "Upgrade"])
         }
     }
-
-    /// Whether the route belongs to the web client, which `openapi.json` does not describe.
-    var isOfWebClient: Bool { audience == .people || audience == .pages }
 
     /// The parameters of a path that matches the pattern; nil for any other path.
     func match(_ path: [Substring]) -> [String: String]? {

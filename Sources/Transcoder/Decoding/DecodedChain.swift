@@ -43,8 +43,6 @@ struct DecodedChain {
 
     func has(_ member: UInt64) -> Bool { members[member] != nil }
 
-    /// Pictures kept now; for tests.
-    var pictureCount: Int { pictured.count }
     /// Frames recognized now; for tests.
     var frameCount: Int { frames.count }
 

@@ -95,9 +95,6 @@ package struct SenderReport: Equatable, Sendable {
         self.reports = reports
     }
 
-    /// The value that receivers echo in `ReportBlock.lastSenderReport`.
-    package var compactNTPTime: UInt32 { UInt32(truncatingIfNeeded: ntpTime >> 16) }
-
     /// Whether the report has no content: OBS begins with one whose RTP timestamp means "not yet".
     package var isPlaceholder: Bool { rtpTimestamp == .max && packetCount == 0 }
 

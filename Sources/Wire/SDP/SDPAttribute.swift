@@ -64,11 +64,6 @@ extension SDPSection {
         attributes.append(SDPAttribute(name, value))
     }
 
-    /// Removes all attributes with this name.
-    package mutating func removeAll(_ name: SDPAttribute.Name) {
-        attributes.removeAll { $0.name == name }
-    }
-
     /// Parses all attributes with this name; throws an error for the first malformed one.
     func parsed<Value: SDPValue>(_ name: SDPAttribute.Name) throws(WireError) -> [Value] {
         var values: [Value] = []

@@ -18,12 +18,8 @@ package enum OpusPayload {
         return duration
     }
 
-    /// Whether this packet is stereo; an encoder may change that from packet to packet (RFC 6716 §3.1).
-    package static func isStereo(_ payload: Span<UInt8>) throws(WireError) -> Bool {
-        try payload.uint8(at: 0) & 0x04 != 0
-    }
-
     /// Duration of one frame in ticks.
+    ///
     /// - Parameter configuration: 5 bits: SILK up to 11, hybrid up to 15, then CELT.
     private static func frameDuration(configuration: UInt8) -> Int {
         switch configuration {

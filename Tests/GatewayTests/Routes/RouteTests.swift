@@ -459,3 +459,8 @@ private func snapshot(_ name: String, _ state: StreamState = .live, version: UIn
         #expect(await (try Bench()).ask(.get, path).status == 404)
     }
 }
+
+extension Route {
+    /// Whether it is part of the web client, which `openapi.json` does not describe.
+    var isOfWebClient: Bool { audience == .people || audience == .pages }
+}

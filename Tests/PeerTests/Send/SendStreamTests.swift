@@ -79,7 +79,9 @@ import Wire
         let report = try report(at: 1_000)
         let block = ReportBlock(
             ssrc: 5, fractionLost: 64, cumulativeLost: 9, highestSequenceNumber: 77, jitter: 900,
-            lastSenderReport: report.compactNTPTime, delaySinceLastSenderReport: 0x8000)
+            // The middle 32 bits of the NTP time (RFC 3550 §6.4.1).
+            lastSenderReport: UInt32(truncatingIfNeeded: report.ntpTime >> 16),
+            delaySinceLastSenderReport: 0x8000)
         let rtt = try #require(receive(block, at: 1_580))
         #expect(abs(rtt.wholeNanoseconds - 80_000_000) < 50_000)
         let reception = try #require(stream.reception)

@@ -162,10 +162,9 @@ private func parse(_ bytes: [UInt8]) throws -> [RTCPPacket] {
         #expect(read.reports.count == 31)
     }
 
-    @Test func `give the middle of the NTP time and know a placeholder`() {
+    @Test func `know a placeholder`() {
         var report = SenderReport(
             ssrc: 1, ntpTime: 0x1122_3344_5566_7788, rtpTimestamp: .max, packetCount: 0, octetCount: 0)
-        #expect(report.compactNTPTime == 0x3344_5566)
         #expect(report.isPlaceholder)
         report.packetCount = 1
         #expect(!report.isPlaceholder)

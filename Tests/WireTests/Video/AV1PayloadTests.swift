@@ -88,11 +88,4 @@ private func describe(_ payload: [UInt8]) throws -> VideoPacketInfo {
     @Test(arguments: [[], [0x7B]] as [[UInt8]]) func `are refused when cut short`(payload: [UInt8]) {
         #expect(throws: WireError.truncated) { try OpusPayload.duration(payload.span) }
     }
-
-    @Test func `tell stereo`() throws {
-        let mono: [UInt8] = [0x78]
-        let stereo: [UInt8] = [0x7C, 1, 2]
-        let isStereo = try [OpusPayload.isStereo(mono.span), OpusPayload.isStereo(stereo.span)]
-        #expect(isStereo == [false, true])
-    }
 }
