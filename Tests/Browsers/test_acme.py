@@ -120,7 +120,7 @@ def test_certbot_gets_a_certificate_and_renews_it_without_dropping_anybody(
 def test_the_hook_says_what_it_lacks(tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "RENEWED_LINEAGE"}
     done = subprocess.run([HOOK], env=environment, capture_output=True, text=True)
-    assert done.returncode != 0 and "certbot names the directory" in done.stderr
+    assert done.returncode != 0 and "certbot sets it to the directory" in done.stderr
     target = tmp_path / "tls"
     lineage = tmp_path / "lineage"
     lineage.mkdir()

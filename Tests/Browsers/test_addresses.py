@@ -23,4 +23,4 @@ def test_a_start_warns_when_only_some_browsers_can_connect(logs: Path, ip: str, 
     warnings = [line for line in log.read_text().splitlines() if "only-loopback" in line]
     assert len(warnings) == is_warned
     if is_warned:
-        assert "Firefox" in warnings[0] and f"give --udp 0.0.0.0:{udp}" in warnings[0]
+        assert "Firefox" in warnings[0] and f"set --udp 0.0.0.0:{udp}" in warnings[0]

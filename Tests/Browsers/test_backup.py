@@ -179,14 +179,14 @@ def test_a_backup_that_is_killed_is_none(old_data: Path, tmp_path: Path) -> None
         status = killed_after(chance.uniform(0, whole), "backup", target, "--recordings", "--data", old_data)
         killed += status != 0
         if target.exists():
-            assert "is whole" in done("restore", target, "--check")
+            assert "is complete" in done("restore", target, "--check")
             shutil.rmtree(target)
         else:
             assert status == -signal.SIGKILL
     assert killed > 0
     # What those have left is no hindrance, and does not stay.
     done("backup", target, "--recordings", "--data", old_data)
-    assert "is whole" in done("restore", target, "--check")
+    assert "is complete" in done("restore", target, "--check")
     assert [path.name for path in tmp_path.iterdir()] == ["backup"]
 
 
@@ -226,9 +226,9 @@ def test_a_restore_writes_over_nothing(logs: Path, old_data: Path, tmp_path: Pat
         text = refused("restore", backup, "--data", tmp_path / "live")
         assert f"in use by another server (process {server.pid})" in text
     assert "there is data in" in refused("restore", backup, "--data", tmp_path / "live")
-    assert "there is something in" in refused("backup", backup, "--data", old_data)
-    assert "say where to" in refused("backup", status=2)
-    assert "no option --recording;" in refused("backup", "x", "--recording", status=2).replace(" there is", "")
+    assert "is not empty" in refused("backup", backup, "--data", old_data)
+    assert "a directory is missing" in refused("backup", status=2)
+    assert "unknown option --recording;" in refused("backup", "x", "--recording", status=2)
     assert "usage: rostrum restore DIRECTORY" in done("restore", "--help")
     manifest = json.loads((backup / "manifest.json").read_text())
     assert subprocess.run(

@@ -236,7 +236,7 @@ def test_restart(logs: Path, stream: str, how: str) -> None:
         assert 0 < restart["viewers"]["firstPacket"]["p50"] <= restart["viewers"]["media"]["p50"]
         assert clients["gotFirstFrame"] == 21 and report["media"]["packets"] > 0 and report["media"]["stalled"] == 0
         assert report["serverUse"]["source"] == f"process {pid}"
-        assert "restart it now" not in result.stderr
+        assert "restart the server now" not in result.stderr
         lost = run(*many, "--viewers", "2", "--command", f"kill -KILL {pid}", "--restart-timeout", "1s")
         assert lost.returncode == 1 and "was not ready again" in lost.stderr, lost.stderr
     finally:
@@ -442,18 +442,18 @@ def test_another_server(other: OtherServer, film: dict[str, Path]) -> None:
     (["play", "{origin}", "--whep", "/nothing/{{stream}}"], 1, "HTTP 404"),
     (["play", "{origin}", "--stream", "nobody"], 1, "HTTP 409"),
     (["play", "{origin}", "--protocol", "hls", "--stream", "nobody", "--connect-timeout", "1s"], 1, "HTTP 404"),
-    (["publish", "{origin}", "--protocol", "rtmp"], 1, "takes nobody by RTMP"),
-    (["publish", "{origin}", "--protocol", "srt"], 1, "takes nobody by SRT"),
+    (["publish", "{origin}", "--protocol", "rtmp"], 1, "does not accept RTMP"),
+    (["publish", "{origin}", "--protocol", "srt"], 1, "does not accept SRT"),
     (["play", "--protocol", "rtmp"], 2, "whep or hls"),
     (["load", "{origin}", "--file", __file__], 2, "neither an IVF nor a WebM file"),
     (["load", "http://192.0.2.1:8080"], 2, "--i-own-this-server"),
-    (["interact", "--viewers", "3", "--comments", "9"], 2, "one a second at most"),
+    (["interact", "--viewers", "3", "--comments", "9"], 2, "one per second at most"),
     (["interact", "{origin}", "--token", "x"], 1, "many people"),
-    (["restart", "{origin}", "--viewers", "1", "--warm-up", "0", "--command", "exit 3"], 1, "ended with status 3"),
-    (["restart", "{origin}", "--ready", "/nothing"], 1, "name another path by --ready"),
-    (["feed", "--streams", "ann,ann"], 2, "two or more streams like a,b,c"),
+    (["restart", "{origin}", "--viewers", "1", "--warm-up", "0", "--command", "exit 3"], 1, "exited with status 3"),
+    (["restart", "{origin}", "--ready", "/nothing"], 1, "give another one with --ready"),
+    (["feed", "--streams", "ann,ann"], 2, "two or more streams such as a,b,c"),
     (["load", "--viewer", "3"], 2, "did you mean --viewers?"),
-    ([], 2, "say what to do"),
+    ([], 2, "no command given"),
 ])
 def test_errors_say_what_is_wrong(server: Server, arguments: list[str], status: int, words: str) -> None:
     result = run(*(argument.format(origin=server.origin) for argument in arguments))

@@ -62,10 +62,10 @@ def ways(page: Page) -> dict[str, str]:
 def test_every_way_is_tried_and_nothing_is_left(browser: Browser, relay: Server, logs: Path) -> None:
     page = browser.open(f"{relay.origin}/check", PHONE)
     assert verdict(page) == "ok"
-    assert "best way" in page.text("#verdict")
+    assert "best connection" in page.text("#verdict")
     assert ways(page) == dict.fromkeys([
-        "This page", "Clock", "Media by UDP", "Media by TCP", "Media through TURN by UDP", "Media through TURN by TCP",
-        "News of streams", "Delayed video"], "ok")
+        "This page", "Clock", "Media over UDP", "Media over TCP", "Media through TURN over UDP",
+        "Media through TURN over TCP", "Live updates", "Delayed video"], "ok")
     assert_fits(page)
     page.screenshot(logs / f"check-phone-{browser.name}.png")
     page.resize(DESKTOP)
@@ -79,9 +79,9 @@ def test_every_way_is_tried_and_nothing_is_left(browser: Browser, relay: Server,
 def test_who_runs_the_server_learns_what_is_shut(chromium: Browser, relay: Server, logs: Path) -> None:
     page = chromium.open(f"{relay.origin}/check", DESKTOP, before_load=NO_UDP)
     assert verdict(page) == "warn"
-    assert "by TCP" in page.text("#verdict")
+    assert "over TCP" in page.text("#verdict")
     found = ways(page)
-    assert (found["Media by UDP"], found["Media by TCP"]) == ("fail", "ok")
+    assert (found["Media over UDP"], found["Media over TCP"]) == ("fail", "ok")
     assert "Open these ports" in page.text("#ways")
     page.screenshot(logs / "check-shut.png")
 
@@ -89,8 +89,8 @@ def test_who_runs_the_server_learns_what_is_shut(chromium: Browser, relay: Serve
 def test_without_webrtc_it_says_so(chromium: Browser, relay: Server) -> None:
     page = chromium.open(f"{relay.origin}/check", DESKTOP, before_load=NO_WEBRTC)
     assert verdict(page) == "warn"
-    assert "some seconds late" in page.text("#verdict")
-    assert "no WebRTC" in page.text("#ways")
+    assert "a few seconds’ delay" in page.text("#verdict")
+    assert "doesn’t support WebRTC" in page.text("#ways")
 
 
 def test_where_viewers_need_a_link_it_takes_one(chromium: Browser, logs: Path) -> None:
@@ -99,10 +99,10 @@ def test_where_viewers_need_a_link_it_takes_one(chromium: Browser, logs: Path) -
         page = chromium.open(f"{server.origin}/check", DESKTOP, before_load=NOTE_REQUESTS)
         assert verdict(page) == "warn"
         assert "/check#token=" in page.text("#verdict")
-        assert "News of streams" not in ways(page)
+        assert "Live updates" not in ways(page)
         invited = chromium.open(f"{server.origin}/check#token={server.token('*', 'viewer')}", DESKTOP)
         assert verdict(invited) == "ok"
-        assert ways(invited)["News of streams"] == "ok"
+        assert ways(invited)["Live updates"] == "ok"
         guest = chromium.open(f"{server.origin}/check#token={server.token('talk', 'viewer')}", DESKTOP, before_load=NOTE_REQUESTS)
         assert verdict(guest) == "ok"
     finally:
@@ -115,7 +115,7 @@ def test_a_viewer_whose_network_blocks_media_finds_it(chromium: Browser, server:
     try:
         page = chromium.open(f"{path.origin}/watch/{stream}", PHONE, before_load=path.rewrite)
         page.wait_for("() => document.getElementById('check').checkVisibility()", seconds=60, what="the page names it")
-        assert page.text("#state") == "No media comes through"
+        assert page.text("#state") == "Live video isn’t getting through"
         assert page.evaluate("() => document.getElementById('check').getAttribute('href')") == "/check"
         assert_fits(page)
     finally:

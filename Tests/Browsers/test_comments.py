@@ -183,11 +183,11 @@ def test_slow_mode_and_silence_are_told(browser: Browser, server: Server, stream
     assert writer.evaluate("() => document.querySelector('.composer input').value") == "two", "it is not lost"
     host.evaluate("() => rostrum.room.api.editInteraction({slowMode: 0})")
     submit(writer, "buy spam")
-    writer.wait_for(problem, "one of these words", what="an unwanted word is refused")
+    writer.wait_for(problem, "a word that the host doesn't allow", what="an unwanted word is refused")
     host.evaluate(KEEP_MESSAGES)
     act_on(host, "one", "silence")
     host.click("dialog[data-name=silence] [data-value='60']")
-    host.wait_for("() => messages.some(text => text.includes('cannot write'))", what="it is done")
+    host.wait_for("() => messages.some(text => text.includes('can’t comment'))", what="it is done")
     submit(writer, "three")
     writer.wait_for(problem, "silenced you", what="being silenced is told")
     host.evaluate("() => rostrum.room.api.editInteraction({comments: false, reactions: []})")
@@ -293,7 +293,7 @@ def test_a_poll_is_asked_answered_and_closed(
     pages[1].click(option.format(2))
     shares = "wanted => [...document.querySelectorAll('.poll .option b')].map(each => each.textContent).join() === wanted"
     for page in (host, *pages):
-        page.wait_for(shares, "0 %,100 %", what="both answers are counted")
+        page.wait_for(shares, "0%,100%", what="both answers are counted")
     assert_fits(pages[0])
     pages[0].screenshot(logs / f"poll-{browser.name}-{viewport.width}.png")
     host.screenshot(logs / f"poll-host-{browser.name}-{viewport.width}.png")
@@ -341,7 +341,9 @@ def quiz(host: Page, pages: list[Page], name: str, logs: Path) -> None:
     host.wait_for("() => document.querySelector('.poll').textContent.includes('2 answers, 1 right')", what="the host sees who is right")
     host.screenshot(logs / f"quiz-host-{name}.png")
     host.evaluate("() => rostrum.room.api.closePoll(rostrum.room.audience.poll.number)")
-    for page, look, verdict in ((pages[0], ",right", "You were right!"), (pages[1], "wrong,right", "Not right this time.")):
+    for page, look, verdict in (
+        (pages[0], ",right", "You got it right."), (pages[1], "wrong,right", "Not this time."),
+    ):
         page.wait_for(looks, look, what="what is right is seen at the end")
         assert verdict in page.text(".poll [role=status]")
         assert page.evaluate("() => document.querySelectorAll('.poll .winners li').length") == 1
@@ -358,7 +360,7 @@ def test_hidden_results_are_seen_by_the_host_alone(chromium: Browser, server: Se
     page.wait_for("() => document.querySelector('.poll')?.checkVisibility()", what="the poll is shown")
     page.click(".poll .option:nth-child(2)")
     shares = "() => [...document.querySelectorAll('.poll .option b')].map(each => each.textContent).join()"
-    host.wait_for(f"() => ({shares})() === '0 %,100 %'", what="the host sees what was answered")
+    host.wait_for(f"() => ({shares})() === '0%,100%'", what="the host sees what was answered")
     page.wait_for("() => document.querySelector('.poll').textContent.includes('at the end')", what="it is answered")
     assert page.evaluate(shares) == ","
 

@@ -286,19 +286,19 @@ def test_the_host_is_told(chromium: Browser, disk: Disk, keeper: Server) -> None
     press(True)
     grown(keeper, "talk", 1)
     with disk.read_only():
-        said(host, "The recording has ended: the server's disk takes nothing more.")
+        said(host, "Recording stopped: the server can’t write to its disk.")
         host.click("#record")
-        said(host, "could not be stored, so it was not made")
+        said(host, "couldn't save the change, so nothing was changed")
     wait_until(lambda: is_ready(keeper), 15, "it is ready again")
     press(True)
     grown(keeper, "talk", 0)
     with disk.full():
-        said(host, "The recording has ended: the server's disk is full.")
+        said(host, "Recording stopped: the server’s disk is full.")
         host.click("#record")
-        said(host, "no room for a recording")
+        said(host, "too full for a recording")
     wait_until(lambda: is_ready(keeper), 15, "it is ready again")
     with disk.hanging():
         host.click("#record")
-        said(host, "The server does not answer.", 20)
+        said(host, "The server isn’t responding.", 20)
     # What was asked for happens after all, and is shown.
     host.wait_for("() => document.getElementById('record').ariaPressed === 'true'", what="it is recorded")

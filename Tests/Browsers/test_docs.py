@@ -122,7 +122,8 @@ def test_finds_what_is_looked_for(browsers: dict[str, Browser], server: Server) 
     for browser in browsers.values():
         with open_docs(browser, server) as page:
             for query, first in [
-                ("make a stream", "#api/createStream"), ("/hands raise", "#api/raiseHand"), ("idempotency repeats", "#errors"),
+                ("create a stream", "#api/createStream"), ("/hands raise", "#api/raiseHand"),
+                ("idempotency retries", "#errors"),
                 ("webhooks", "#webhooks"), ("slow-mode", "#message/stream/refused"), ("uplink", "#message/stageControl/uplink"),
             ]:
                 page.evaluate(

@@ -159,7 +159,8 @@ def test_a_host_who_takes_no_invitations_is_not_asked(chromium: Browser, server:
     # It is said for a moment only, which may be over before a busy machine looks.
     ann.evaluate(KEEP_MESSAGES)
     invite(ann, rival, 60)
-    ann.wait_for("() => messages.some(text => text.includes('takes no invitations to duels'))", what="Ann is told why")
+    ann.wait_for(
+        "() => messages.some(text => text.includes('doesn’t accept duel invitations'))", what="Ann is told why")
     assert ann.evaluate("() => rostrum.room.audience.duel.reason") == "duels-off"
     assert not bob.evaluate("() => Boolean(document.querySelector('dialog[data-name=duel-invitation]'))")
     first = ann.evaluate("() => rostrum.room.audience.duel.id")

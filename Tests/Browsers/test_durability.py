@@ -320,7 +320,7 @@ def refused_and_back(client: Client, fill: Any, relieve: Any) -> None:
     assert client.server.request("GET", "/healthz")[0] == 200
     assert client.server.metrics()["rostrum_store_failing"] == 1
     status, _, body = client.server.request("GET", "/readyz")
-    assert status == 503 and b"be written" in body, (status, body)
+    assert status == 503 and b"can't write" in body, (status, body)
     relieve()
     # A server that is not ready is asked for nothing: it must find out by itself.
     wait_until(lambda: client.server.request("GET", "/readyz")[0] == 200, 10, "it is ready again")

@@ -99,10 +99,10 @@ def test_what_hardly_a_browser_shows_is_made_anew(
 
 
 @pytest.mark.parametrize("tags, words", [
-    ([video_tag("vvc1", SEQUENCE_START, b"\x01")], "vvc1 cannot be shown here"),
-    ([video_tag("av01", SEQUENCE_START, b"\x81\x00")], "The AV1 configuration makes no sense"),
-    ([video_tag("vp09", SEQUENCE_START, bytes(3))], "The VP9 configuration makes no sense"),
-    ([video_tag("hvc1", SEQUENCE_START, bytes(30))], "The HEVC configuration makes no sense"),
+    ([video_tag("vvc1", SEQUENCE_START, b"\x01")], "vvc1 isn't supported. Set the encoder to"),
+    ([video_tag("av01", SEQUENCE_START, b"\x81\x00")], "The AV1 configuration is invalid"),
+    ([video_tag("vp09", SEQUENCE_START, bytes(3))], "The VP9 configuration is invalid"),
+    ([video_tag("hvc1", SEQUENCE_START, bytes(30))], "The HEVC configuration is invalid"),
     ([b"\x91av0"], "its header is cut off"),
     ([video_tag("hvc1", CODED_FRAMES, b"")], "its header is cut off"),
     ([b"\x90"], "its header is cut off"),

@@ -153,7 +153,7 @@ def talk(evening: Evening) -> None:
     finn.wait_for(PROBLEM, "silenced you", what="Finn is told")
     ann.screenshot(evening.logs / "evening-moderation.png")
     ann.click("dialog[data-name=moderation] .people-list button")
-    ann.wait_for(HAS_LINE, ".audit", "lifted the silence of Finn", what="it is lifted")
+    ann.wait_for(HAS_LINE, ".audit", "lifted the silence for Finn", what="it is lifted")
     ann.click("dialog[data-name=moderation] [data-value=close]")
     submit(finn, "And another thing")
     for page in evening.pages:
@@ -191,7 +191,8 @@ def ask(evening: Evening) -> None:
     dialog(ann, "#ask-audience", "poll", {"question": "Tea or coffee?", "option-1": "Tea", "option-2": "Coffee"}, "open")
     for page, chosen in zip(evening.viewers, (1, 2), strict=True):
         page.click(f".poll .option:nth-child({chosen})")
-    shares = "() => [...document.querySelectorAll('.poll .option b')].map(each => each.textContent).join() === '50 %,50 %'"
+    shares = (
+        "() => [...document.querySelectorAll('.poll .option b')].map(each => each.textContent).join() === '50%,50%'")
     for page in evening.pages:
         page.wait_for(shares, what="both answers are counted")
     evening.look("poll", turns=evening.finn)

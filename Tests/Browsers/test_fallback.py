@@ -321,7 +321,7 @@ def test_a_player_without_any_way_says_so(chromium: Browser, server: Server, str
     page = app.open(chromium, server, attributes, before_load=NO_WEBRTC)
     wait_for(page, "failed")
     assert page.evaluate("() => p0.problem.reason") == "unsupported"
-    assert inside(page, ".status", "e.innerText").splitlines()[-1] == "This browser cannot play live video."
+    assert inside(page, ".status", "e.innerText").splitlines()[-1] == "This browser can’t play live video."
 
 
 def test_where_viewers_need_a_token_it_goes_along(chromium: Browser, logs: Path, stream: str) -> None:

@@ -90,7 +90,7 @@ def test_every_story_is_a_swipe_away(browser: Browser, studio: Studio) -> None:
     # Behind the last one comes the end, and before that the way back.
     page.drag(RIGHT, LEFT)
     page.wait_for("() => rostrum.feed.isAtEnd && rostrum.swipe.state === 'resting'")
-    assert "That was everybody" in page.text(".side.is-front")
+    assert "That’s everyone for now" in page.text(".side.is-front")
     assert_fits(page)
     page.drag(LEFT, RIGHT)
     page.wait_for("() => !rostrum.feed.isAtEnd && rostrum.swipe.state === 'resting'")
@@ -417,7 +417,7 @@ def test_the_viewer_is_taken_on_when_a_story_ends(browser: Browser, chromium: Br
     # The last one: nobody is left, and then somebody comes.
     studio.end(order[1])
     page.wait_for("() => rostrum.feed.state === 'empty'", seconds=8, what="nobody is live")
-    assert "Nobody is live" in page.text("#status")
+    assert "No one is live" in page.text("#status")
     assert_fits(page)
     page.click("#actions a")
     # Firefox never answers who sends it elsewhere while it is loading.

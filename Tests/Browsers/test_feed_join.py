@@ -47,7 +47,7 @@ def test_a_hand_is_raised_in_place(
     page.wait_for("id => rostrum.joining.stateIn(id) === 'raised'", stream, what="the hand is up")
     studio.wait_for("() => document.getElementById('hands').innerText.includes('Vicky')", what="the host sees whose hand it is")
     assert page.text(".side.is-front .join .lines > span") == "Lower hand"
-    assert page.text(".side.is-front .join small") == "You are next"
+    assert page.text(".side.is-front .join small") == "You’re next"
     assert page.evaluate("() => location.pathname") == "/", "it is the same page"
     page.wait_for("() => rostrum.cube.frontSide.isUncovered", what="the picture goes on")
     page.click(".side.is-front .join")

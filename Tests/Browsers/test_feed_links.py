@@ -65,7 +65,7 @@ def test_a_link_to_a_story_that_has_ended_says_so(
     assert_fits(page)
     page.screenshot(logs / f"feed-ended-{browser.name}-{viewport.width}.png")
     # What is not there is not offered.
-    assert page.text("#actions").strip() == "See who is live"
+    assert page.text("#actions").strip() == "See who’s live"
     page.click("#actions button")
     wait_for_story(page, "links-1")
     assert page.evaluate("() => location.search") == "?stream=links-1"
@@ -83,7 +83,7 @@ def test_the_recording_of_a_story_that_has_ended_is_offered(browser: Browser, st
     }}""")
     wait_for_card(page, f"{studio.stories['links-2'].title} has ended.")
     page.wait_for("() => document.querySelector('#actions a')?.textContent === 'Watch the recording'")
-    assert "See who is live" in page.text("#actions")
+    assert "See who’s live" in page.text("#actions")
     page.click("#actions a")
     page.wait_for("() => location.pathname === '/watch/links-2'", what="it leads to the recording")
     page.close()
@@ -92,13 +92,13 @@ def test_the_recording_of_a_story_that_has_ended_is_offered(browser: Browser, st
 def test_a_wrong_name_is_told_and_becomes_right_when_somebody_goes_live_by_it(browser: Browser, studio: Studio) -> None:
     name = f"links-{browser.name}"
     page = open_feed(browser, studio.server, path=f"/?stream={name}")
-    wait_for_card(page, f"Nobody is live as {name}.")
+    wait_for_card(page, f"There’s no live stream called {name}.")
     assert_fits(page)
     # Made, but not begun.
     make(studio.server, name, "Eve", title="Late lunch", startsAt="2030-01-01T20:00:00Z")
     page.goto(studio.server.origin + f"/?stream={name}")
-    wait_for_card(page, "Late lunch has not begun yet.")
-    assert "2030" not in page.text("#hint") and "It starts here by itself" in page.text("#hint")
+    wait_for_card(page, "Late lunch hasn’t started yet.")
+    assert "2030" not in page.text("#hint") and "It will play here automatically" in page.text("#hint")
     studio.stories[name] = STORIES[6]
     studio.send(name, studio.server.token(name, "host", "Eve"))
     wait_for_story(page, name)
@@ -151,7 +151,8 @@ def test_who_needs_an_invitation_is_told_what_to_do(
     page.click("#invitation")
     page.evaluate("() => { document.getElementById('invitation').value = 'https://elsewhere.example/watch/x#token=a.b.c'; }")
     page.press("Enter")
-    page.wait_for("() => document.getElementById('invitation-problem').textContent.includes('no invitation')")
+    page.wait_for(
+        "() => document.getElementById('invitation-problem').textContent.includes('isn’t an invitation')")
     asked = page.evaluate("() => asked.length")
     # One that is: the bare token.
     page.evaluate("token => { document.getElementById('invitation').value = token; }", closed.token("s1", "viewer", "Vic"))
@@ -179,7 +180,7 @@ def test_a_pasted_link_never_leaves_this_server(chromium: Browser, closed: Serve
 def test_a_link_that_is_not_valid_any_more_is_told_apart(browser: Browser, closed: Server) -> None:
     page = open_feed(browser, closed, path="/#token=abc.def.ghi", before_load=NOTE_REQUESTS)
     page.wait_for("() => rostrum.feed.state === 'failed'", what="the page has been refused")
-    assert "not valid any more" in page.text("#state")
+    assert "no longer valid" in page.text("#state")
     page.evaluate("origin => { document.getElementById('invitation').value = `${origin}/`; }", closed.origin)
     page.click("#invitation")
     token = closed.token("*", "viewer", "Vic")

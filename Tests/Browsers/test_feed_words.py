@@ -346,7 +346,8 @@ def test_a_weak_network_is_told_and_the_picture_stays(browser: Browser, studio: 
         rostrum.connection.session.arrivalsOf = async () => ({frames: 7, packets: packets += 5, lost: packets});
     }""")
     page.wait_for(
-        "() => document.getElementById('pill').textContent.startsWith('Weak network')", seconds=15, what="the page says why")
+        "() => document.getElementById('pill').textContent.startsWith('Weak connection')", seconds=15,
+        what="the page says why")
     assert page.evaluate("() => rostrum.cube.frontSide.isUncovered"), "what was seen stays"
     page.evaluate("() => { delete rostrum.connection.session.arrivalsOf; }")
     page.wait_for("() => document.getElementById('pill').textContent === ''", seconds=15, what="all is well again")

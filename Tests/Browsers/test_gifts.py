@@ -237,7 +237,7 @@ def test_a_host_says_what_can_be_given(
     # It leaves by itself after six seconds, which a page may be held up for.
     host.evaluate(KEEP_MESSAGES)
     host.click("dialog[data-name=gifts] [data-value=save]")
-    host.wait_for("() => messages.some(text => /picture of Rocket/.test(text))", what="why not")
+    host.wait_for("() => messages.some(text => /picture for Rocket/.test(text))", what="why not")
     assert host.evaluate("() => rostrum.room.audience.settings.gifts.kinds[1].picture") == "🚀"
     host.click("#edit-gifts")
     host.click("dialog[data-name=gifts] [data-value=none]")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from drivers import DESKTOP, Browser, Page
 from media import check_no_complaints, press_go_live, wait_for_state, watch
 from server import Server
 from test_composition import SIZE
-from test_story import accept, invite, raise_hand
+from test_gifts import ask
+from test_people import here
+from test_story import accept, enter, invite, raise_hand
 
 #: A camera of one colour in place of the browser's; its microphone stays. The browser knows nobody's name from before.
 FACE = """() => {
@@ -84,7 +88,7 @@ def test_the_audience_sees_and_hears_an_invited_guest(
     name = raise_my_hand(guest, host)
     invite(host, name)
     guest.wait_for("() => document.querySelector('dialog[data-name=invitation]') !== null", what="the invitation is asked")
-    assert "Everybody will see and hear you" in guest.text("dialog[data-name=invitation]")
+    assert "Everyone will see and hear you" in guest.text("dialog[data-name=invitation]")
     accept(guest)
     assert guest.evaluate("() => rostrum.room.you.name") == "Gus"
     viewer.wait_for(IS_SEEN, seconds=40, what="the guest is seen beside the host")
@@ -124,7 +128,7 @@ def test_a_host_is_told_when_viewers_do_not_see_the_guests(
     assert not host.evaluate("() => document.getElementById('alone').checkVisibility()")
     invite(host, raise_my_hand(guest, host))
     guest.wait_for("() => document.querySelector('dialog[data-name=invitation]') !== null", what="the invitation is asked")
-    assert "viewers see and hear the host alone" in guest.text("dialog[data-name=invitation]")
+    assert "Viewers see and hear only the host" in guest.text("dialog[data-name=invitation]")
     host.click("#show-everybody")
     host.wait_for("() => rostrum.room.info.programme === 'composed'", what="everybody is shown")
     host.wait_for("() => !document.getElementById('alone').checkVisibility()", what="nothing is left to be told")
@@ -155,3 +159,35 @@ def test_a_camera_that_is_allowed_too_late_is_let_go_of(chromium: Browser, serve
     guest.wait_for(
         "() => globalThis.given?.getTracks().every(track => track.readyState === 'ended')", what="it is off again")
     assert guest.evaluate("() => [rostrum.room.own.source, rostrum.room.own.problem]") == [None, None]
+
+
+def test_a_guest_who_finds_the_stage_full_may_come_once_there_is_room(
+    chromium: Browser, server: Server, stream: str
+) -> None:
+    headers = {"Authorization": f"Bearer {server.token(stream)}", "Content-Type": "application/json"}
+    body = json.dumps({"title": "One chair", "programme": "host", "maxSpeakers": 1}).encode()
+    assert server.request("POST", "/v1/streams", body, headers)[0] == 201
+    host = enter(chromium, server, "live", stream, "Ann", "host")
+    press_go_live(host)
+    guest = enter(chromium, server, "watch", stream, "Bob", "viewer")
+    wait_for_state(guest, "live")
+    raise_hand(guest, host, "bob")
+    invite(host, "bob")
+    guest.wait_for("() => document.querySelector('dialog[data-name=invitation]')?.open", what="the invitation is asked")
+    guest.evaluate(
+        "() => { globalThis.said = []; rostrum.room.addEventListener('say', ({detail}) => { said.push(detail); }); }")
+    # Somebody who came by a link takes the place meanwhile.
+    with here(server, stream, "Sam", "speaker") as sam:
+        ask(server, sam, "POST", f"/v1/streams/{stream}/participants")
+        guest.click("dialog[data-name=invitation] [data-value=accept]")
+        guest.wait_for("() => rostrum.room.own.source !== null", what="they see themselves first")
+        guest.click("dialog[data-name=lobby] [data-value=enter]")
+        guest.wait_for("() => said.some(text => text.includes('The stage is full'))", what="the guest is told why not")
+        guest.wait_for(
+            "() => document.querySelector('dialog[data-name=invitation]')?.open", what="the invitation is asked again")
+        assert guest.evaluate("() => [rostrum.room.isOnStage, rostrum.room.own.source]") == [False, None]
+        host.evaluate("() => rostrum.room.edit({maxSpeakers: 2})")
+        guest.wait_for("() => rostrum.room.info.maxSpeakers === 2", what="there is room")
+        accept(guest)
+        host.wait_for("() => document.querySelector('.tile[data-participant=bob]') !== null", what="Bob is on stage")
+        check_no_complaints(host)

@@ -79,7 +79,7 @@ def test_the_hosts_link_leads_to_those_for_everybody_else(
     # The plain address is not offered, because it would be refused.
     link = host.wait_for("() => document.getElementById('link').value", what="there is a link for viewers")
     assert "/watch/" in link and "#token=" in link
-    assert "Whoever has this link can watch" in host.text("#share")
+    assert "Anyone with this link can watch" in host.text("#share")
     first, second = (open_link(browsers[guests], link) for _ in range(2))
     for viewer in (first, second):
         wait_for_state(viewer, "live", seconds=25)
@@ -123,7 +123,7 @@ def test_a_link_that_was_revoked_says_so(chromium: Browser, production: Producti
     viewer = open_link(chromium, link)
     wait_for_state(viewer, "expired")
     assert "no longer valid" in viewer.text("#state")
-    assert "host has revoked it" in viewer.text("#hint")
+    assert "host revoked your link" in viewer.text("#hint")
     wait_for_state(open_link(chromium, new), "live", seconds=25)
 
 
@@ -147,7 +147,7 @@ def test_a_guest_whose_link_was_revoked_does_not_come_back(
     fill(late, "#your-name", "Late")
     late.click("#go")
     wait_for_state(late, "expired")
-    assert "the host has revoked it" in late.text("#notice")
+    assert "The host revoked your link" in late.text("#notice")
     assert guest.evaluate("() => rostrum.room.state") == "live"
     # Once removed there is no way back, by a reload or by opening the link again.
     me = guest.evaluate("() => rostrum.room.you.id")
@@ -157,7 +157,7 @@ def test_a_guest_whose_link_was_revoked_does_not_come_back(
     guest.wait_for(
         "() => performance.getEntriesByType('navigation')[0].type === 'reload' && globalThis.rostrum?.room.state === 'expired'",
         seconds=15, what="the page says that the link is no longer valid")
-    assert "the host has revoked it" in guest.text("#notice")
+    assert "The host revoked your link" in guest.text("#notice")
 
 
 #: Has what the server says of itself come too late, until it shall come.
@@ -192,3 +192,32 @@ def test_without_a_token_there_is_no_way_in(chromium: Browser, production: Produ
         tried = viewer.evaluate("() => rostrum.sync.interruptions")
         viewer.evaluate("() => new Promise(done => setTimeout(done, 2500))")
         assert viewer.evaluate("() => rostrum.sync.interruptions") == tried
+
+
+#: Has the first link for each role end just now; `made` counts those for one.
+ENDING = f"""() => {{
+    ({CLIPBOARD})();
+    const original = fetch, roles = [];
+    globalThis.made = role => roles.filter(each => each === role).length;
+    globalThis.fetch = async (address, options) => {{
+        const response = await original(address, options);
+        if (options?.method !== 'POST' || !String(address).endsWith('/links')) return response;
+        const {{role}} = JSON.parse(options.body), answer = await response.json();
+        if (!made(role)) answer.expiresAt = new Date(Date.now() - 1000).toISOString();
+        roles.push(role);
+        return new Response(JSON.stringify(answer), {{status: response.status, headers: response.headers}});
+    }};
+}}"""
+
+
+def test_a_link_that_ends_soon_is_not_handed_out(chromium: Browser, production: Production, stream: str) -> None:
+    address, _, fragment = production.host_link(stream).partition("#")
+    host = chromium.open(f"{address}?source=test&quality=360&fps=15#{fragment}", DESKTOP, before_load=ENDING)
+    with host:
+        press_go_live(host)
+        host.wait_for("() => made('viewer') > 1", what="there is another link for viewers")
+        host.wait_for("() => document.getElementById('link').value.includes('#token=')", what="it can be copied")
+        for count in (1, 2, 3):
+            host.click("#copy-speaker")
+            host.wait_for("count => copied.length >= count", count, what=f"the speaker's link is copied {count} times")
+        assert host.evaluate("() => [made('viewer'), made('speaker')]") == [2, 2], "what lasts is made once"

@@ -417,11 +417,11 @@ def test_warnings_wait_and_go_again(chromium: Browser, server: Server) -> None:
             """async () => {
                 const {QualityJudge} = await import('/assets/quality.js');
                 const judge = new QualityJudge(), well = {lossShare: 0, roundTrip: 20, limitation: null};
-                const read = numbers => (judge.judge({...well, ...numbers}) ?? '').split(':')[0];
+                const read = numbers => (judge.judge({...well, ...numbers}) ?? '').split('.')[0];
                 const lossy = {lossShare: 0.2};
                 return [lossy, lossy, lossy, {}, lossy, lossy, {}, {}, {}, {}, {limitation: 'cpu'}].map(read);
             }""")
-    loses = "Your connection loses data"
+    loses = "Your connection is losing data"
     assert said == ["", "", "", "", "", loses, loses, loses, loses, "", ""]
 
 

@@ -128,7 +128,7 @@ def test_reload_drops_nobody(tmp_path: Path, logs: Path, socket_kind: str) -> No
             manager.wait_for("RELOADING=1\nMONOTONIC_USEC=")
             manager.wait_for("READY=1")
             assert wait_for_line(r"limits sessions=(\d+)")[1] == "5"
-            assert wait_for_line(r"reloaded for-these-start-it-again=(\S+)")[1] == "viewers"
+            assert wait_for_line(r"reloaded needs-restart=(\S+)")[1] == "viewers"
             assert presented_name(port) == "second.example"
             assert feed.ping().wait(patient(10)), "the socket of before is closed"
 
@@ -192,7 +192,7 @@ def test_a_new_key_drops_nobody(tmp_path: Path, logs: Path) -> None:
             # What is no key changes nothing.
             secret.write_text("short\n")
             os.kill(process.pid, signal.SIGHUP)
-            process._await(re.compile(r"reload-refused reason=.*the secret is too short"), 30)
+            process._await(re.compile(r"reload-refused reason=.*the secret has 5 bytes"), 30)
             assert answer(after) == 200
             assert feed.ping().wait(patient(10)), "the socket of before is closed"
     finally:

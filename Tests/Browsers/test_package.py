@@ -200,7 +200,7 @@ def test_runs_from_where_it_was_unpacked(root: Path, logs: Path) -> None:
         doctor = subprocess.run(
             [str(root / "usr/bin/rostrum"), "doctor"], capture_output=True, text=True, check=False,
             env={**os.environ, **environment})
-        assert f"by the server that runs (process {process.pid})" in doctor.stdout, doctor.stdout
+        assert f"in use by the running server (process {process.pid})" in doctor.stdout, doctor.stdout
         assert "fail  udp" not in doctor.stdout
     finally:
         assert process.stop() == 0

@@ -85,7 +85,10 @@ def test_pages_carry_a_strict_policy(server: Server) -> None:
 
 @pytest.mark.parametrize(
     ("error", "words"),
-    [("NotAllowedError", "may not use your camera"), ("NotFoundError", "No camera"), ("NotReadableError", "Another program")],
+    [
+        ("NotAllowedError", "can’t use your camera"), ("NotFoundError", "No camera"),
+        ("NotReadableError", "Another app"),
+    ],
 )
 def test_missing_camera_is_explained_and_the_test_picture_helps(
     chromium: Browser, server: Server, stream: str, error: str, words: str
@@ -167,7 +170,7 @@ def test_studio_works_from_the_keyboard(chromium: Browser, server: Server, strea
         assert page.evaluate("() => document.activeElement.matches(':focus-visible')")
         page.press("Enter")
         wait_for_state(page, "live")
-        assert page.text("#state") == "You are live."
+        assert page.text("#state") == "You’re live."
 
 
 def test_bad_codec_is_explained(chromium: Browser, server: Server, stream: str) -> None:

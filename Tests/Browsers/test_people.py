@@ -106,7 +106,8 @@ def test_ranks_and_who_is_here(chromium: Browser, browser: Browser, server: Serv
     viewer.screenshot(logs / f"ranks-{browser.name}-phone.png")
     tab(viewer, "people-tab", "fans")
     viewer.wait_for(
-        "() => /Nobody today| points?\\b/.test(document.querySelector('dialog[data-name=people]').innerText)",
+        "() => /No one yet today| points?\\b/"
+        ".test(document.querySelector('dialog[data-name=people]').innerText)",
         what="no fans yet, or those of the first minute")
     viewer.click("dialog[data-name=people] [data-value=close]")
     viewer.wait_for("() => !document.querySelector('dialog')", what="it is closed")
@@ -143,7 +144,8 @@ def test_the_host_arranges_who_waits(
     bob = enter(browser, server, "watch", stream, "Bob", "viewer", PHONE)
     wait_for_state(bob, "live")
     raise_hand(bob, host, "bob")
-    bob.wait_for("() => document.querySelector('#hand small').textContent === 'You are next'", what="the place is told")
+    bob.wait_for(
+        "() => document.querySelector('#hand small').textContent === 'You’re next'", what="the place is told")
     with ExitStack() as others:
         for name in ("Cid", "Dora"):
             ask(server, others.enter_context(here(server, stream, name)), "POST", f"/v1/streams/{stream}/hands")
@@ -151,9 +153,13 @@ def test_the_host_arranges_who_waits(
         host.wait_for(order, "1Bob,2Cid,3Dora", what="the hands are in the order in which they were raised")
         choose(host, "#hands [data-participant=dora] button:last-child", "first")
         host.wait_for(order, "1Dora,2Bob,3Cid", what="Dora is next")
-        bob.wait_for("() => document.querySelector('#hand small').textContent === 'You are number 2'", what="Bob is told")
+        bob.wait_for(
+            "() => document.querySelector('#hand small').textContent === 'You’re number 2'",
+            what="Bob is told")
         choose(host, "#hands [data-participant=bob] button:last-child", "down")
-        bob.wait_for("() => document.querySelector('#hand small').textContent === 'You are number 3'", what="Bob is told")
+        bob.wait_for(
+            "() => document.querySelector('#hand small').textContent === 'You’re number 3'",
+            what="Bob is told")
         bob.screenshot(logs / f"waiting-{browser.name}-phone.png")
         assert_fits(bob)
         choose(host, "#hands [data-participant=bob] button:last-child", "hold")
@@ -164,7 +170,9 @@ def test_the_host_arranges_who_waits(
         assert_fits(bob)
         assert_fits(host)
         choose(host, "#hands [data-participant=bob] button:last-child", "release")
-        bob.wait_for("() => document.querySelector('#hand small').textContent === 'You are number 3'", what="Bob is back")
+        bob.wait_for(
+            "() => document.querySelector('#hand small').textContent === 'You’re number 3'",
+            what="Bob is back")
         # In the feed the place stands on the same button.
         feed = open_feed(browser, server, PHONE, before_load=FORGET_NAME, path=f"/?stream={stream}")
         wait_for_story(feed, stream)
@@ -172,7 +180,8 @@ def test_the_host_arranges_who_waits(
         feed.evaluate("() => { document.querySelector('dialog[data-name=join] input').value = 'Eve'; }")
         feed.click("dialog[data-name=join] [data-value=yes]")
         feed.wait_for(
-            "() => document.querySelector('.side.is-front .join small').textContent === 'You are number 4'", what="Eve is told")
+            "() => document.querySelector('.side.is-front .join small').textContent === 'You’re number 4'",
+            what="Eve is told")
         feed.screenshot(logs / f"waiting-{browser.name}-feed.png")
         check_no_complaints(host, bob, feed)
 
@@ -258,7 +267,7 @@ def test_a_stage_takes_as_many_guests_as_the_host_says(chromium: Browser, server
                 }).observe(document.querySelector('.messages'), {childList: true});
             }""")
         invite(host, "bob")
-        host.wait_for("() => said.some(text => /takes one guest/.test(text))", what="why not")
+        host.wait_for("() => said.some(text => /room for one guest/.test(text))", what="why not")
         fill(host, {"maxSpeakers": "2"})
         host.wait_for("() => rostrum.room.info.maxSpeakers === 2", what="there is room")
         invite(host, "bob")

@@ -243,7 +243,7 @@ def test_rtmps_verifies_who_is_there(
             # A server that is who it should be says itself what it thinks of the key.
             known = sender.add(stream, f"rtmps://localhost:{port + 3}/live")
             failed = sender.wait_for(stream, known, "failed")
-            assert failed["reason"] == "refused" and "lacks ?token=" in failed["detail"], failed
+            assert failed["reason"] == "refused" and "is missing ?token=" in failed["detail"], failed
             # Nobody speaks TLS here.
             plain = sender.add(stream, f"rtmps://127.0.0.1:{sender.rtmp_port}/live")
             assert sender.wait_for(stream, plain, "failed")["reason"] in {"insecure", "closed"}
@@ -394,7 +394,7 @@ def test_the_studio_adds_shows_and_removes_targets(
         page.wait_for(
             """() => {
                 const target = document.querySelector('#restream li');
-                return target?.dataset.state === 'failed' && target.innerText.includes('Next try in');
+                return target?.dataset.state === 'failed' && target.innerText.includes('Trying again in');
             }""", seconds=30, what="the panel says that it failed, and when it is tried again")
         page.click("#restream li button")
         page.wait_for("() => !document.querySelector('#restream li')", what="it is gone")

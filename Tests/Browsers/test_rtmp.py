@@ -107,8 +107,8 @@ def test_pictures_alone_and_sound_alone(
 @pytest.mark.parametrize("what, video, sound, words", [
     ("ten-bits", (*PLAIN[:4], "-profile:v", "high422", "-tune", "zerolatency"), SOUND,
      "profile to baseline, main or high"),
-    ("mp3", PLAIN, ("-c:a", "libmp3lame"), "set the encoder to AAC"),
-    ("flv1", ("-c:v", "flv1"), SOUND, "set the encoder to H.264"),
+    ("mp3", PLAIN, ("-c:a", "libmp3lame"), "Set the encoder to AAC"),
+    ("flv1", ("-c:v", "flv1"), SOUND, "Set the encoder to H.264"),
 ], ids=["ten-bits", "mp3", "flv1"])
 def test_what_browsers_do_not_take_is_refused_in_words(
     rtmp_server: RTMPServer, stream: str, log: Path, what: str, video: tuple[str, ...], sound: tuple[str, ...],
@@ -130,10 +130,10 @@ def test_a_key_opens_one_stream_and_can_be_revoked(
 ) -> None:
     base = f"rtmp://127.0.0.1:{rtmp_server.rtmp_port}/live"
     for key, words in [
-        (stream, "lacks ?token="),
+        (stream, "is missing ?token="),
         (f"{stream}?token=abc", "malformed"),
-        (f"{stream}?token={rtmp_server.token('elsewhere')}", "does not allow"),
-        (f"{stream}?token={rtmp_server.token(stream, 'viewer')}", "does not allow"),
+        (f"{stream}?token={rtmp_server.token('elsewhere')}", "doesn't allow"),
+        (f"{stream}?token={rtmp_server.token(stream, 'viewer')}", "doesn't allow"),
     ]:
         with Encoder(f"{base}/{key}", log) as encoder:
             assert encoder.wait() != 0

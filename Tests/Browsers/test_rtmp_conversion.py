@@ -147,7 +147,7 @@ def test_the_studio_tells_what_comes_and_what_to_set(
             report = page.wait_for(
                 """() => {
                     const root = document.getElementById('encoder-report');
-                    return root.querySelector('[data-code=b-frames]') && /frames\\/s/.test(root.innerText) && root.innerText;
+                    return root.querySelector('[data-code=b-frames]') && /\\d fps/.test(root.innerText) && root.innerText;
                 }""", seconds=30, what="the panel tells")
             assert "H.264 high, 640×360" in report and "AAC, 48 kHz" in report and "B-frames to 0" in report
             # Another key; the one before opens nothing any more, and who publishes by it goes on.
@@ -247,7 +247,7 @@ def test_a_slow_link_gets_a_smaller_picture(
 def test_without_a_transcoder_what_cannot_be_is_refused_in_words(logs: Path, stream: str, log: Path) -> None:
     server = RTMPServer(logs / "server-rtmp-off.log", "--transcoder", "off")
     try:
-        refused = [(USUAL, "transcoder"), (("-vn",), "The sound is AAC, which becomes Opus in the transcoder")]
+        refused = [(USUAL, "transcoder"), (("-vn",), "The transcoder that converts AAC to Opus is off")]
         for number, (video, words) in enumerate(refused, 1):
             with Encoder(server.address(stream), log, video=video) as encoder:
                 assert encoder.wait() != 0

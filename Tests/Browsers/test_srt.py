@@ -107,15 +107,15 @@ def test_b_frames_are_made_anew(
 def test_who_is_not_let_in_is_told_why(srt_server: SRTServer, stream: str, log: Path) -> None:
     token = srt_server.token(stream)
     for stream_id, code, words in [
-        ("", 1400, "streamid has to be"),
-        (stream, 1400, "lacks the key"),
+        ("", 1400, "streamid must be"),
+        (stream, 1400, "missing the key"),
         (f"publish:{stream}:abc", 1401, "malformed"),
-        (f"publish:{stream}:{srt_server.token('elsewhere')}", 1401, "does not allow"),
-        (f"publish:{stream}:{srt_server.token(stream, 'viewer')}", 1401, "does not allow"),
-        (f"#!::r=live/{stream},s={token}", 1405, "played by SRT"),
-        (f"publish:../../{stream}:{token}", 1400, "streamid has to be"),
-        (f"publish:{stream}\x1b[31m:{token}", 1400, "streamid has to be"),
-        ("x" * 512, 1400, "lacks the key"),
+        (f"publish:{stream}:{srt_server.token('elsewhere')}", 1401, "doesn't allow"),
+        (f"publish:{stream}:{srt_server.token(stream, 'viewer')}", 1401, "doesn't allow"),
+        (f"#!::r=live/{stream},s={token}", 1405, "played over SRT"),
+        (f"publish:../../{stream}:{token}", 1400, "streamid must be"),
+        (f"publish:{stream}\x1b[31m:{token}", 1400, "streamid must be"),
+        ("x" * 512, 1400, "missing the key"),
     ]:
         count = len(srt_server.lines("srt.refused", words))
         assert refusal(srt_server.srt_port, stream_id) == code, stream_id
@@ -202,7 +202,7 @@ def test_a_passphrase_is_needed_where_there_is_one(logs: Path, stream: str, log:
                 assert encoder.wait() != 0
 
         def told() -> set[str]:
-            lines = server.lines("srt.refused", "check the passphrase")
+            lines = server.lines("srt.refused", "Check the passphrase")
             # A caller that is not answered at once asks again, from the same port.
             return {re.search(r"address=(\S+)", line)[1] for line in lines}
         wait_until(lambda: len(told()) == 2, 15, "the log tells both")

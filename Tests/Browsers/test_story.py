@@ -342,7 +342,7 @@ def test_a_viewer_without_a_name_gets_one_by_raising_a_hand(
         host.wait_for("() => document.querySelector('#hands li')?.innerText.includes('Vic Okafor')", what="the hand is seen")
         # The session from before the name is theirs.
         host.wait_for("() => rostrum.sync.known.counts.viewers === 1", what="they are counted once")
-        viewer.wait_for("() => /^Lower hand\\s+You are next$/.test(document.getElementById('hand').innerText)")
+        viewer.wait_for("() => /^Lower hand\\s+You’re next$/.test(document.getElementById('hand').innerText)")
         viewer.click("#hand")
         viewer.evaluate("() => release()")
         host.wait_for("() => !document.querySelector('#hands li')", what="the hand is down")

@@ -228,7 +228,7 @@ def test_a_host_who_reloads_is_back_on_the_air(browser: Browser, server: Server,
         host.evaluate("() => { sessionStorage.removeItem(`rostrum:on-air:${rostrum.room.stream}`); rostrum.room.onAir.stop(); }")
         host.wait_for("() => document.getElementById('badge').innerText.toLowerCase() === 'off air'", what="the badge says it")
         host.wait_for(
-            "() => document.getElementById('notice').innerText.includes('viewers see a paused picture')",
+            "() => document.getElementById('notice').innerText.includes('Viewers see a paused picture')",
             what="the host is told what viewers see")
         assert host.text("#go") == "Back on air"
 
@@ -274,7 +274,7 @@ def test_after_the_end_the_host_learns_how_it_was(chromium: Browser, server: Ser
         end_stream(host)
         wait_for_state(host, "ended")
         host.wait_for(
-            "() => document.getElementById('summary').innerText.includes('at most 1 viewer at once')", what="the sum of it")
+            "() => document.getElementById('summary').innerText.includes('up to 1 viewer at once')", what="the sum of it")
         # On a busy machine it takes more than a minute.
         seconds = host.evaluate(
             "() => Math.floor((Date.parse(rostrum.room.info.endedAt) - Date.parse(rostrum.room.info.startedAt)) / 1000)")
@@ -286,12 +286,12 @@ def test_after_the_end_the_host_learns_how_it_was(chromium: Browser, server: Ser
 def test_who_watches_is_told_without_contradictions(chromium: Browser, server: Server, stream: str) -> None:
     with go_live(chromium, server, stream, source="test") as host:
         people = "() => document.getElementById('viewer-list').parentElement.innerText"
-        assert "Nobody watches yet." in host.evaluate(people)
+        assert "No one is watching yet." in host.evaluate(people)
         with watch(chromium, server, stream) as viewer:
             wait_for_state(viewer, "live")
             host.wait_for(f"() => ({people})().includes('1 person without a name.')", what="a viewer is counted")
             viewer.evaluate("() => { rostrum.room.naming.choose('Vic'); return rostrum.room.raiseHand(); }")
-            host.wait_for(f"() => ({people})().includes('1 person, whom you see above.')", what="Vic is above")
+            host.wait_for(f"() => ({people})().includes('1 person, listed above.')", what="Vic is above")
             assert "Watching · 1" in host.evaluate(people)
             viewer.evaluate("() => localStorage.removeItem('rostrum:name')")
 
@@ -335,4 +335,67 @@ def test_a_delete_that_comes_after_the_end_is_no_failure(browser: Browser, serve
         wait_until(lambda: server.request("GET", resource, headers=token)[0] == 404, 15, "the server has ended it before")
         host.evaluate("() => window.release()")
         assert host.wait_for("() => window.ended", what="the DELETE is answered") == 200
+        check_no_complaints(host)
+
+
+#: The next word to the server about what this page's person sends gets lost, once.
+LOSE_ONE_WORD = """() => {
+    const original = fetch;
+    globalThis.lost = 0;
+    globalThis.fetch = (address, options) => {
+        const isMeant = options?.method === 'PATCH' && String(address).includes('/speakers/');
+        if (lost || !isMeant) return original(address, options);
+        lost++;
+        return Promise.reject(new TypeError('there is no network'));
+    };
+}"""
+
+
+def test_what_a_network_swallowed_of_a_picture_that_is_back_is_told_again(
+    chromium: Browser, server: Server, stream: str
+) -> None:
+    with go_live(chromium, server, stream, source="test") as host:
+        host.wait_for("() => rostrum.room.you?.videoMuted === false", what="the server knows of the picture")
+        host.click("#dark")
+        host.wait_for("() => rostrum.room.you.videoMuted === true", what="the picture is off for everybody")
+        host.evaluate(LOSE_ONE_WORD)
+        host.click("#dark")
+        host.wait_for("() => lost === 1", what="the word is lost")
+        host.wait_for("() => rostrum.room.you.videoMuted === false", what="the picture is on for everybody")
+        assert host.evaluate("() => rostrum.room.own.muted.video") is False
+        check_no_complaints(host)
+
+
+def test_a_microphone_that_was_unplugged_is_told_and_the_picture_goes_on(
+    chromium: Browser, server: Server, stream: str
+) -> None:
+    pictures = f"async () => (await ({STATISTICS})())?.['outbound-video']?.framesEncoded ?? 0"
+    with go_live(chromium, server, stream) as host:
+        # A track that the page stops itself tells nobody.
+        host.evaluate(
+            """() => {
+                const [microphone] = rostrum.room.own.source.media.getAudioTracks();
+                globalThis.microphone = microphone;
+                globalThis.unplug = () => { microphone.dispatchEvent(new Event('ended')); };
+                microphone.stop();
+                unplug();
+            }""")
+        host.wait_for("() => document.getElementById('error').checkVisibility()", what="the host is told")
+        assert host.text("#error-title") == "The microphone was disconnected"
+        assert not is_seen(host, "#error-test") and not is_seen(host, "#error-sound")
+        sent = host.evaluate(pictures)
+        host.wait_for(f"async sent => await ({pictures})() > sent + 10", sent, what="the picture goes on")
+        assert server.json(f"/v1/streams/{stream}")["state"] == "live"
+        assert host.evaluate("() => rostrum.room.own.source.media.getVideoTracks()[0].readyState") == "live"
+        host.click("#error-retry")
+        host.wait_for(
+            """() => {
+                const [now] = rostrum.room.own.source.media.getAudioTracks();
+                return now !== microphone && now.readyState === 'live'
+                    && rostrum.connection.session.peer.getSenders().some(({track}) => track === now);
+            }""", what="another microphone is on the air")
+        # What is heard of the old one concerns nobody any more.
+        host.evaluate("() => unplug()")
+        assert not is_seen(host, "#error") and host.evaluate("() => rostrum.room.own.problem === null")
+        wait_for_state(host, "live")
         check_no_complaints(host)

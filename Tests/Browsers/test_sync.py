@@ -59,7 +59,7 @@ def test_lost_followers_fail_the_run(logs) -> None:
     server.stop()
     assert run.returncode == 1
     report = json.loads(out)
-    assert report["lost"] == 5 and report["verdict"]["failures"] == ["5 were lost"]
+    assert report["lost"] == 5 and report["verdict"]["failures"] == ["5 clients were lost"]
 
 
 def test_every_command_is_answered(server: Server) -> None:

@@ -31,7 +31,7 @@ def test_a_misspelt_name_offers_a_way_out(browser: Browser, server: Server, stre
     with browser.open(f"{server.origin}/watch/{stream}", before_load=WAYS_OUT) as page:
         page.wait_for("() => waysOut.at(-1)", seconds=30, what="there is a way to other streams")
         assert page.evaluate("() => waysOut") == [False, True], "not at once: most streams are only late"
-        assert "no stream of this name" in page.text("#hint")
+        assert "no stream with this name" in page.text("#hint")
 
 
 def test_the_button_for_sound_stays_until_it_was_pressed(
@@ -131,7 +131,7 @@ def test_a_network_that_blocks_media_is_named(
     page = browser.open(f"{server.origin}/watch/{stream}", before_load=BLOCKED)
     with page, go_live(chromium, server, stream, source="test"):
         page.wait_for(
-            """() => document.getElementById('hint').innerText.includes('block video calls (UDP)')
+            """() => document.getElementById('hint').innerText.includes('blocking video calls (UDP)')
                 && document.getElementById('retry').checkVisibility()""", seconds=30,
             what="the page says why nothing plays, and what can be done")
 
@@ -152,7 +152,8 @@ def test_sessions_that_bring_nothing_are_opened_ever_more_seldom(
             looks = page.evaluate("seconds => { clock += seconds * 1000; return looks; }", patience - 1)
             page.wait_for("before => looks >= before + 2", looks, what="the page looks whether anything comes")
             assert page.evaluate("() => answered") == number, f"{patience - 1} s are no reason for another session"
-            page.wait_for("() => document.getElementById('state').innerText === 'Nothing arrives'", what="the page says it")
+            page.wait_for("() => document.getElementById('state').innerText === 'Nothing is coming through'",
+                          what="the page says it")
             page.evaluate("() => { clock += 1500; }")
         page.wait_for("before => answered > before", number, seconds=60, what="it tries again")
         page.close()
@@ -185,7 +186,7 @@ def test_a_server_that_is_gone_is_named(chromium: Browser, own_server: Server, s
         wait_for_frames(page)
         own_server.stop()
         page.wait_for(
-            "() => document.getElementById('state').innerText === 'The server cannot be reached'", seconds=20,
+            "() => document.getElementById('state').innerText === 'Can’t reach the server'", seconds=20,
             what="the page says whose fault it is")
         own_server.start()
         wait_for_state(page, "live", seconds=25)

@@ -110,8 +110,8 @@ def test_the_studio_says_that_it_cannot_send(webkit: WebKit, live: Server, strea
     with webkit.open(f"{live.origin}/live/{stream}?source=test", NARROW) as page:
         page.click("#go")
         page.wait_for("() => document.getElementById('error').checkVisibility()", what="it says why not")
-        assert page.text("#error-title") == "This browser can watch, but not send"
-        assert "send by an encoder" in page.text("#error-text")
+        assert page.text("#error-title") == "This browser can watch, but can’t go live"
+        assert "stream from an encoder" in page.text("#error-text")
         page.screenshot(logs / "webkit-studio.png")
     listed = live.json("/v1/streams")["streams"]
     assert stream not in [each["id"] for each in listed]

@@ -1,6 +1,6 @@
 // @ts-check
 
-/** The operator's page: what the server does now, its streams and sessions, and what is to be done about them. */
+/** The admin page: what the server is doing now, its streams and sessions, and actions on them. */
 
 import { ask as askPerson, confirm } from "./dialog.js";
 import { $, h, setText } from "./dom.js";
@@ -27,7 +27,7 @@ const PLOTS = [
   },
   { name: "viewers", title: "Viewers", format: count, least: 4, lines: [{ key: "viewers", label: "Watching" }] },
   {
-    name: "bitrate", title: "Bit rate", format: bits, least: 1e5,
+    name: "bitrate", title: "Bitrate", format: bits, least: 1e5,
     lines: [{ key: "bitsIn", label: "In" }, { key: "bitsOut", label: "Out" }],
   },
   {
@@ -35,22 +35,22 @@ const PLOTS = [
     lines: [{ key: "packetsIn", label: "In" }, { key: "packetsOut", label: "Out" }],
   },
   {
-    name: "loss", title: "Asked for again", format: percent, least: 0.02, most: 1,
-    lines: [{ key: "lossIn", label: "Of publishers’" }, { key: "lossOut", label: "By viewers" }],
+    name: "loss", title: "Retransmissions", format: percent, least: 0.02, most: 1,
+    lines: [{ key: "lossIn", label: "From publishers" }, { key: "lossOut", label: "To viewers" }],
   },
   {
-    name: "joins", title: "Viewers’ joins, median", format: seconds, least: 0.01,
+    name: "joins", title: "Viewer join time, median", format: seconds, least: 0.01,
     lines: [
       { key: "join-answer", label: "Answer" }, { key: "join-check", label: "Check" }, { key: "join-dtls", label: "DTLS" },
       { key: "join-media", label: "Media" },
     ],
   },
-  { name: "load", title: "Workers’ load", format: percent, least: 0.1, most: 1, lines: [] },
+  { name: "load", title: "Worker load", format: percent, least: 0.1, most: 1, lines: [] },
   {
     name: "latency", title: "Forwarding latency", format: seconds, least: 0.0001,
-    lines: [{ key: "latency50", label: "Median" }, { key: "latency99", label: "99 %" }],
+    lines: [{ key: "latency50", label: "Median" }, { key: "latency99", label: "99%" }],
   },
-  { name: "cpu", title: "CPU of the process", format: percent, least: 0.1, lines: [{ key: "cpu", label: "Of one core" }] },
+  { name: "cpu", title: "Process CPU", format: percent, least: 0.1, lines: [{ key: "cpu", label: "Of one core" }] },
   { name: "memory", title: "Memory", format: bytes, least: 1e7, lines: [{ key: "memory", label: "Resident" }] },
 ].map((plan) => new Plot(plan));
 
@@ -58,7 +58,7 @@ const PLOTS = [
 const FIGURES = [
   ["Sessions", (values) => count(values.total)], ["Viewers", (values) => count(values.viewers)],
   ["In", (values) => bits(values.bitsIn)], ["Out", (values) => bits(values.bitsOut)],
-  ["Dropped here", (values) => rate(values.drops)], ["Joins in a minute", (values) => count(values.joins)],
+  ["Dropped by server", (values) => rate(values.drops)], ["Joins per minute", (values) => count(values.joins)],
   ["CPU", (values) => percent(values.cpu)], ["Memory", (values) => bytes(values.memory)],
 ];
 
@@ -91,7 +91,7 @@ new ResizeObserver(redraw).observe($("plots"));
 matchMedia("(prefers-color-scheme: light)").addEventListener("change", redraw);
 look();
 
-/** Asks for all that is due, and again in a second; nothing while nobody sees it. */
+/** Asks for all that is due, and again in a second; pauses while the page is hidden. */
 async function look() {
   clearTimeout(timer);
   const began = performance.now();
@@ -104,7 +104,7 @@ async function look() {
     await Promise.all(due);
   } catch (error) {
     if (error instanceof Refusal && [401, 403].includes(error.status)) return askForToken(error);
-    setText($("connection"), "The server does not answer");
+    setText($("connection"), "The server isn’t responding");
     document.body.dataset.state = "away";
   }
   clearTimeout(timer);
@@ -162,8 +162,8 @@ function toast(text) {
 /** @param {string} id */
 async function endSession(id) {
   const isMeant = await confirm({
-    name: "end-session", title: `End session ${id}?`, yes: "End it",
-    text: "Its client is disconnected. It may come back at once; who shall not is removed or banned in their stream.",
+    name: "end-session", title: `End session ${id}?`, yes: "End session",
+    text: "Its client is disconnected, but may reconnect. To keep someone out, remove or ban them in the stream.",
   });
   if (!isMeant) return;
   await attempt(ask(`/v1/sessions/${encodeURIComponent(id)}`, { method: "DELETE" }));
@@ -173,8 +173,8 @@ async function endSession(id) {
 /** @param {Record<string, any>} stream */
 async function endStream(stream) {
   const isMeant = await confirm({
-    name: "end-stream", title: `End ${stream.title || stream.id}?`, yes: "End it",
-    text: "It is over for its host and all viewers.",
+    name: "end-stream", title: `End ${stream.title || stream.id}?`, yes: "End stream",
+    text: "It ends for the host and all viewers.",
   });
   if (!isMeant) return;
   await ask(`/v1/streams/${encodeURIComponent(stream.id)}/end`, { method: "POST" });
@@ -193,9 +193,9 @@ async function placeStream(stream) {
   const answer = await askPerson({
     name: "placement", title: `${stream.title || stream.id} in the feed`,
     body: [h("div.fields", {},
-      h("label.check", {}, pin, h("span", {}, "Pinned to the head of the feed")),
-      h("label", {}, "Place among the pinned ones", place),
-      h("label", {}, "Boost, in steps ahead (or back, below 0)", steps))],
+      h("label.check", {}, pin, h("span", {}, "Pin to the top of the feed")),
+      h("label", {}, "Position among pinned streams", place),
+      h("label", {}, "Boost, in steps up (negative: down)", steps))],
     choices: [{ value: "save", label: "Save", look: "primary" }, { value: "no", label: "Cancel" }],
   });
   if (answer !== "save") return;

@@ -45,7 +45,7 @@ async function editTalk({ audience: { api, settings } }) {
       await api.editInteraction(changes);
       return;
     } catch (error) {
-      setText(problem, error instanceof SignallingError ? error.message : "The server does not answer. Try again in a moment.");
+      setText(problem, error instanceof SignallingError ? error.message : "The server isn’t responding. Try again in a moment.");
       problem.hidden = false;
     }
   }
@@ -66,14 +66,14 @@ export function askForWords(api) {
  */
 export function makeTalkFields(before, words) {
   const writers = h("select", { name: "writers", onchange: () => showTier() },
-    new Option("Everybody", "everybody"), new Option("Members", "members"), new Option("Nobody", "nobody"));
+    new Option("Everyone", "everybody"), new Option("Members", "members"), new Option("No one", "nobody"));
   writers.value = !before.comments ? "nobody" : before.commentTier === null ? "everybody" : "members";
   const tier = h("input", { type: "text", name: "commentTier", maxLength: 32, autocapitalize: "none", value: before.commentTier ?? USUAL_TIER });
-  const tierLabel = h("label", {}, "Tier that a member’s token names: letters, digits, _ and -", tier);
+  const tierLabel = h("label", {}, "Tier named in members’ tokens: letters, digits, _ and -", tier);
   const showTier = () => (tierLabel.hidden = writers.value !== "members");
   showTier();
   const pauses = [...new Set([...PAUSES, ...before.slowMode ? [before.slowMode] : []])].sort((one, other) => one - other);
-  const slowMode = h("select", { name: "slowMode" }, new Option("As often as they like", "0"),
+  const slowMode = h("select", { name: "slowMode" }, new Option("No limit", "0"),
     ...pauses.map((pause) => new Option(`One every ${pause} seconds`, String(pause))));
   slowMode.value = String(before.slowMode);
   const list = h("textarea", { name: "words", rows: 4, dir: "auto", disabled: true, spellcheck: false, autocapitalize: "none" });
@@ -95,12 +95,12 @@ export function makeTalkFields(before, words) {
   };
   limitKinds();
   const element = h("div.fields", {},
-    h("label", {}, "Who writes comments", writers), tierLabel,
-    h("label", {}, "Each viewer’s comments", slowMode),
-    h("label", {}, "Words that nobody may write, one in each line", list),
-    h("fieldset.kinds", {}, h("legend", {}, `What viewers tap, up to ${MOST_KINDS}`),
+    h("label", {}, "Who can comment", writers), tierLabel,
+    h("label", {}, "Comments per viewer", slowMode),
+    h("label", {}, "Blocked words, one per line", list),
+    h("fieldset.kinds", {}, h("legend", {}, `Reactions, up to ${MOST_KINDS}`),
       ...boxes.map((box) => h("label.check", {}, box, h("i", { "aria-hidden": "true" }, signOf(box.value)), h("span", {}, nameOf(box.value)))),
-      h("p.small.muted", {}, "The count of what is taken away is forgotten.")));
+      h("p.small.muted", {}, "Removing a reaction resets its count.")));
   return {
     element,
     /** Only what differs from what the stream has. */

@@ -46,8 +46,8 @@ export async function openSource(kind, wishes) {
   }
   if (!navigator.mediaDevices) {
     throw new CaptureError(
-      "Browsers share a camera only with secure pages",
-      "Open this page by https://, or on the same machine as http://localhost.");
+      "Camera and microphone need a secure page",
+      "Open this page over https://, or as http://localhost on the same machine.");
   }
   try {
     switch (kind) {
@@ -73,9 +73,9 @@ async function openCamera(wishes) {
     return source("camera", await navigator.mediaDevices.getUserMedia({ video, audio }), null);
   } catch (error) {
     if (/** @type {DOMException} */ (error).name !== "NotFoundError") throw error;
-    // One of the two is missing. Whoever has no camera may choose to be heard alone.
+    // One of the two is missing. Without a camera, people can choose sound only.
     const media = await navigator.mediaDevices.getUserMedia({ video });
-    return source("camera", media, "No microphone was found: the stream has no sound.");
+    return source("camera", media, "No microphone found. The stream has no sound.");
   }
 }
 
@@ -98,7 +98,7 @@ async function openScreen(wishes) {
     media.addTrack(microphone.getAudioTracks()[0]);
     return source("screen", media, null);
   } catch {
-    return source("screen", media, "The microphone is not available: the stream has no sound.");
+    return source("screen", media, "The microphone isn’t available. The stream has no sound.");
   }
 }
 
@@ -123,19 +123,19 @@ function explain(kind, error) {
     case "NotAllowedError":
     case "SecurityError":
       return kind === "screen"
-        ? new CaptureError("Nothing was shared", "Choose a screen, a window or a tab to share, or another source.")
+        ? new CaptureError("Nothing was shared", "Choose a screen, window or tab to share, or pick another source.")
         : new CaptureError(
-          `This page may not use your ${thing}`,
-          `Allow ${kind === "sound" ? "the microphone" : "camera and microphone"} beside the address of this page, then try again.`);
+          `This page can’t use your ${thing}`,
+          `Allow ${kind === "sound" ? "the microphone" : "the camera and microphone"} next to the page’s address, then try again.`);
     case "NotFoundError":
     case "OverconstrainedError":
-      return new CaptureError(`No ${thing} was found`, `Connect a ${thing}, or go on with ${kind === "camera" ? "sound only, or with " : ""}the test picture.`);
+      return new CaptureError(`No ${thing} found`, `Connect a ${thing}, or continue with ${kind === "camera" ? "sound only, or with " : ""}the test picture.`);
     case "NotReadableError":
     case "AbortError":
       return new CaptureError(
-        `The ${thing} is not available`, "Another program may be using it. Close that one, then try again.");
+        `The ${thing} isn’t available`, "Another app may be using it. Close that app, then try again.");
     default:
-      return new CaptureError(`The ${thing} did not start`, error.message || error.name);
+      return new CaptureError(`The ${thing} didn’t start`, error.message || error.name);
   }
 }
 

@@ -55,12 +55,12 @@ async function editCard({ audience, say }) {
   const link = h("input", { type: "url", name: "link", maxLength: 500, placeholder: "https://", value: card?.link ?? "" });
   const picture = h("input", { type: "text", inputMode: "url", name: "picture", maxLength: 500, placeholder: "https://", value: card?.picture ?? "" });
   const answer = await ask({
-    name: "card", title: "Show a card", text: "Everybody sees it, and can open its link.",
+    name: "card", title: "Show a card", text: "Everyone sees it and can open its link.",
     body: [h("div.fields", {},
-      h("label", {}, "Title", title), h("label", {}, "Link", link), h("label", {}, "Picture, if there is one", picture))],
+      h("label", {}, "Title", title), h("label", {}, "Link", link), h("label", {}, "Picture (optional)", picture))],
     choices: [
       { value: "show", label: "Show", look: "primary" },
-      ...card ? [{ value: "remove", label: "Take it away", look: /** @type {const} */ ("danger") }] : [],
+      ...card ? [{ value: "remove", label: "Remove card", look: /** @type {const} */ ("danger") }] : [],
       { value: "no", label: "Cancel" },
     ],
   });
@@ -74,6 +74,6 @@ async function editCard({ audience, say }) {
       });
     }
   } catch (error) {
-    say(error instanceof SignallingError ? error.message : "The server does not answer. Try again in a moment.");
+    say(error instanceof SignallingError ? error.message : "The server isn’t responding. Try again in a moment.");
   }
 }

@@ -63,7 +63,7 @@ function fillContents(loaded) {
     const own = operations.filter(({ tag }) => tag === name);
     $("api-contents").append(h("details", { "data-group": name },
       h("summary", {}, name),
-      h("ul", {}, link(groupTarget(name), "All of these"),
+      h("ul", {}, link(groupTarget(name), "Overview"),
         ...own.map(({ id, method, spec }) => link(`#api/${id}`, spec.summary, methodChip(method))))));
   }
   for (const { key, spec } of loaded.channels) $("socket-contents").append(link(`#socket/${key}`, spec.title));
@@ -111,13 +111,13 @@ function drawChannel(loaded, key) {
     prose(spec.summary), prose(spec.description),
     ...query ? [h("ul.query", {}, ...Object.entries(query.properties).map(([name, { description }]) =>
       h("li", {}, h("code", {}, `?${name}=`), ` ${description}`)))] : [],
-    h("h2", {}, "What the server says"), ...part("send"), h("h2", {}, "What a client may say"), ...part("receive"));
+    h("h2", {}, "Messages from the server"), ...part("send"), h("h2", {}, "Messages from clients"), ...part("receive"));
 }
 
 /** @param {Loaded} loaded */
 function drawWebhooks(loaded) {
   reference.replaceChildren(
-    h("h1", { tabIndex: -1 }, "Webhooks"), prose("The server posts what happens to you."),
+    h("h1", { tabIndex: -1 }, "Webhooks"), prose("The server posts events to your service."),
     ...loaded.webhooks.map((operation) => operationSection(loaded, operation, "webhook")));
 }
 
@@ -193,5 +193,5 @@ try {
   document.body.dataset.state = "ready";
 } catch (error) {
   document.body.dataset.state = "failed";
-  $("toast").textContent = `The documents did not come: ${/** @type {Error} */ (error).message}`;
+  $("toast").textContent = `The documentation couldn’t be loaded: ${/** @type {Error} */ (error).message}`;
 }

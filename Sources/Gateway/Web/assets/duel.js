@@ -1,15 +1,15 @@
 // @ts-check
 
 /**
- * A duel of this stream with another one: the bar that all see over the picture, and the host's part. All of it is as
- * the server says; of the clock only the time that is left is counted here.
+ * A duel of this stream with another one: the bar that everyone sees over the picture, and the host's controls. All of
+ * it follows the server; only the time left is counted here.
  */
 
 import { ask } from "./dialog.js";
 import { follow, formatDuration, h, isolate, setText } from "./dom.js";
 import { SignallingError } from "./session.js";
 
-/** How long a duel may be offered for, in seconds. */
+/** The lengths of a duel to choose from, in seconds. */
 const LENGTHS = [60, 180, 300, 600, 900];
 const USUAL_LENGTH = 300;
 /** Between two looks at the clock, in milliseconds. */
@@ -51,33 +51,33 @@ function nameOf(side) {
  */
 export function resultOf(duel, stream) {
   const { own, other } = sidesOf(duel, stream);
-  if (!duel.reason) return duel.state === "over" ? "No result: the other stream did not answer" : "";
-  if (!duel.winner) return "A draw";
+  if (!duel.reason) return duel.state === "over" ? "No result: the other stream didn’t respond" : "";
+  if (!duel.winner) return "It’s a draw";
   const [winner, loser] = duel.winner === own.stream ? [own, other] : [other, own];
   const why = {
-    left: `${isolate(nameOf(loser))} left`, "host-gone": `${isolate(nameOf(loser))} was gone`,
+    left: `${isolate(nameOf(loser))} left`, "host-gone": `${isolate(nameOf(loser))} disconnected`,
     "stream-ended": `${isolate(nameOf(loser))}’s stream ended`,
   }[duel.reason];
   return `${isolate(nameOf(winner))} wins${why ? `: ${why}` : ""}`;
 }
 
-/** Why nothing came of an invitation, in words. @param {Duel} duel @param {string} stream */
+/** Why an invitation came to nothing, in words. @param {Duel} duel @param {string} stream */
 function refusalOf(duel, stream) {
   const other = isolate(nameOf(sidesOf(duel, stream).other));
   switch (duel.reason) {
-    case "declined": return duel.to.stream === stream ? "" : `${other} would rather not.`;
+    case "declined": return duel.to.stream === stream ? "" : `${other} declined.`;
     case "busy": return `${other} is in another duel.`;
-    case "not-live": return `${other} is not there.`;
-    case "duels-off": return `${other} takes no invitations to duels.`;
-    case "declined-before": return `${other} would rather not. Ask again in ten minutes.`;
-    case "other-gate": return "Both streams must be open to the same viewers for a duel: their gates differ.";
-    case "expired": return duel.to.stream === stream ? "The invitation to a duel is over." : `${other} did not answer.`;
-    case "cancelled": return duel.to.stream === stream ? `${other} took the invitation back.` : "";
+    case "not-live": return `${other} isn’t live.`;
+    case "duels-off": return `${other} doesn’t accept duel invitations.`;
+    case "declined-before": return `${other} declined. You can ask again in ten minutes.`;
+    case "other-gate": return "For a duel, both streams must require the same tier.";
+    case "expired": return duel.to.stream === stream ? "The duel invitation has expired." : `${other} didn’t answer.`;
+    case "cancelled": return duel.to.stream === stream ? `${other} withdrew the invitation.` : "";
     default: return "The duel was called off.";
   }
 }
 
-/** Names, scores and the clock, for everybody. @param {import("./talk.js").Part} part */
+/** Names, scores and the clock, for everyone. @param {import("./talk.js").Part} part */
 export function makeDuelBar({ audience, shows }) {
   const clock = h("b.duel-clock", { role: "timer" });
   const sides = ["own", "other"].map((name) => ({
@@ -116,7 +116,7 @@ export function makeDuelBar({ audience, shows }) {
     const sum = own.score + other.score;
     share.style.width = `${sum === 0 ? 50 : Math.round(own.score / sum * 1000) / 10}%`;
     const result = resultOf(duel, audience.api.stream);
-    setText(words, duel.state === "countdown" ? "The duel begins" : duel.state === "settling" ? "Counting…"
+    setText(words, duel.state === "countdown" ? "The duel is starting" : duel.state === "settling" ? "Counting…"
       : duel.state === "penalty" ? `${result} · penalty` : result);
     tick();
   });
@@ -130,21 +130,21 @@ export function makeDuelBar({ audience, shows }) {
   };
 }
 
-/** A host's part: to invite, to answer, to leave, and to ask for another one. @param {import("./talk.js").Part} part */
+/** The host's controls: invite, answer, leave, and ask for a rematch. @param {import("./talk.js").Part} part */
 export function makeDuelDesk(part) {
   const { audience, say } = part;
   const { api } = audience;
   const button = h("button.button.small#invite-duel", { type: "button", onclick: () => choose() }, "Duel…");
   const words = h("p", { dir: "auto" });
-  const cancel = act("Take back", (id) => api.cancelDuel(id), "cancel-duel");
+  const cancel = act("Withdraw", (id) => api.cancelDuel(id), "cancel-duel");
   const leave = act("Leave the duel", (id) => api.leaveDuel(id), "leave-duel");
   const rematch = act("Rematch", (id) => api.rematchDuel(id), "rematch-duel");
   const root = h("div.duel-desk", { hidden: true, role: "group", "aria-label": "Your duel" }, words, h("p.actions", {}, cancel, rematch, leave));
-  /** An invitation that is before the host's eyes. @type {{ id: string, abort: AbortController } | null} */
+  /** The invitation shown to the host. @type {{ id: string, abort: AbortController } | null} */
   let question = null;
-  /** The last duel that was told of as called off. */
+  /** The last duel reported as called off. */
   let toldOff = "";
-  /** The one that can be had once more. @type {Duel | null} */
+  /** The one that a rematch would repeat. @type {Duel | null} */
   let last = null;
 
   /** @param {string} label @param {(id: string) => Promise<unknown>} action @param {string} name */
@@ -162,7 +162,7 @@ export function makeDuelDesk(part) {
       const isNews = duel?.id !== audience.duel?.id && duel?.id !== toldOff;
       if (duel?.state === "invited" && isNews) audience.showDuel(duel);
     } catch (error) {
-      say(error instanceof SignallingError ? error.message : "The server does not answer. Try again in a moment.");
+      say(error instanceof SignallingError ? error.message : "The server isn’t responding. Try again in a moment.");
     }
   }
 
@@ -172,11 +172,11 @@ export function makeDuelDesk(part) {
     try {
       streams = (await api.liveStreams()).filter(({ id }) => id !== api.stream);
     } catch {
-      say("The server does not answer. Try again in a moment.");
+      say("The server isn’t responding. Try again in a moment.");
       return;
     }
     if (streams.length === 0) {
-      say("Nobody else is live now.");
+      say("No one else is live right now.");
       return;
     }
     const rival = h("select", { name: "rival" }, ...streams.map(({ id, title, hostName }) =>
@@ -185,8 +185,8 @@ export function makeDuelDesk(part) {
       new Option(length === 60 ? "1 minute" : `${length / 60} minutes`, String(length), false, length === USUAL_LENGTH)));
     const answer = await ask({
       name: "duel", title: "Invite to a duel",
-      text: "Both audiences see and hear both of you. Hearts and gifts are points.",
-      body: [h("div.fields", {}, h("label", {}, "Against", rival), h("label", {}, "For", seconds))],
+      text: "Both audiences see and hear you both. Hearts and gifts score points.",
+      body: [h("div.fields", {}, h("label", {}, "Opponent", rival), h("label", {}, "Length", seconds))],
       choices: [{ value: "invite", label: "Invite", look: "primary" }, { value: "no", label: "Cancel" }],
     });
     if (answer === "invite") await attempt(() => api.inviteToDuel(rival.value, { seconds: Number(seconds.value) }));
@@ -202,8 +202,8 @@ export function makeDuelDesk(part) {
     const timer = setInterval(tick, TICK_MS);
     const minutes = duel.seconds % 60 === 0 ? `${duel.seconds / 60} min` : `${duel.seconds} s`;
     const answer = await ask({
-      name: "duel-invitation", title: `A duel with ${isolate(nameOf(duel.from))}?`,
-      text: `For ${minutes}, both audiences see and hear both of you. Hearts and gifts are points.`,
+      name: "duel-invitation", title: `Duel with ${isolate(nameOf(duel.from))}?`,
+      text: `For ${minutes}, both audiences see and hear you both. Hearts and gifts score points.`,
       body: [h("p.duel-left", {}, "Answer within ", left)],
       choices: [{ value: "accept", label: "Accept", look: "primary" }, { value: "decline", label: "Decline" }],
       isUrgent: true, isReady: true, signal: abort.signal,
@@ -232,11 +232,11 @@ export function makeDuelDesk(part) {
     const isOurs = duel?.state === "invited" && duel.from.stream === api.stream;
     cancel.hidden = !isOurs;
     leave.hidden = !duel || !["countdown", "running", "penalty"].includes(duel.state);
-    setText(leave, duel?.state === "penalty" ? "Part now" : "Leave the duel");
+    setText(leave, duel?.state === "penalty" ? "Leave now" : "Leave the duel");
     const again = duel ?? last;
     const hasLost = again?.winner !== null && again?.winner !== api.stream;
     rematch.hidden = !again || !(duel?.state === "over" || duel?.state === "penalty" && !hasLost);
-    setText(words, isOurs ? `${isolate(nameOf(duel.to))} is asked…` : "");
+    setText(words, isOurs ? `Waiting for ${isolate(nameOf(duel.to))}…` : "");
     words.hidden = !isOurs;
     root.hidden = !isModerator || cancel.hidden && leave.hidden && rematch.hidden;
   });

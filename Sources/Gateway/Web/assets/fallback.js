@@ -1,40 +1,40 @@
 // @ts-check
 
 /**
- * Another way for viewers whom WebRTC does not reach: HLS, where the server makes it, until WebRTC connects. Nothing
- * of it is loaded before.
+ * A fallback for viewers whom WebRTC cannot reach: HLS, if the server offers it, until WebRTC connects. None of it is
+ * loaded before it is needed.
  */
 
 import { aboutServer, toldByServer } from "./server.js";
 
-/** WebRTC that does not connect within this time has something beside it, in milliseconds. */
+/** If WebRTC does not connect within this time, the fallback starts, in milliseconds. */
 const PATIENCE_MS = 5000;
-/** It has its place back once it was seen to play for so long, in milliseconds. */
+/** WebRTC takes over again once it has played for this long, in milliseconds. */
 const STEADY_MS = 2000;
-/** Who needs the other way again so soon waits twice as long before the next return, up to a limit, in milliseconds. */
+/** A relapse this soon doubles the wait before the next return, up to a limit, in milliseconds. */
 const RELAPSE_MS = 60_000;
 const LONGEST_STEADY_MS = 64_000;
-/** A server that did not say whether it makes HLS is asked again after this time, in milliseconds. */
+/** If the server did not say whether it offers HLS, ask again after this time, in milliseconds. */
 const ASK_AGAIN_MS = 5000;
 
-/** What is said of it, and why something that takes WebRTC is not there. */
-export const DELAYED_HINT = "Your network lets no live video through, so it comes another way, a little later. "
-  + "It is tried again by itself.";
-export const DELAYED_HAND = "To go on stage takes a direct connection, which your network does not let through.";
+/** What viewers are told about the fallback, and why things that need WebRTC are not available. */
+export const DELAYED_HINT = "Your network is blocking live video, so you’re watching with a short delay. "
+  + "We’ll keep trying to connect you live.";
+export const DELAYED_HAND = "Going on stage needs a direct connection, which your network is blocking.";
 
-/** What HLS of this server is made of. */
+/** The format of this server's HLS. */
 const TYPE = 'video/mp4; codecs="avc1.42E01F,mp4a.40.2"';
 
 /**
  * @typedef {object} Facts
- * @property {boolean} isWanted there is something to play, and we may
+ * @property {boolean} isWanted there is something to play, and we are allowed to
  * @property {boolean} isPossible this browser has WebRTC
  * @property {boolean} isConnected by WebRTC
- * @property {boolean} isSeen what comes by WebRTC could be shown now
- * @property {boolean} isPlaying the other way plays
+ * @property {boolean} isSeen what arrives over WebRTC could be shown now
+ * @property {boolean} isPlaying the fallback is playing
  */
 
-/** When to go the other way, and when to come back. Knows no clock. */
+/** Decides when to use the fallback and when to return. Has no clock of its own. */
 export class FallbackRule {
   isOn = false;
 
@@ -46,10 +46,10 @@ export class FallbackRule {
   #needed = STEADY_MS;
 
   /**
-   * Now and then, and when one of the facts is another.
+   * Call it now and then, and when one of the facts has changed.
    * @param {Facts} facts
    * @param {number} now in milliseconds
-   * @returns {boolean} whether the other way is to be gone
+   * @returns {boolean} whether to use the fallback
    */
   take({ isWanted, isPossible, isConnected, isSeen, isPlaying }, now) {
     if (!isWanted) {
@@ -66,7 +66,7 @@ export class FallbackRule {
     return this.isOn;
   }
 
-  /** What was waited for is not wanted any more. */
+  /** What was waited for is no longer wanted. */
   forget() {
     this.isOn = false;
     this.#unconnectedSince = null;
@@ -89,8 +89,8 @@ export class FallbackRule {
 }
 
 /**
- * Fires `change`; `ready` when the video has something to play, which nobody but the page may begin; and `leave` before it
- * is taken out of the video.
+ * Fires `change`; `ready` when the video has something to play, which only the page may start; and `leave` before it is
+ * removed from the video.
  */
 export class Fallback extends EventTarget {
   #rule = new FallbackRule();
@@ -100,16 +100,16 @@ export class Fallback extends EventTarget {
   #base = "";
   /** @type {HTMLVideoElement | null} */
   #video = null;
-  /** The server is asked, or the player is being loaded. */
+  /** The server is being asked, or the player is being loaded. */
   #isAsking = false;
   #askedAt = -Infinity;
-  /** The server said that it makes none. */
+  /** The server said that it offers none. */
   #isRefused = false;
   #isAskingEarly = false;
-  /** Changes when what was asked for is not wanted any more. */
+  /** Changes when what was asked for is no longer wanted. */
   #turn = 0;
 
-  /** Whether the stream's settings let it come this way. */
+  /** Whether the stream's settings allow HLS. */
   isAllowed = true;
 
   /**
@@ -128,17 +128,17 @@ export class Fallback extends EventTarget {
     return this.#player !== null;
   }
 
-  /** This browser has no WebRTC, but plays this, and so far nobody said that there is none. */
+  /** This browser has no WebRTC but plays HLS, and the server has not said that it offers none. */
   get isOnlyWay() {
     return !hasWebRTC() && this.isAllowed && !this.#isRefused && playsHLS();
   }
 
-  /** Why nothing plays; null while that is not so, or not known yet. */
+  /** Why nothing plays; null if something does, or the reason is not known yet. */
   get error() {
     return this.#player?.error ?? null;
   }
 
-  /** It may play in a moment: nothing has gone wrong so far. */
+  /** It may start in a moment: nothing has gone wrong so far. */
   get isStarting() {
     return this.#isAsking || this.#player?.state === "starting" && this.#player.error === null;
   }
@@ -147,12 +147,12 @@ export class Fallback extends EventTarget {
     return this.#player?.state === "playing";
   }
 
-  /** What a weak link costs; null for nothing. @returns {import("./picture-choice.js").Weakness | null} */
+  /** What a weak connection costs; null for nothing. @returns {import("./picture-choice.js").Weakness | null} */
   get weakness() {
     return this.#player?.weakness ?? null;
   }
 
-  /** How late pictures are seen, in seconds; null where nobody knows, or nothing plays. */
+  /** The delay of the picture in seconds; null if it is unknown or nothing plays. */
   get delay() {
     return this.#player?.delay ?? null;
   }
@@ -163,7 +163,7 @@ export class Fallback extends EventTarget {
   }
 
   /**
-   * Once a second, and when one of the facts is another.
+   * Call it once a second, and when one of the facts has changed.
    * @param {Omit<Facts, "isPossible" | "isPlaying">} facts
    * @param {string} base where the stream's HLS is
    * @param {HTMLVideoElement} video that shows it
@@ -196,7 +196,7 @@ export class Fallback extends EventTarget {
     this.#changed();
   }
 
-  /** Nobody watches any more: who comes back begins as at first. */
+  /** No one is watching any more: a viewer who comes back starts from scratch. */
   rest() {
     this.#rule.forget();
     this.close();
@@ -248,12 +248,12 @@ function hasWebRTC() {
   return "RTCPeerConnection" in globalThis;
 }
 
-/** @param {number | null} seconds null where nobody knows how late it is */
+/** @param {number | null} seconds null if the delay is unknown */
 export function wordsForDelay(seconds) {
   return seconds === null ? "Delayed" : `Delayed by about ${Math.max(1, Math.round(seconds))} s`;
 }
 
-/** Whether this browser plays what HLS of this server is made of. */
+/** Whether this browser can play this server's HLS. */
 export function playsHLS() {
   const Source = /** @type {any} */ (globalThis).ManagedMediaSource ?? globalThis.MediaSource;
   if (Source) return Source.isTypeSupported(TYPE);

@@ -282,7 +282,7 @@ function showPlace() {
 
 function announce() {
   const { current } = feed;
-  if (feed.isAtEnd) return setText($("announcement"), "The end of the feed.");
+  if (feed.isAtEnd) return setText($("announcement"), "End of the feed.");
   if (!current) return;
   const by = current.hostName ? `, by ${current.hostName}` : "";
   setText($("announcement"), `${titleOf(current)}${by}, story ${placeInWords()}`);

@@ -1,22 +1,22 @@
 // @ts-check
 
-/** A stream's gate, as those see it who lack the tier: how long they may still watch, and what opens it. */
+/** A stream's gate as viewers without the tier see it: how long they can still watch, and how to get in. */
 
 import { h, setText } from "./dom.js";
 
 /**
- * What the server says of a session, with when it was heard.
+ * What the server says about a session, and when it said it.
  * @typedef {object} Gate
  * @property {string | null} stream
  * @property {"free" | "shut"} state
  * @property {string} tier
- * @property {string | null} unlock where the tier is to be had
- * @property {number} endsAt when the free time is over, by `performance.now()`
+ * @property {string | null} unlock where viewers can get the tier
+ * @property {number} endsAt when the free preview ends, by `performance.now()`
  */
 
 /**
  * @param {any} told by `GET {session}/gate`, a message, or a refusal
- * @returns {Gate | null} null where nothing stands before the stream
+ * @returns {Gate | null} null if the stream is open
  */
 export function readGate(told) {
   if (told?.state !== "free" && told?.state !== "shut" || typeof told.tier !== "string") return null;
@@ -33,12 +33,12 @@ export function secondsLeft(gate) {
 /** @param {Gate} gate @returns {[title: string, hint: string]} */
 export function wordsForGate({ tier, unlock }) {
   return [
-    `This stream takes the tier “${tier}”`,
-    unlock ? "Unlock it, and it plays here by itself." : "With a link that has it, it plays here by itself.",
+    `This stream requires the “${tier}” tier`,
+    unlock ? "Once you unlock it, it plays here automatically." : "To watch, open a link that includes this tier.",
   ];
 }
 
-/** The link to where a tier is to be had. @param {string} [look] its classes */
+/** The link to where viewers can get the tier. @param {string} [look] its classes */
 export function unlockLink(look = ".button.primary") {
   return h(`a${look}`, { target: "_blank", rel: "noopener", hidden: true }, "Unlock");
 }
@@ -49,7 +49,7 @@ export function showUnlock(link, gate) {
   if (gate?.unlock && link.href !== gate.unlock) link.href = gate.unlock;
 }
 
-/** What is over the picture while the free seconds run: how many are left, and what opens the rest. */
+/** The pill over the picture during the free preview: the seconds left, and a link to unlock the rest. */
 export class FreePill {
   #words = h("span", { role: "timer" });
   #link = unlockLink("");

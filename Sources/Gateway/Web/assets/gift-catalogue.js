@@ -38,12 +38,12 @@ export function giftId(name, taken) {
 
 /** What the server would refuse, in a host's words. @param {GiftCatalogue} catalogue */
 export function troubleWith({ currency, kinds }) {
-  if (!/^[A-Z]{1,8}$/.test(currency)) return "A currency is one to eight letters, such as EUR or COINS.";
+  if (!/^[A-Z]{1,8}$/.test(currency)) return "A currency has one to eight letters, such as EUR or COINS.";
   for (const { name, picture, price } of kinds) {
     if (!/^(https:\/\/|\/(?!\/))/.test(picture) && !/^[^\x00-\x7f]+$/.test(picture)) {
-      return `The picture of ${name} is not an emoji, nor an address that begins with https://.`;
+      return `The picture for ${name} must be an emoji or an address that starts with https://.`;
     }
-    if (!(price >= 0 && price <= HIGHEST_PRICE)) return `The price of ${name} is not between nothing and a million.`;
+    if (!(price >= 0 && price <= HIGHEST_PRICE)) return `The price of ${name} must be between zero and one million.`;
   }
   return null;
 }
@@ -51,11 +51,11 @@ export function troubleWith({ currency, kinds }) {
 /** One row of the form. @param {GiftKind | null} kind @param {string} currency */
 function makeRow(kind, currency) {
   const scale = 10 ** fractionDigits(currency);
-  const picture = h("input", { type: "text", name: "picture", maxLength: 300, value: kind?.picture ?? "🎁", "aria-label": "Picture: an emoji, or an address" });
+  const picture = h("input", { type: "text", name: "picture", maxLength: 300, value: kind?.picture ?? "🎁", "aria-label": "Picture: emoji or address" });
   const name = h("input", { type: "text", name: "name", dir: "auto", maxLength: 30, value: kind?.name ?? "", placeholder: "Name", "aria-label": "Name" });
   const price = h("input", {
     type: "number", name: "price", min: 0, step: 1 / scale, inputMode: "decimal", value: kind ? kind.price / scale : "",
-    placeholder: "Price", "aria-label": "Price of one",
+    placeholder: "Price", "aria-label": "Price each",
   });
   const row = h("li", {}, picture, name, price);
   row.append(h("button.button.small.round", { type: "button", "aria-label": "Remove this gift", onclick: () => row.remove() }, "✕"));
@@ -75,17 +75,17 @@ async function editCatalogue({ audience, say }) {
   const add = h("button.button.small", {
     type: "button",
     onclick: () => {
-      if (list.children.length >= MOST_KINDS) return say(`A stream has at most ${MOST_KINDS} gifts.`);
+      if (list.children.length >= MOST_KINDS) return say(`A stream can have up to ${MOST_KINDS} gifts.`);
       list.append(makeRow(null, currency.value));
       list.lastElementChild?.querySelector("[name=name]")?.focus();
     },
   }, "Add a gift");
   const answer = await ask({
-    name: "gifts", title: "Gifts", text: "What viewers can be shown as given. Your shop sells them, and says here what it sold.",
-    body: [h("div.fields", {}, h("label", {}, "Currency: EUR, USD, or your own coins", currency)), list, add],
+    name: "gifts", title: "Gifts", text: "Gifts that can appear in the stream. Your shop sells them and reports each sale here.",
+    body: [h("div.fields", {}, h("label", {}, "Currency: EUR, USD or your own coins", currency)), list, add],
     choices: [
       { value: "save", label: "Save", look: "primary" },
-      ...before?.kinds.length ? [{ value: "none", label: "No gifts", look: /** @type {const} */ ("danger") }] : [],
+      ...before?.kinds.length ? [{ value: "none", label: "Remove all", look: /** @type {const} */ ("danger") }] : [],
       { value: "no", label: "Cancel" },
     ],
   });
@@ -106,6 +106,6 @@ async function editCatalogue({ audience, say }) {
   try {
     await audience.api.editInteraction({ gifts: catalogue });
   } catch (error) {
-    say(error instanceof SignallingError ? error.message : "The server does not answer. Try again in a moment.");
+    say(error instanceof SignallingError ? error.message : "The server isn’t responding. Try again in a moment.");
   }
 }

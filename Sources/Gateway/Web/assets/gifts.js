@@ -1,7 +1,7 @@
 // @ts-check
 
 /**
- * Gifts over the picture: one after the other, with a count that goes up while somebody goes on giving. What is shown
+ * Gifts over the picture: one after the other, with a count that rises while someone keeps giving. What is shown
  * takes no press and no swipe.
  */
 

@@ -333,7 +333,7 @@ export class HLSPlayer extends EventTarget {
     this.#variants = await this.#askForVariants(signal);
     const { codecs } = this.#variant ?? this.#variants[0];
     if (!takes(codecs)) {
-      throw new DOMException(`This browser does not play ${codecs}.`, "NotSupportedError");
+      throw new DOMException(`This browser can’t play ${codecs}.`, "NotSupportedError");
     }
     return codecs;
   }

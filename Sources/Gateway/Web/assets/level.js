@@ -1,6 +1,6 @@
 // @ts-check
 
-/** How loud the microphone is, as a bar: people see that they will be heard before anybody hears them. */
+/** The microphone level as a bar: people see that they will be heard before anyone hears them. */
 
 import { h, icon, setText } from "./dom.js";
 
@@ -9,7 +9,7 @@ const PAUSE_MS = 100;
 /** Amplitudes that fill none and all of the bar, in decibels of full scale. */
 const QUIETEST_DB = -60;
 const LOUDEST_DB = -6;
-/** Silent for so long, something is wrong or nobody has spoken yet, in milliseconds. */
+/** After this much silence something is wrong, or no one has spoken yet, in milliseconds. */
 const SILENCE_MS = 4000;
 
 /**
@@ -20,7 +20,7 @@ export function levelMeter(own) {
   const bar = h("span.bar");
   const words = h("span.muted", { role: "status" });
   const element = h("div.level", { hidden: true },
-    h("div.row", { role: "img", "aria-label": "How loud your microphone is" }, icon("microphone"), h("span.track", {}, bar)),
+    h("div.row", { role: "img", "aria-label": "Microphone level" }, icon("microphone"), h("span.track", {}, bar)),
     words);
   /** @type {MediaStreamTrack | null} */
   let track = null;
@@ -35,7 +35,7 @@ export function levelMeter(own) {
     const wanted = own.source?.media.getAudioTracks()[0] ?? null;
     element.hidden = own.source === null;
     element.dataset.hasMicrophone = String(wanted !== null);
-    setText(words, own.source && !wanted ? "No microphone: nobody will hear you." : "");
+    setText(words, own.source && !wanted ? "No microphone. No one will hear you." : "");
     if (wanted === track) return;
     track = wanted;
     close();
@@ -56,12 +56,12 @@ export function levelMeter(own) {
     const loudest = samples.reduce((most, sample) => Math.max(most, Math.abs(sample)), 0);
     const share = (20 * Math.log10(loudest || 1e-9) - QUIETEST_DB) / (LOUDEST_DB - QUIETEST_DB);
     bar.style.scale = `${(1 - Math.min(1, Math.max(0, share))).toFixed(2)} 1`;
-    // A page that nobody has touched hears nothing yet.
+    // A page that has not been touched hears nothing yet.
     if (share > 0.15 || context.state !== "running") heardAt = performance.now();
     const isSilent = performance.now() - heardAt > SILENCE_MS;
-    setText(words, own.muted.audio ? "Your microphone is off." : isSilent ? "Nothing is heard from your microphone." : "");
+    setText(words, own.muted.audio ? "Your microphone is off." : isSilent ? "No sound from your microphone." : "");
   };
-  // Browsers let a page listen once somebody has touched it.
+  // Browsers let a page listen once it has been touched.
   const wake = () => void context?.resume();
   own.addEventListener("change", listen);
   own.addEventListener("source", listen);

@@ -25,17 +25,17 @@ import { SignallingError } from "./session.js";
  * @property {string | null} until ISO 8601
  */
 
-/** For how long somebody may not write, in seconds. */
+/** How long someone is silenced, in seconds. */
 const SILENCES = [
   { value: "60", label: "For a minute" }, { value: "600", label: "For ten minutes" }, { value: "86400", label: "For a day" },
 ];
-/** How often the lists are asked for while they are open, in milliseconds: others moderate, too, and silences end. */
+/** How often the open lists are refreshed, in milliseconds: others moderate, too, and silences end. */
 const LOOK_MS = 3000;
-/** For how long only its author sees what somebody writes, in seconds. */
+/** How long only the author sees their comments, in seconds. */
 const SHADOW_SECONDS = 86_400;
 
 /**
- * Asks for how long somebody shall not write, or whether they may again.
+ * Asks how long to silence someone, or whether to lift the silence.
  * @param {import("./talk.js").Part} part
  * @param {string} author
  * @param {string} name to be read within a sentence
@@ -44,28 +44,28 @@ export async function silence({ audience: { api }, say }, author, name) {
   const { silenced } = await api.interaction();
   const known = silenced && Object.hasOwn(silenced, author) ? silenced[author] : null;
   const answer = await ask({
-    name: "silence", title: `Silence ${name}?`, text: known ? `${wordsOf(known)}.` : "They go on watching, and cannot write.",
+    name: "silence", title: `Silence ${name}?`, text: known ? `${wordsOf(known)}.` : "They can keep watching but can’t comment.",
     choices: [
-      ...known ? [{ value: "lift", label: "Lift the silence", look: /** @type {const} */ ("primary") }] : [],
-      ...SILENCES, { value: "shadow", label: "For a day, without their knowing" }, { value: "no", label: "Cancel" },
+      ...known ? [{ value: "lift", label: "Lift silence", look: /** @type {const} */ ("primary") }] : [],
+      ...SILENCES, { value: "shadow", label: "For a day, without telling them" }, { value: "no", label: "Cancel" },
     ],
   });
   if (!answer || answer === "no") return;
   if (answer === "lift") {
     await api.unsilence(author);
-    say(`${name} can write again.`);
+    say(`${name} can comment again.`);
   } else if (answer === "shadow") {
     await api.silence(author, SHADOW_SECONDS, true);
-    say(`Nobody but ${name} sees what they write.`);
+    say(`Only ${name} sees their comments now.`);
   } else {
     await api.silence(author, Number(answer));
-    say(`${name} cannot write for now.`);
+    say(`${name} can’t comment for now.`);
   }
 }
 
 /** @param {Silence} silence */
 function wordsOf({ until, shadow }) {
-  return shadow ? `Only they see what they write, until ${when(until)}` : `They cannot write until ${when(until)}`;
+  return shadow ? `Only they see their comments until ${when(until)}` : `They can’t comment until ${when(until)}`;
 }
 
 /** The time, with the day unless that is today. @param {string} time */
@@ -84,9 +84,9 @@ export function makeModeration(part) {
 async function openModeration({ audience }) {
   const { api } = audience;
   const silenced = h("ul.people-list", { "aria-label": "Silenced" });
-  const nobody = h("p.muted.small", {}, "Nobody is silenced.");
-  const log = h("ol.audit", { "aria-label": "What was done", tabIndex: 0 });
-  const nothing = h("p.muted.small", {}, "Nothing so far.");
+  const nobody = h("p.muted.small", {}, "No one is silenced.");
+  const log = h("ol.audit", { "aria-label": "Activity", tabIndex: 0 });
+  const nothing = h("p.muted.small", {}, "Nothing yet.");
   const words = h("p.muted.small", { role: "status" });
   for (const element of [silenced, nobody, log, nothing]) element.hidden = true;
 
@@ -110,7 +110,7 @@ async function openModeration({ audience }) {
     row.update = (silence) => {
       setText(name, nameOf(id));
       setText(until, wordsOf(silence));
-      lift.setAttribute("aria-label", `Lift the silence of ${nameOf(id)}`);
+      lift.setAttribute("aria-label", `Lift the silence for ${nameOf(id)}`);
     };
     return row;
   };
@@ -153,7 +153,7 @@ async function openModeration({ audience }) {
   async function liftSilence(id) {
     try {
       await api.unsilence(id);
-      setText(words, `${isolate(nameOf(id))} can write again.`);
+      setText(words, `${isolate(nameOf(id))} can comment again.`);
     } catch (error) {
       setText(words, troubleOf(error));
     }
@@ -167,7 +167,7 @@ async function openModeration({ audience }) {
   const timer = setInterval(() => waiting === 0 && load(), LOOK_MS);
   await ask({
     name: "moderation", title: "Moderation", isReady: true,
-    body: [h("h3", {}, "Silenced"), silenced, nobody, h("h3", {}, "What was done"), log, nothing, words],
+    body: [h("h3", {}, "Silenced"), silenced, nobody, h("h3", {}, "Activity"), log, nothing, words],
     choices: [{ value: "close", label: "Close" }],
   });
   clearInterval(timer);
@@ -175,7 +175,7 @@ async function openModeration({ audience }) {
 
 /** @param {unknown} error */
 function troubleOf(error) {
-  return error instanceof SignallingError ? error.message : "The server does not answer. Try again in a moment.";
+  return error instanceof SignallingError ? error.message : "The server isn’t responding. Try again in a moment.";
 }
 
 /**
@@ -184,7 +184,7 @@ function troubleOf(error) {
  */
 function sentenceOf({ action, by, name, participant, text, until }, nameOf) {
   const who = isolate(callName(by, name));
-  const whom = isolate(participant === null ? "somebody" : nameOf(participant));
+  const whom = isolate(participant === null ? "someone" : nameOf(participant));
   // What is older than comments are kept is told without their words.
   const quoted = text === null ? "" : ` “${isolate(text)}”`;
   const end = until === null ? "" : ` until ${when(until)}`;
@@ -193,10 +193,10 @@ function sentenceOf({ action, by, name, participant, text, until }, nameOf) {
     case "pinned": return `${who} pinned a comment by ${whom}${quoted && `:${quoted}`}`;
     case "unpinned": return `${who} unpinned the comment`;
     case "silenced": return `${who} silenced ${whom}${end}`;
-    case "shadowed": return `${who} silenced ${whom}${end}, without their knowing`;
-    case "unsilenced": return `${who} lifted the silence of ${whom}`;
+    case "shadowed": return `${who} silenced ${whom}${end}, without telling them`;
+    case "unsilenced": return `${who} lifted the silence for ${whom}`;
     case "card-shown": return `${who} showed the card${quoted}`;
-    case "card-removed": return `${who} took the card away`;
+    case "card-removed": return `${who} removed the card`;
     default: return `${who}: ${action}`;
   }
 }

@@ -10,7 +10,7 @@ import { joinStage } from "./stage-session.js";
 import { askForStream } from "./sync.js";
 import { withToken } from "./tokens.js";
 
-/** Somebody with the same name, in another window or an encoder, has our place now. */
+/** The same person, in another window or from an encoder, has taken our place. */
 class TakenOver extends Error {}
 
 /** The network counts as too slow after so many looks, one a second, that say so; and again after as many more. */
@@ -95,8 +95,8 @@ export class OnAir extends EventTarget {
       await this.session?.showScreen(track);
       this.room.say("Your screen is shared.");
     } catch (error) {
-      // Whoever closes the browser's own dialog knows.
-      if (/** @type {DOMException} */ (error).name !== "NotAllowedError") this.room.say("The screen could not be shared.");
+      // People who close the browser's own dialog know.
+      if (/** @type {DOMException} */ (error).name !== "NotAllowedError") this.room.say("Your screen couldn’t be shared.");
     }
     this.#changed();
   }
@@ -117,15 +117,15 @@ export class OnAir extends EventTarget {
   /** @param {AbortSignal} signal */
   async #open(signal) {
     const { room } = this;
-    if (await this.#isTaken(signal)) throw new TakenOver("You are on this stage from somewhere else now.");
+    if (await this.#isTaken(signal)) throw new TakenOver("You’re now on this stage from another window or device.");
     const media = room.own.source?.media;
-    if (!media) throw new Error("There is no picture to send.");
+    if (!media) throw new Error("There’s no picture to send.");
     // Who was invited, has a speaker's token, or finds another host, comes onto the stage by it.
     if (await this.#isGuest(signal)) await room.api.join();
     const session = await this.#join(media, signal).catch(async (error) => {
       if (!(error instanceof SignallingError)) throw error;
-      // What will not change by itself need not be tried again.
-      if (error.rule === "ended") throw new Error("This stream is over. Begin another one from the front page.");
+      // There is no point in retrying what will not change.
+      if (error.rule === "ended") throw new Error("This stream has ended. Start a new one from the home page.");
       if (error.rule !== "unknown-stream" || !room.isHost) throw error;
       await room.create();
       return this.#join(media, signal);
@@ -231,9 +231,9 @@ export class OnAir extends EventTarget {
     this.#sleep();
     const needsToken = error instanceof SignallingError && error.status === 401;
     this.room.own.setProblem({
-      title: error instanceof TakenOver ? "Live from somewhere else" : "The server did not take the stream",
+      title: error instanceof TakenOver ? "Live from somewhere else" : "The server didn’t accept the stream",
       text: needsToken
-        ? "This page has no permission to publish here. Open it with a link that carries a host's token."
+        ? "You don’t have permission to go live here. Open this page with a host’s link."
         : error?.message ?? "",
       canRetry: true,
       offersTest: false,

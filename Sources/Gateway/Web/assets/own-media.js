@@ -14,15 +14,15 @@ export const FRAME_RATES = [60, 30, 15];
  */
 
 /**
- * What is said to who wants to send from a browser without WebRTC; null in all others.
+ * What people are told who want to go live from a browser without WebRTC; null in any other browser.
  * @param {boolean} isHost whether an encoder will do as well
  * @returns {Problem | null}
  */
 export function missingWebRTC(isHost) {
   if ("RTCPeerConnection" in globalThis) return null;
   return {
-    title: "This browser can watch, but not send",
-    text: `It has no WebRTC. Open this page in a current Chrome, Edge, Firefox or Safari${isHost ? ", or send by an encoder" : ""}.`,
+    title: "This browser can watch, but can’t go live",
+    text: `It doesn’t support WebRTC. Use a current Chrome, Edge, Firefox or Safari${isHost ? ", or stream from an encoder" : ""}.`,
     canRetry: false,
     offersTest: false,
   };
@@ -151,7 +151,7 @@ export class OwnMedia extends EventTarget {
     } catch (error) {
       if (this.#hasNewChoice || this.#isUnwanted) return;
       const { title, message } = error instanceof CaptureError
-        ? error : { title: "The picture did not start", message: String(error) };
+        ? error : { title: "The picture didn’t start", message: String(error) };
       this.setProblem({ title, text: message, canRetry: true, offersTest: kind !== "test", offersSound: kind === "camera" });
       // What was on air stays on air; the choice goes back to it.
       if (before) this.kind = before.kind;
@@ -170,12 +170,12 @@ export class OwnMedia extends EventTarget {
 
   /** The camera was unplugged, or sharing was ended from outside the page. */
   #ended() {
-    const title = this.source?.kind === "screen" ? "Sharing has ended" : "The camera has gone";
+    const title = this.source?.kind === "screen" ? "Screen sharing has ended" : "The camera was disconnected";
     this.source?.stop();
     this.source = null;
     this.dispatchEvent(new Event("source"));
     this.setProblem({
-      title, text: "Nobody sees a picture of you now. Choose a source to go on.", canRetry: true, offersTest: true,
+      title, text: "No one can see you now. Choose a source to continue.", canRetry: true, offersTest: true,
     });
   }
 

@@ -40,14 +40,14 @@ export function keepName(name) {
  */
 export function nameField(value = ownName()) {
   return h("input#your-name", {
-    name: "name", dir: "auto", maxLength: NAME_LENGTH, autocomplete: "nickname", value, placeholder: "What others call you",
+    name: "name", dir: "auto", maxLength: NAME_LENGTH, autocomplete: "nickname", value, placeholder: "The name others see",
   });
 }
 
 /**
- * Asks for the name of somebody who is to be seen by others and has none yet, and remembers it.
+ * Asks for a name before others see this person, and remembers it.
  * @param {{ title: string, text: string, yes: string }} words
- * @returns {Promise<string | null>} null when they would rather not go on
+ * @returns {Promise<string | null>} null if they cancel
  */
 export async function askName({ title, text, yes }) {
   const field = nameField();

@@ -1,6 +1,6 @@
 // @ts-check
 
-/** What a viewer wants of the pictures: how they choose it, how it is remembered, and what is said of a weak link. */
+/** A viewer's picture quality: how they choose it, how it is remembered, and what they are told about a weak link. */
 
 import { h, icon } from "./dom.js";
 
@@ -16,26 +16,26 @@ import { h, icon } from "./dom.js";
  * @property {"delay" | "loss" | "application" | "publisher" | "pinned" | null} cause
  * @property {Preferences} preferences
  * @property {{ mid: string, wanted: Layer | null, served: Layer | null, paused: boolean, preview: boolean }[]} pictures
- *   `preview`: nobody looks at it yet
+ *   `preview`: not in view yet
  *
  * @typedef {"auto" | "high" | "low" | "sound"} ChoiceName
  */
 
-/** The choice lasts as long as the tab: whoever comes back another day has another connection. */
+/** The choice lasts as long as the tab: another day, the connection is a different one. */
 const CHOICE = "rostrum:picture";
 
 /** @type {{ name: ChoiceName, label: string, hint: string, preferences: Preferences }[]} */
 const CHOICES = [
   {
-    name: "auto", label: "Auto", hint: "The best that your connection takes",
+    name: "auto", label: "Auto", hint: "Best for your connection",
     preferences: { maxHeight: null, pin: null, audioOnly: false },
   },
   {
-    name: "high", label: "High", hint: "Always the best picture, or none",
+    name: "high", label: "High", hint: "Best picture, but it may pause",
     preferences: { maxHeight: null, pin: "high", audioOnly: false },
   },
   {
-    name: "low", label: "Low", hint: "A small picture, to save data",
+    name: "low", label: "Low", hint: "Smaller picture, uses less data",
     preferences: { maxHeight: null, pin: "low", audioOnly: false },
   },
   {
@@ -91,19 +91,19 @@ export function pictureRadios(choice) {
 }
 
 /**
- * What a weak connection costs: the high picture that was asked for, any picture, or a larger one.
+ * What a weak connection costs: the high picture that was chosen, any picture, or a larger one.
  * @typedef {"high" | "picture" | "size"} Weakness
  */
 
 /** @type {Record<Weakness, string>} */
 const WORDS = {
-  high: "Your connection is too slow for the high picture: choose Auto.",
-  picture: "Your connection is slow: sound only for the moment.",
-  size: "Your connection is slow: a smaller picture.",
+  high: "Your connection is too slow for High. Choose Auto.",
+  picture: "Your connection is slow. Playing sound only for now.",
+  size: "Your connection is slow. Showing a smaller picture.",
 };
 
 /**
- * What a connection costs that does not take what is wanted; null while all is well.
+ * What is lost because the connection is too slow; null while all is well.
  * @param {Quality | null} quality
  * @returns {Weakness | null}
  */
@@ -120,7 +120,7 @@ export function wordsForWeakness(weakness) {
   return weakness && WORDS[weakness];
 }
 
-/** A sign that the connection is weak; what is said of it is its name. */
+/** A sign that the connection is weak; the explanation is its accessible name. */
 export function weakLinkSign() {
   const words = h("span.visually-hidden");
   const root = h("span.chip.weak-link#weak-link", { hidden: true, role: "status" }, icon("weak"), words);

@@ -1,6 +1,6 @@
 // @ts-check
 
-/** A poll over the picture: to be answered, then to be watched; and the host's question. */
+/** A poll over the picture, to answer and then to watch; and the form in which the host asks. */
 
 import { ask } from "./dialog.js";
 import { callName, follow, h, setText } from "./dom.js";
@@ -30,7 +30,7 @@ export function makePoll({ audience, identify, say, shows }) {
   const [judgement, words] = [h("b.judgement"), h("span")];
   const status = h("p.small", { role: "status" }, judgement, words);
   const list = h("ol");
-  const winners = h("div.winners", { hidden: true }, h("p", {}, "First with the right answer"), list);
+  const winners = h("div.winners", { hidden: true }, h("p", {}, "First to answer correctly"), list);
   const send = h("button.button.small", { type: "button", hidden: true, onclick: () => vote([...chosen]) }, "Send");
   const end = h("button.button.small", {
     type: "button", hidden: true,
@@ -39,7 +39,7 @@ export function makePoll({ audience, identify, say, shows }) {
   const dismiss = h("button.button.small", { type: "button", hidden: true, onclick: () => audience.dismissPoll() }, "Close");
   const root = h("section.poll", { "aria-label": "Poll", hidden: true }, kind, question, options, status, winners, h("p.actions", {}, send, end, dismiss));
 
-  /** Options that are marked, where several may be. @type {Set<number>} */
+  /** The marked options, if several are allowed. @type {Set<number>} */
   const chosen = new Set();
   let shown = 0;
   /** Winners that are shown, as text. */
@@ -68,7 +68,7 @@ export function makePoll({ audience, identify, say, shows }) {
     try {
       await action();
     } catch (error) {
-      say(error instanceof SignallingError ? error.message : "The server does not answer. Try again in a moment.");
+      say(error instanceof SignallingError ? error.message : "The server isn’t responding. Try again in a moment.");
     }
   }
 
@@ -87,7 +87,7 @@ export function makePoll({ audience, identify, say, shows }) {
     setText(question, poll.question);
     const isOver = poll.closedAt !== null;
     const isAnswered = own !== null || isOver;
-    // Who sees what is right does not answer.
+    // People who see the right answers do not answer.
     const mayAnswer = !isAnswered && !(poll.quiz && audience.isModerator);
     [...options.children].forEach((button, index) => {
       const { votes, right } = poll.options[index];
@@ -96,11 +96,11 @@ export function makePoll({ audience, identify, say, shows }) {
       button.disabled = !mayAnswer;
       button.setAttribute("aria-pressed", String(own?.includes(index) ?? chosen.has(index)));
       button.querySelector("i").style.width = isSeen ? `${Math.round(share * 100)}%` : "0";
-      setText(button.querySelector("b"), isSeen ? `${Math.round(share * 100)} %` : "");
+      setText(button.querySelector("b"), isSeen ? `${Math.round(share * 100)}%` : "");
       mark(button, right ? "right" : right === false && own?.includes(index) ? "wrong" : "");
     });
     const people = poll.voters === 1 ? "1 answer" : `${poll.voters} answers`;
-    const later = isAnswered && !isOver && poll.results === "closed" ? " · the result comes at the end" : "";
+    const later = isAnswered && !isOver && poll.results === "closed" ? " · results at the end" : "";
     const right = poll.rightVoters === undefined ? "" : `, ${poll.rightVoters} right`;
     setText(judgement, isOver ? verdict(poll, own) : "");
     setText(words, `${people}${right}${isOver ? " · over" : later}`);
@@ -143,35 +143,35 @@ export function makePoll({ audience, identify, say, shows }) {
 }
 
 /**
- * What somebody is told of their answer at the end of a quiz.
+ * What viewers are told about their answer at the end of a quiz.
  * @param {Poll} poll
  * @param {number[] | null} own
  */
 function verdict({ quiz, options }, own) {
   if (!quiz || !own) return "";
-  return options.every(({ right }, index) => right === own.includes(index)) ? "You were right!" : "Not right this time.";
+  return options.every(({ right }, index) => right === own.includes(index)) ? "You got it right." : "Not this time.";
 }
 
-/** A host's form begins with so many answers. */
+/** The number of answers a host's form starts with. */
 const SHOWN_ANSWERS = 4;
 
-/** The host's fields for what may be answered. */
+/** The host's fields for the answers. */
 function makeOptionFields() {
   const isMultiple = h("input", { type: "checkbox", name: "multiple" });
   const isHidden = h("input", { type: "checkbox", name: "hidden", onchange: () => (isChosen = true) });
-  /** Whether the host has said when the result is seen. */
+  /** Whether the host has chosen when the results are shown. */
   let isChosen = false;
   const lines = [1, 2, 3, 4, 5, 6].map((number) => {
     const field = h("input", { type: "text", name: `option-${number}`, dir: "auto", maxLength: 60, oninput: () => grow() });
     const right = h("input", { type: "checkbox", name: `right-${number}`, "aria-label": `Answer ${number} is right` });
     right.addEventListener("change", () => update(right));
     const root = h("div.answer", { hidden: number > SHOWN_ANSWERS },
-      h("label", {}, `Answer ${number}${number > 2 ? ", if there is one" : ""}`, field),
+      h("label", {}, `Answer ${number}${number > 2 ? " (optional)" : ""}`, field),
       h("label.check", {}, right, h("span", {}, "Right")));
     return { root, field, right };
   });
 
-  /** Whoever needs all that are shown is given one more. */
+  /** Once all shown fields are used, show one more. */
   function grow() {
     const used = lines.findLastIndex(({ field }) => field.value.trim() !== "") + 1;
     for (const { root } of lines.slice(0, used + 1)) root.hidden = false;
@@ -182,7 +182,7 @@ function makeOptionFields() {
     const marked = lines.map(({ right }) => right).filter(({ checked }) => checked);
     const kept = latest?.checked ? latest : marked[0];
     if (!isMultiple.checked) for (const right of marked) right.checked = right === kept;
-    // Else those who wait would choose as the others did.
+    // Otherwise people who wait could copy the others.
     if (!isChosen) isHidden.checked = marked.length > 0;
   }
   isMultiple.addEventListener("change", () => update());
@@ -190,11 +190,11 @@ function makeOptionFields() {
   return {
     roots: [
       ...lines.map(({ root }) => root),
-      h("p.small.muted", {}, "For a quiz, mark what is right: others see it at the end."),
+      h("p.small.muted", {}, "For a quiz, mark the right answers. Viewers see them at the end."),
     ],
     checks: [
-      h("label.check", {}, isMultiple, h("span", {}, "Several answers may be chosen")),
-      h("label.check", {}, isHidden, h("span", {}, "The result is seen at the end")),
+      h("label.check", {}, isMultiple, h("span", {}, "Allow several answers")),
+      h("label.check", {}, isHidden, h("span", {}, "Show results at the end")),
     ],
     read() {
       const used = lines.filter(({ field, right }) => field.value.trim() || right.checked);
@@ -221,7 +221,7 @@ export async function openPoll({ audience, say }) {
     name: "poll", title: "Ask the audience",
     body: [h("div.fields", {},
       h("label", {}, "Question", question),
-      ...options.roots, h("label", {}, "Open", seconds), ...options.checks)],
+      ...options.roots, h("label", {}, "Duration", seconds), ...options.checks)],
     choices: [{ value: "open", label: "Ask", look: "primary" }, { value: "no", label: "Cancel" }],
   });
   if (answer !== "open") return;
@@ -230,6 +230,6 @@ export async function openPoll({ audience, say }) {
       question: question.value, ...options.read(), ...seconds.value && { seconds: Number(seconds.value) },
     });
   } catch (error) {
-    say(error instanceof SignallingError ? error.message : "The server does not answer. Try again in a moment.");
+    say(error instanceof SignallingError ? error.message : "The server isn’t responding. Try again in a moment.");
   }
 }

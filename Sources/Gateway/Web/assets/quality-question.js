@@ -1,6 +1,6 @@
 // @ts-check
 
-/** When a page asks the server what it sends, and why not more. */
+/** When a page asks the server what it sends, and why it does not send more. */
 
 import { weaknessOf } from "./picture-choice.js";
 
@@ -13,8 +13,8 @@ const WEAK_MS = 5000;
 const MOST_REPEATS = 4;
 
 /**
- * Asks when the picture has another size than before, or stands still, and as long as the connection does not take what
- * is wanted: nobody who gets the best there is asks again. All times are in milliseconds, by one clock.
+ * Asks when the picture changes its size or stands still, and as long as the connection is too slow for what is wanted:
+ * a viewer who gets the best there is does not ask again. All times are in milliseconds, by one clock.
  */
 export class QualityQuestion {
   /** Height of the picture that the server was last asked about, and of the tallest so far, in pixels. */

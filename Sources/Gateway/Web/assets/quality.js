@@ -1,46 +1,46 @@
 // @ts-check
 
-/** Tells from a connection's numbers whether somebody should be warned. */
+/** Decides from a connection's numbers whether to show a warning. */
 
-/** A trouble must last this many seconds before it is told, and be gone as long before it is taken back. */
+/** A problem must last this many seconds before it is shown, and be gone as long before it is cleared. */
 const PATIENCE = 4;
-/** Browsers call a connection slow for as long as they find out how fast it is. */
+/** Browsers call a connection slow until they have found out how fast it is. */
 const LIMIT_PATIENCE = 12;
-/** Share of packets lost that one sees and hears. */
+/** The share of lost packets that people notice. */
 const LOSS = 0.05;
 /** Round trip at which people begin to talk over each other, in milliseconds. */
 const DELAY_MS = 500;
 
 /**
- * In the order in which they are told.
+ * In order of priority.
  * @type {{ patience: number, isThere: (numbers: import("./stats.js").Numbers) => boolean, words: string }[]}
  */
 const TROUBLES = [
   {
     patience: PATIENCE,
     isThere: ({ lossShare }) => lossShare > LOSS,
-    words: "Your connection loses data: picture and sound may break up.",
+    words: "Your connection is losing data. Picture and sound may break up.",
   },
   {
     patience: LIMIT_PATIENCE,
     isThere: ({ limitation }) => limitation === "bandwidth",
-    words: "Your connection is slow: others get a smaller picture.",
+    words: "Your connection is slow. Others see a smaller picture.",
   },
   {
     patience: LIMIT_PATIENCE,
     isThere: ({ limitation }) => limitation === "cpu",
-    words: "This device is busy: others get a smaller picture. Close other programs.",
+    words: "Your device is busy. Others see a smaller picture. Try closing other apps.",
   },
   {
     patience: PATIENCE,
     isThere: ({ roundTrip }) => (roundTrip ?? 0) > DELAY_MS,
-    words: "Your connection is far away or crowded: others hear you late.",
+    words: "Your connection has a long delay. Others hear you late.",
   },
 ];
 
 /** One reading a second goes in, at most one warning comes out. */
 export class QualityJudge {
-  /** Seconds of each trouble, up to its patience. */
+  /** Seconds of each problem, up to its patience. */
   #lasting = TROUBLES.map(() => 0);
   #isTold = TROUBLES.map(() => false);
 
@@ -58,7 +58,7 @@ export class QualityJudge {
     return TROUBLES.find((_, index) => this.#isTold[index])?.words ?? null;
   }
 
-  /** Forgets what was, for instance because the connection is a new one. */
+  /** Starts over, for example because the connection is new. */
   reset() {
     this.#lasting.fill(0);
     this.#isTold.fill(false);

@@ -1,13 +1,13 @@
 // @ts-check
 
-/** Who is first, who is there, and the marks beside their names. */
+/** Rankings, people who are here, and the marks next to their names. */
 
 import { ask } from "./dialog.js";
 import { callName, follow, h, reconcile, setText } from "./dom.js";
 import { formatPrice } from "./money.js";
 import { SignallingError } from "./session.js";
 
-/** Who have a medal beside their names. */
+/** How many people get a medal. */
 export const MEDALS = 3;
 
 /** @typedef {"givers" | "fans"} RankName @typedef {"stream" | "day"} Period */
@@ -15,12 +15,12 @@ export const MEDALS = 3;
 /** @type {Record<RankName, { title: string, nobody: string, medals: string[] }>} */
 const RANKS = {
   givers: {
-    title: "Who gave most", nobody: "Nobody has given anything yet.",
-    medals: ["Gave the most", "Gave the second most", "Gave the third most"],
+    title: "Top givers", nobody: "No gifts yet.",
+    medals: ["Top giver", "Number 2 giver", "Number 3 giver"],
   },
   fans: {
-    title: "Greatest fans", nobody: "Nobody has points yet: they come with each minute.",
-    medals: ["The greatest fan", "The second greatest fan", "The third greatest fan"],
+    title: "Top fans", nobody: "No one has points yet. Viewers earn them by the minute.",
+    medals: ["Top fan", "Number 2 fan", "Number 3 fan"],
   },
 };
 
@@ -39,7 +39,7 @@ export function makeMedal(rank = "givers") {
 }
 
 /**
- * What stands beside somebody's name: medals, and what they are.
+ * What is next to someone's name: medals and their role.
  * @param {() => boolean} hasMedals whether ranks are shown here
  */
 export function makeBadges(hasMedals = () => true) {
@@ -63,7 +63,7 @@ export function makeBadges(hasMedals = () => true) {
 }
 
 /**
- * Who is there by name: the host, who is on stage, then viewers by rank.
+ * Named people who are here: the host, people on stage, then viewers by rank.
  * @param {import("./audience.js").Audience} audience
  */
 export function peopleHere({ sync, givers, fans }) {
@@ -77,7 +77,7 @@ export function peopleHere({ sync, givers, fans }) {
 }
 
 /**
- * Viewers by rank: who gave most, who took part most, then others by name.
+ * Viewers by rank: top givers, top fans, then others by name.
  * @template {{ name: string | null }} Viewer
  * @param {[string, Viewer][]} viewers
  * @param {{ givers: import("./audience.js").Rank[], fans: import("./audience.js").Rank[] }} ranks
@@ -92,7 +92,7 @@ export function inOrder(viewers, { givers, fans }) {
 }
 
 /**
- * The first three, to be pressed for more: who gave, and before anybody did, who took part.
+ * The top three, to press for more: givers, or fans until there are gifts.
  * @param {import("./talk.js").Part} part
  */
 export function makeLeaders(part) {
@@ -195,14 +195,14 @@ function makePresent({ audience, shows }) {
       reconcile(list, people.map((person) => [person.id, person]), make);
       const named = people.filter(({ role }) => role === "viewer").length;
       const others = Math.max((audience.sync.known?.counts.viewers ?? 0) - named, 0);
-      setText(rest, others === 0 ? people.length === 0 ? "Nobody is here by name." : ""
+      setText(rest, others === 0 ? people.length === 0 ? "No one here has a name yet." : ""
         : others === 1 ? "And one more person." : `And ${others} more people.`);
     },
   };
 }
 
 /**
- * Who is here, who gave most and who took part most, in a dialog.
+ * People who are here, top givers and top fans, in a dialog.
  * @param {import("./talk.js").Part} part
  * @param {"here" | RankName} first what is seen first
  */
@@ -236,9 +236,9 @@ export async function openPeople(part, first) {
       loaded = asked;
       reconcile(ranks, entriesOf(entries), () => makeLine(audience, rank));
       setText(words, entries.length > 0 ? period === "day" ? "Since midnight, UTC." : ""
-        : period === "day" ? "Nobody today, since midnight UTC." : RANKS[rank].nobody);
+        : period === "day" ? "No one yet today, since midnight UTC." : RANKS[rank].nobody);
     } catch (error) {
-      setText(words, error instanceof SignallingError ? error.message : "The server does not answer. Try again in a moment.");
+      setText(words, error instanceof SignallingError ? error.message : "The server isn’t responding. Try again in a moment.");
     }
   }
 

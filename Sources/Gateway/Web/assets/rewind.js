@@ -1,13 +1,13 @@
 // @ts-check
 
 /**
- * Back to what was live a while ago, by HLS, where a stream's host lets its server keep that. Nothing of it is loaded
- * before somebody goes back.
+ * Goes back in a live stream, over HLS, if its host lets the server keep it. None of it is loaded before a viewer goes
+ * back.
  */
 
 import { playsHLS } from "./fallback.js";
 
-/** Who goes back less than this stays with what is live, in seconds: segments of HLS are as long. */
+/** Going back less than this stays live, in seconds: HLS segments are about as long. */
 const LEAST_S = 5;
 
 /**
@@ -19,13 +19,13 @@ const LEAST_S = 5;
  * @property {() => void} goLive begins it again, if there is any
  */
 
-/** Fires `change`, and `ready` when the video has something to play, which nobody but the page may begin. */
+/** Fires `change`, and `ready` when the video has something to play, which only the page may start. */
 export class Rewind extends EventTarget {
   /** @type {import("./hls-player.js").HLSPlayer | null} */
   #player = null;
   /** While the player is being loaded. */
   #isLoading = false;
-  /** Changes when what was asked for is not wanted any more. */
+  /** Changes when what was asked for is no longer wanted. */
   #turn = 0;
   /** Of the video. */
   #listening = new AbortController();
@@ -52,12 +52,12 @@ export class Rewind extends EventTarget {
     return this.#player?.bytes ?? 0;
   }
 
-  /** How far behind what is live is shown, in seconds; null while that is what is shown. */
+  /** How many seconds behind live the viewer is; null while live. */
   get behind() {
     return this.isOn ? this.#player?.past?.behind ?? this.#wanted : null;
   }
 
-  /** How far back the viewer can go, in seconds; 0 for not at all. */
+  /** How many seconds back the viewer can go; 0 if going back is not possible. */
   get reach() {
     const { gate, watched: { sync: { stream } } } = this.live;
     if (gate?.state === "shut" || stream?.state !== "live" && !this.isOn || stream.hls === "off" || !stream.dvrSeconds) return 0;
@@ -68,7 +68,7 @@ export class Rewind extends EventTarget {
     return told ?? Math.max(0, Math.min(stream.dvrSeconds, (Date.now() - Date.parse(stream.startedAt)) / 1000));
   }
 
-  /** Shows what was live so long ago, as far as it is there. @param {number} behind in seconds */
+  /** Goes back that far, or as far as possible. @param {number} behind in seconds */
   async go(behind) {
     const { reach, live: { video, watched } } = this;
     if (!video || reach === 0) return;
@@ -101,7 +101,7 @@ export class Rewind extends EventTarget {
     }
   }
 
-  /** Back to what is live. */
+  /** Returns to live. */
   leave() {
     if (!this.isOn) return;
     this.close();
@@ -109,7 +109,7 @@ export class Rewind extends EventTarget {
     this.#changed();
   }
 
-  /** Plays nothing any more. */
+  /** Stops playing. */
   close() {
     this.#turn += 1;
     this.#isLoading = false;

@@ -42,7 +42,7 @@ export class Room extends EventTarget {
   /** Whether *Go live* was pressed and waits for the camera. */
   isGoingLive = false;
 
-  /** Somebody who stepped down, or was moved, sees what the audience sees. */
+  /** People who stepped down, or were moved, see what the audience sees. */
   #wasOnStage = false;
   #isQueued = false;
   #wantsLive = false;
@@ -94,7 +94,7 @@ export class Room extends EventTarget {
     for (const event of ["muted", "source"]) this.own.addEventListener(event, () => this.mutes.tell());
     this.onAir.addEventListener("change", () => {
       if (this.onAir.isOn && this.own.source) keepOnAir(this.stream, this.own.source.kind);
-      // Somebody else has our place, or the server does not take us: a reload must not try again by itself.
+      // Someone else has our place, or the server refuses us: a reload must not try again automatically.
       else if (this.onAir.connection.state === "failed") keepOnAir(this.stream, null);
       this.#goLiveIfReady();
       this.#describeOurs();
@@ -272,7 +272,7 @@ export class Room extends EventTarget {
     return this.sync.refusal === "revoked" || deathOfLink() === "revoked" || this.#isLinkRefused;
   }
 
-  /** Nobody is let in by our link any more. */
+  /** Our link no longer lets anyone in. */
   get isLinkDead() {
     return deathOfLink() !== null || this.isLinkRevoked;
   }
@@ -318,7 +318,8 @@ export class Room extends EventTarget {
     try {
       return await action();
     } catch (error) {
-      this.say(error instanceof SignallingError ? error.message : "The server does not answer. Try again in a moment.");
+      this.say(
+        error instanceof SignallingError ? error.message : "The server isn’t responding. Try again in a moment.");
       return null;
     }
   }
@@ -399,7 +400,7 @@ export class Room extends EventTarget {
     } catch (error) {
       // Over already, or never made.
       if (!(error instanceof SignallingError && [404, 409].includes(error.status))) {
-        this.say("The server does not answer; the stream ends by itself in a while.");
+        this.say("The server isn’t responding. The stream will end automatically in a while.");
       }
     }
   }
@@ -417,20 +418,20 @@ export class Room extends EventTarget {
     if (this.onAir.isOn) this.onAir.stop();
   }
 
-  /** Somebody who watched without a name gets one as soon as they want to be heard. */
+  /** A viewer without a name gets one as soon as they want to be heard. */
   async raiseHand() {
     await this.#takePart();
     await this.attempt(() => this.api.raiseHand());
   }
 
   /**
-   * Makes somebody of us whom the server knows.
+   * Makes us known to the server.
    * @param {boolean} needsName whether others will see it
-   * @returns {Promise<boolean>} false for who would rather not say
+   * @returns {Promise<boolean>} false if they would rather not say
    */
   async identify(needsName) {
     if (needsName && !(await this.naming.isKnown(() => askName({
-      title: "Your name", text: "Everybody sees it beside what you write.", yes: "Go on",
+      title: "Your name", text: "Everyone sees it next to your comments.", yes: "Continue",
     })))) return false;
     if (needsName || !this.you) await this.#takePart();
     return true;
@@ -461,11 +462,11 @@ export class Room extends EventTarget {
       && ["backstage", "live"].includes(this.info?.state ?? "")) {
       this.#leave();
       this.own.stop();
-      if (this.isOpen) this.say("You are in the audience now.");
+      if (this.isOpen) this.say("You’re in the audience now.");
     }
     if (this.#role && role && role !== this.#role) this.api.renewToken().catch(() => {});
     if (role && role !== this.#role && this.isOnStage) this.mutes.tell();
-    if (role === "speaker" && this.#role === "viewer") this.say("You are on stage now.");
+    if (role === "speaker" && this.#role === "viewer") this.say("You’re on stage now.");
     if (role === "host" && this.#role !== "host") this.askForBans();
     if (role) this.#role = role;
     this.#goLiveIfReady();

@@ -1,8 +1,8 @@
-/** A player as an element of any page, on any site: `<rostrum-player src="https://host/watch/demo">`. */
+/** A player element for any page, on any site: `<rostrum-player src="https://host/watch/demo">`. */
 
 /**
- * `idle`: nobody plays it. `waiting`: there is no such stream yet. `backstage`: it has not begun. `away`: it is live, and
- * its host is not there for the moment. `gated`: it takes a tier, see `gate`. `refused`, `failed`: `problem` says why.
+ * `idle`: not playing. `waiting`: the stream does not exist yet. `backstage`: it has not started. `away`: it is live, but
+ * the host has stepped away. `gated`: it requires a tier, see `gate`. `refused`, `failed`: `problem` says why.
  */
 export type PlayerState =
   "idle" | "connecting" | "waiting" | "backstage" | "live" | "away" | "gated" | "reconnecting" | "ended" | "refused"
@@ -14,25 +14,25 @@ export type Reason =
 
 export interface Problem {
   reason: Reason;
-  /** The server's, in English. */
+  /** From the server, in English. */
   message: string;
 }
 
-/** What stands between a viewer and a stream that takes a tier. */
+/** A tier the stream requires and the viewer does not have. */
 export interface Gate {
-  /** `free`: what everybody may watch. `shut`: nothing comes. */
+  /** `free`: the free preview is running. `shut`: it is over, and nothing is sent. */
   state: "free" | "shut";
   tier: string;
-  /** Where the tier is to be had. */
+  /** Where viewers can get the tier. */
   unlock: string | null;
-  /** In seconds, of what is free. */
+  /** Seconds left of the free preview. */
   remaining: number;
 }
 
-/** The best that the connection takes; the best or none; the smallest; none. */
+/** The best picture the connection allows; always the best, or none; the smallest; no picture. */
 export type Quality = "auto" | "high" | "low" | "sound";
 
-/** What the server tells of a stream; openapi.json describes all of it. */
+/** What the server says about a stream. See openapi.json for all members. */
 export interface StreamInfo {
   id: string;
   state: "waiting" | "backstage" | "live" | "ended";
@@ -49,9 +49,9 @@ export interface StreamInfo {
 
 export interface PlayerRecording {
   id: string;
-  /** A clip is what somebody kept of a live stream's last seconds. */
+  /** A clip is a short part that someone saved while the stream was live. */
   kind: "recording" | "clip";
-  /** Of a clip. */
+  /** Clips only. */
   title: string | null;
   /** In seconds. */
   duration: number;
@@ -59,11 +59,11 @@ export interface PlayerRecording {
   size: number;
   /** ISO 8601. */
   startedAt: string;
-  /** Where it can be played from, with the token that this takes. */
+  /** Where to play it from, including the token that this requires. */
   url: string;
 }
 
-/** What a player says; `{…}` is filled in. */
+/** The player's texts; `{…}` is filled in. */
 export interface Strings {
   player: string;
   play: string;
@@ -149,64 +149,64 @@ export interface Strings {
 
 export interface RostrumPlayerEvents {
   statechange: CustomEvent<{ state: PlayerState; previous: PlayerState }>;
-  /** It is refused or failed. */
+  /** Playback was refused or failed. */
   error: CustomEvent<Problem>;
-  /** `volume` or `muted` is another one. */
+  /** `volume` or `muted` changed. */
   volumechange: Event;
 }
 
 export declare class RostrumPlayer extends HTMLElement {
   static observedAttributes: string[];
 
-  /** The address of the stream's page, or of its WHEP endpoint; a link with `#token=…` will do. */
+  /** The URL of the stream's page or of its WHEP endpoint. Links with `#token=…` work too. */
   get src(): string;
   set src(value: string | null);
-  /** A viewer's token or an invitation, where watching takes one; a new one begins anew, or opens the gate that is shown. */
+  /** A viewer token or an invitation, if the stream requires one. Setting a new one reconnects, or opens the current gate. */
   get token(): string | null;
   set token(value: string | null);
-  /** A picture to begin with, in place of the stream's preview. */
+  /** An image to show before playback instead of the stream's preview. */
   get poster(): string;
   set poster(value: string | null);
-  /** Plays by itself, without sound where the browser wants a tap for that. */
+  /** Starts playing automatically, muted if the browser requires a tap for sound. */
   autoplay: boolean;
-  /** Shows what there is to press, and listens to keys. */
+  /** Shows the controls and enables keyboard shortcuts. */
   controls: boolean;
-  /** As it is now; the attribute says how it begins. */
+  /** The current state; the attribute sets the initial one. */
   muted: boolean;
-  /** 0 to 1. */
+  /** From 0 to 1. */
   volume: number;
   quality: Quality;
-  /** What it says: those that are given replace the English ones. */
+  /** The player's texts. Those you set replace the English ones. */
   get strings(): Strings;
   set strings(value: Partial<Strings>);
 
   get state(): PlayerState;
-  /** Nothing plays, nor will by itself. */
+  /** Whether nothing is playing and nothing will start automatically. */
   get paused(): boolean;
-  /** Why nothing plays, and will not by itself; null while that is not so. */
+  /** Why nothing plays and nothing will start automatically; otherwise null. */
   get problem(): Problem | null;
-  /** How late it plays, in seconds, where it comes by HLS; null while it comes by WebRTC, or nobody knows. */
+  /** The delay in seconds when playing over HLS; null over WebRTC, or while the delay is unknown. */
   get delay(): number | null;
-  /** How far behind what is live is shown because somebody went back, in seconds; null while that is what is shown. */
+  /** How many seconds behind live the viewer is after going back; null while live. */
   get behind(): number | null;
-  /** How far back `goBack` can go, in seconds; 0 for not at all. */
+  /** How many seconds back `goBack` can go; 0 if going back is not possible. */
   get reach(): number;
-  /** What stands between the viewer and the stream, and what opens it; null where nothing does. */
+  /** The tier the viewer needs and where to get it; null if none is needed. */
   get gate(): Gate | null;
-  /** Null until the server has told. */
+  /** Null until the server has answered. */
   get stream(): StreamInfo | null;
-  /** What was recorded of a stream that has ended. */
+  /** The recordings of a stream that has ended. */
   get recordings(): PlayerRecording[];
 
-  /** Plays, or goes on; also before there is anything to play. */
+  /** Starts or resumes playback. Works before the stream is live, too. */
   play(): void;
-  /** Ends the session until somebody plays again, where the stream is then. */
+  /** Ends the session. Playing again resumes at the live position. */
   pause(): void;
-  /** Plays what was live so long ago, in seconds, as far as the stream's host lets the server keep that. */
+  /** Goes back that many seconds, as far as the host lets the server keep the stream. */
   goBack(seconds: number): void;
-  /** Back to what is live. */
+  /** Returns to live. */
   goLive(): void;
-  /** Plays one of `recordings`. */
+  /** Plays one of the `recordings`. */
   playRecording(id: string): void;
 
   connectedCallback(): void;

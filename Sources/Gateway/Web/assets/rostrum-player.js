@@ -1,22 +1,22 @@
 // @ts-check
 
 /**
- * A player as an element of any page, on any site:
+ * A player element for any page, on any site:
  *
  *     <script type="module" src="https://host/assets/v1/rostrum-player.js"></script>
  *     <rostrum-player src="https://host/watch/demo" autoplay controls></rostrum-player>
  *
  * | attribute | what it does |
  * | --- | --- |
- * | `src` | the stream: the address of its page, or of its WHEP endpoint; a link with `#token=…` will do |
- * | `token` | a token or an invitation, where watching takes one; a new one begins anew, or opens the gate that is shown |
- * | `autoplay` | plays by itself, without sound where the browser wants a tap for that |
- * | `muted` | begins without sound |
- * | `controls` | shows what there is to press, and listens to keys: space or k, m, f, arrows |
- * | `poster` | a picture to begin with, in place of the stream's preview |
+ * | `src` | the stream: the URL of its page or of its WHEP endpoint; links with `#token=…` work too |
+ * | `token` | a token or an invitation, if the stream requires one; a new one reconnects, or opens the current gate |
+ * | `autoplay` | starts automatically, muted if the browser requires a tap for sound |
+ * | `muted` | starts muted |
+ * | `controls` | shows the controls and enables keyboard shortcuts: space or k, m, f, arrows |
+ * | `poster` | an image to show before playback instead of the stream's preview |
  *
- * Each is a property too. `volume`, `quality` and `strings` are properties alone; `state`, `paused`, `stream`,
- * `delay`, `behind`, `reach`, `problem`, `gate` and `recordings` can be read. It fires `statechange`, `error` and `volumechange`.
+ * Each is also a property. `volume`, `quality` and `strings` are properties only; `state`, `paused`, `stream`, `delay`,
+ * `behind`, `reach`, `problem`, `gate` and `recordings` are read-only. It fires `statechange`, `error` and `volumechange`.
  */
 
 import { secondsLeft } from "./gate.js";
@@ -75,7 +75,7 @@ export class RostrumPlayer extends HTMLElement {
   disconnectedCallback() {
     removeEventListener("pagehide", this.#left);
     removeEventListener("pageshow", this.#cameBack);
-    // Whoever only moves it is back in a moment.
+    // If it is only moved, it is back in a moment.
     this.#queue();
   }
 
@@ -106,11 +106,11 @@ export class RostrumPlayer extends HTMLElement {
   get controls() { return this.hasAttribute("controls"); }
   set controls(value) { this.toggleAttribute("controls", Boolean(value)); }
 
-  /** As it is now; the attribute says how it begins. */
+  /** The current state; the attribute sets the initial one. */
   get muted() { return this.#face.video.muted; }
   set muted(value) { this.#face.video.muted = Boolean(value); }
 
-  /** 0 to 1. */
+  /** From 0 to 1. */
   get volume() { return this.#face.video.volume; }
   set volume(value) { this.#face.video.volume = value; }
 
@@ -118,14 +118,14 @@ export class RostrumPlayer extends HTMLElement {
   get quality() { return this.#quality; }
   set quality(value) {
     if (!["auto", "high", "low", "sound"].includes(value)) {
-      throw new RangeError(`quality is auto, high, low or sound, not ${value}`);
+      throw new RangeError(`quality must be auto, high, low or sound, not ${value}`);
     }
     this.#quality = value;
     this.#playback?.reception.choice.choose(value);
     this.#changed();
   }
 
-  /** What it says: those that are given replace the English ones. @returns {import("./player/strings.js").Strings} */
+  /** The player's texts. Those you set replace the English ones. @returns {import("./player/strings.js").Strings} */
   get strings() { return this.#strings; }
   set strings(value) {
     this.#strings = { ...STRINGS, ...value };
@@ -136,31 +136,31 @@ export class RostrumPlayer extends HTMLElement {
 
   get state() { return this.#state; }
 
-  /** Nothing plays, nor will by itself. */
+  /** Whether nothing is playing and nothing will start automatically. */
   get paused() { return this.#playback?.isPaused ?? true; }
 
-  /** Why nothing plays, and will not by itself; null while that is not so. */
+  /** Why nothing plays and nothing will start automatically; otherwise null. */
   get problem() { return this.#playback ? this.#playback.problem : this.#problem; }
 
-  /** How late it plays, in seconds, where it comes by HLS; null while it comes by WebRTC, or nobody knows. */
+  /** The delay in seconds when playing over HLS; null over WebRTC, or while the delay is unknown. */
   get delay() { return this.#playback?.reception.delay ?? null; }
 
-  /** How far behind what is live is shown because somebody went back, in seconds; null while that is what is shown. */
+  /** How many seconds behind live the viewer is after going back; null while live. */
   get behind() { return this.#playback?.reception.rewind.behind ?? null; }
 
-  /** How far back `goBack` can go, in seconds; 0 for not at all. */
+  /** How many seconds back `goBack` can go; 0 if going back is not possible. */
   get reach() { return this.#playback?.reception.rewind.reach ?? 0; }
 
-  /** What stands between the viewer and the stream, and what opens it; null where nothing does. */
+  /** The tier the viewer needs and where to get it; null if none is needed. */
   get gate() {
     const gate = this.#playback?.gate;
     return gate ? { state: gate.state, tier: gate.tier, unlock: gate.unlock, remaining: secondsLeft(gate) } : null;
   }
 
-  /** What the server tells of the stream; null until it did. */
+  /** What the server says about the stream; null until it has answered. */
   get stream() { return this.#playback?.stream.info ?? null; }
 
-  /** What was recorded of a stream that has ended, with addresses to play it from. */
+  /** The recordings of a stream that has ended, with addresses to play them from. */
   get recordings() {
     const { recordings } = this.#playback ?? {};
     if (!recordings) return [];
@@ -172,30 +172,30 @@ export class RostrumPlayer extends HTMLElement {
 
   // What an app may do.
 
-  /** Plays, or goes on; also before there is anything to play. */
+  /** Starts or resumes playback. Works before the stream is live, too. */
   play() {
     this.#open();
     if (this.#playback) this.#playback.play();
     else this.#isAsked = true;
   }
 
-  /** Ends the session until somebody plays again, where the stream is then. */
+  /** Ends the session. Playing again resumes at the live position. */
   pause() {
     this.#isAsked = false;
     this.#playback?.pause();
   }
 
-  /** Plays what was live so long ago, as far as the stream's host lets the server keep that. @param {number} seconds */
+  /** Goes back that many seconds, as far as the host lets the server keep the stream. @param {number} seconds */
   goBack(seconds) {
     this.#playback?.reception.rewind.go(seconds);
   }
 
-  /** Back to what is live. */
+  /** Returns to live. */
   goLive() {
     this.#playback?.reception.rewind.leave();
   }
 
-  /** Plays one of `recordings`. @param {string} id */
+  /** Plays one of the `recordings`. @param {string} id */
   playRecording(id) {
     const recording = this.#playback?.recordings.list.find((each) => each.id === id);
     if (recording) this.#playback?.playRecording(recording);
@@ -215,7 +215,7 @@ export class RostrumPlayer extends HTMLElement {
     });
   }
 
-  /** Nobody has played or paused the present stream yet. */
+  /** The current stream has not been played or paused yet. */
   #isFresh = false;
   /** It was asked to play before there was a stream. */
   #isAsked = false;
@@ -236,7 +236,7 @@ export class RostrumPlayer extends HTMLElement {
 
   #open() {
     if (!this.#isOutdated && this.#playback || !this.isConnected) return;
-    // What was played goes on with the new stream, or as somebody else.
+    // Playback continues with the new stream, or under another identity.
     if (this.#playback) this.#isAsked = !this.#playback.isPaused;
     this.#close();
     this.#isOutdated = false;

@@ -1,4 +1,4 @@
-/** One peer connection and its HTTP resource on the server: what WHIP and WHEP have in common. */
+/** A peer connection and its HTTP resource on the server: what WHIP and WHEP have in common. */
 
 /** The server refused a request. */
 export declare class SignallingError extends Error {
@@ -6,13 +6,13 @@ export declare class SignallingError extends Error {
   /** Reads problem+json (RFC 9457) and Retry-After. */
   static from(response: Response): Promise<SignallingError>;
   status: number;
-  /** Milliseconds that the server asks to wait; null when it does not say. */
+  /** How many milliseconds the server asks to wait; null if it does not say. */
   retryAfter: number | null;
-  /** What else the answer says. */
+  /** The rest of the answer. */
   problem: Problem;
-  /** The name of the rule that forbids it, such as `not-host`. */
+  /** The name of the rule that forbids the request, such as `not-host`. */
   get rule(): string | null;
-  /** Whether the same request may succeed later without anybody changing it. */
+  /** Whether the same request may succeed later, unchanged. */
   get isTemporary(): boolean;
 }
 
@@ -22,19 +22,19 @@ export interface Problem {
 }
 
 export interface SessionOptions {
-  /** Address that takes the offer. */
+  /** The address to send the offer to. */
   endpoint: string;
-  /** Goes into `Authorization: Bearer`. */
+  /** Sent as `Authorization: Bearer`. */
   token?: string | null;
 }
 
-/** `interrupted`: no answers from the other side, being mended. `lost`: only a new session can help. */
+/** `interrupted`: the other side does not answer, and a repair is under way. `lost`: only a new session can help. */
 export type SessionState = "connecting" | "connected" | "interrupted" | "lost" | "closed";
 
 export interface Preferences {
   /** In pixels; null for no limit. */
   maxHeight: number | null;
-  /** The best picture or none, or the smallest; null leaves it to the server. */
+  /** `high`: the best picture or none. `low`: the smallest. Null leaves the choice to the server. */
   pin: "high" | "low" | null;
   audioOnly: boolean;
 }
@@ -46,54 +46,54 @@ export interface Layer {
   bitrate: number;
 }
 
-/** What the server sends, and why not more. */
+/** What the server sends, and why it does not send more. */
 export interface Quality {
-  /** What the connection takes, in bit/s. */
+  /** What the connection can carry, in bit/s. */
   estimate: number | null;
   cause: "delay" | "loss" | "application" | "publisher" | "pinned" | null;
   preferences: Preferences;
   pictures: { mid: string; wanted: Layer | null; served: Layer | null; paused: boolean; preview: boolean }[];
 }
 
-/** Fires `statechange`. Once `lost` or `closed` it stays so. */
+/** Fires `statechange`. `lost` and `closed` are final. */
 export declare class MediaSession extends EventTarget {
   /** @param peer with its transceivers already added */
   constructor(peer: RTCPeerConnection, options: SessionOptions);
   state: SessionState;
-  /** Absolute address of the session's resource, once the server gave one. */
+  /** The absolute address of the session's resource, once the server has given one. */
   resource: string | null;
   peer: RTCPeerConnection;
   options: SessionOptions;
-  /** Offers, and applies the server's answer; throws a {@link SignallingError} when the server refuses. */
+  /** Sends the offer and applies the server's answer; throws a {@link SignallingError} if the server refuses. */
   open(signal?: AbortSignal): Promise<void>;
   /** Whether the server still knows this session. Network errors count as no. */
   exists(): Promise<boolean>;
-  /** Says what is wanted of the pictures; what is not named stays as it is (RFC 7396). */
+  /** Sets preferences for the pictures; any left out stay as they are (RFC 7396). */
   prefer(preferences: Partial<Preferences>): Promise<void>;
-  /** What the server sends here, and why not more; null where it does not say. */
+  /** What the server sends here, and why it does not send more; null if it does not say. */
   quality(): Promise<Quality | null>;
-  /** How it stands with the gate of what is watched; null where the server does not say. */
+  /** The state of the watched stream's gate; null if the server does not say. */
   gate(): Promise<any>;
-  /** Shows another token: what it opens comes on this connection. */
+  /** Presents another token; what it opens arrives on this connection. */
   openGate(token: string): Promise<any>;
-  /** Gives a session up that others know to be dead. */
+  /** Gives up a session that is known to be dead. */
   abandon(): void;
-  /** Ends the session here and on the server; also while the page is being left. */
+  /** Ends the session here and on the server; works while the page is being unloaded, too. */
   close(): void;
-  /** Asks both sides for new ICE credentials and candidates; media and keys stay. Without success it is lost. */
+  /** Restarts ICE with new credentials and candidates; media and keys stay. If this fails, the session is lost. */
   restartIce(): Promise<void>;
 }
 
-/** The earlier answer with the ICE credentials and candidates of a restart's fragment. */
+/** The earlier answer with the ICE credentials and candidates from a restart's fragment. */
 export declare function withNewTransport(answer: string, fragment: string): string;
 /** `Link: <turn:…>; rel="ice-server"` (RFC 9725 §4.6). */
 export declare function parseIceServers(header: string | null): RTCIceServer[];
 /**
- * Offers to be told of each packet which layers its picture has, where the browser lets pages choose; for AV1 in several
- * sizes, of which Chromium decodes nothing without it.
+ * Offers to receive, with each packet, which layers its picture has, if the browser lets pages choose. Without this,
+ * Chromium decodes no AV1 in several sizes.
  */
 export declare function offerDescriptors(transceiver: RTCRtpTransceiver): void;
-/** Puts one codec first and drops the other ones; throws when this browser does not have it. */
+/** Keeps only one codec; throws if this browser does not support it. */
 export declare function useOnlyCodec(
   transceiver: RTCRtpTransceiver, capabilities: RTCRtpCapabilities | null, name: string | null | undefined,
 ): void;

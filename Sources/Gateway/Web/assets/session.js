@@ -37,7 +37,7 @@ export class SignallingError extends Error {
     this.problem = problem;
   }
 
-  /** The name of the rule that forbids it, such as `not-host`. */
+  /** The name of the rule that forbids the request, such as `not-host`. */
   get rule() {
     return this.problem.rule ?? null;
   }
@@ -58,7 +58,7 @@ export class SignallingError extends Error {
     return new SignallingError(response.status, message, Number.isFinite(seconds) ? seconds * 1000 : null, problem);
   }
 
-  /** Whether the same request may succeed later without anybody changing it. */
+  /** Whether the same request may succeed later, unchanged. */
   get isTemporary() {
     return this.status === 404 || this.status === 408 || this.status === 409 || this.status === 429
       || this.status >= 500;
@@ -71,14 +71,14 @@ export class SignallingError extends Error {
  * @property {string | null} [token] goes into `Authorization: Bearer`
  *
  * @typedef {"connecting" | "connected" | "interrupted" | "lost" | "closed"} SessionState
- * `interrupted`: no answers from the other side, being mended. `lost`: only a new session can help.
+ * `interrupted`: the other side does not answer, and a repair is under way. `lost`: only a new session can help.
  */
 
 /** Fires `statechange`, and `answer` (detail: headers) with the offer's answer. Once `lost` or `closed` it stays so. */
 export class MediaSession extends EventTarget {
   /** @type {SessionState} */
   state = "connecting";
-  /** Absolute address of the session's resource, once the server gave one. @type {string | null} */
+  /** The absolute address of the session's resource, once the server has given one. @type {string | null} */
   resource = null;
 
   /** @type {string | null} */
@@ -127,7 +127,7 @@ export class MediaSession extends EventTarget {
       if (response.status !== 201) throw await SignallingError.from(response);
       performance.mark("rostrum:answer");
       const location = response.headers.get("Location");
-      if (!location) throw new SignallingError(502, "The server named no session (Location is missing).", null);
+      if (!location) throw new SignallingError(502, "The server’s answer has no Location header.", null);
       this.resource = new URL(location, response.url).href;
       this.#etag = response.headers.get("ETag");
       this.dispatchEvent(new CustomEvent("answer", { detail: response.headers }));
@@ -154,7 +154,7 @@ export class MediaSession extends EventTarget {
   }
 
   /**
-   * Says what is wanted of the pictures; what is not named stays as it is (RFC 7396). What the server does not hear is said
+   * Sets preferences for the pictures; any left out stay as they are (RFC 7396). What the server does not hear is said
    * again as long as the session lasts, and one thing after the other, so that what was wanted last is heard last.
    * @param {Partial<import("./picture-choice.js").Preferences>} preferences
    * @returns {Promise<void>} once the server has heard it, or the session is over
@@ -198,7 +198,7 @@ export class MediaSession extends EventTarget {
   }
 
   /**
-   * What the server sends here, and why not more; null where it does not say.
+   * What the server sends here, and why it does not send more; null if it does not say.
    * @returns {Promise<import("./picture-choice.js").Quality | null>}
    */
   async quality() {
@@ -209,7 +209,7 @@ export class MediaSession extends EventTarget {
   }
 
   /**
-   * How it stands with the gate of what is watched; null where the server does not say.
+   * The state of the watched stream's gate; null if the server does not say.
    * @returns {Promise<any>}
    */
   async gate() {
@@ -220,7 +220,7 @@ export class MediaSession extends EventTarget {
   }
 
   /**
-   * Shows another token: what it opens comes on this connection.
+   * Presents another token; what it opens arrives on this connection.
    * @param {string} token
    * @returns {Promise<any>} how it stands now
    */
@@ -239,7 +239,7 @@ export class MediaSession extends EventTarget {
     this.#end("lost");
   }
 
-  /** Ends the session here and on the server; also while the page is being left. */
+  /** Ends the session here and on the server; works while the page is being unloaded, too. */
   close() {
     if (this.resource && this.state !== "closed") {
       // keepalive lets the request outlive the page.
@@ -310,7 +310,7 @@ export class MediaSession extends EventTarget {
     return this.restartIce();
   }
 
-  /** Asks both sides for new ICE credentials and candidates; media and keys stay. Without success it is lost. */
+  /** Restarts ICE with new credentials and candidates; media and keys stay. If this fails, the session is lost. */
   async restartIce() {
     if (this.state === "closed" || this.state === "lost") return;
     const answer = this.peer.remoteDescription?.sdp;
@@ -413,7 +413,7 @@ export class MediaSession extends EventTarget {
 }
 
 /**
- * The earlier answer with the ICE credentials and candidates of a restart's fragment.
+ * The earlier answer with the ICE credentials and candidates from a restart's fragment.
  * @param {string} answer
  * @param {string} fragment
  */
@@ -481,7 +481,7 @@ export function useOnlyCodec(transceiver, capabilities, name) {
   if (!name) return;
   const wanted = `video/${name}`.toLowerCase();
   const codecs = (capabilities?.codecs ?? []).filter((codec) => codec.mimeType.toLowerCase() === wanted);
-  if (!codecs.length) throw new Error(`This browser has no ${name.toUpperCase()}.`);
+  if (!codecs.length) throw new Error(`This browser doesn’t support ${name.toUpperCase()}.`);
   const helpers = (capabilities?.codecs ?? []).filter((codec) => codec.mimeType.toLowerCase() === "video/rtx");
   transceiver.setCodecPreferences([...codecs, ...helpers]);
 }

@@ -1,35 +1,35 @@
-/** What participants can ask of a stream, over HTTP. Each throws a `SignallingError` when the server refuses; its `rule` says why. */
+/** What participants can do with a stream over HTTP. Each call throws a `SignallingError` if the server refuses; its `rule` says why. */
 
 export type Role = "host" | "speaker" | "viewer";
 
-/** Of a stream, as far as its host decides on them; what is left out stays as it is, null deletes. */
+/** A stream's settings that its host decides. Members left out stay as they are; null deletes. */
 export interface Details {
   id?: string;
   title?: string | null;
   /** ISO 8601. */
   startsAt?: string | null;
   joinAheadSeconds?: number;
-  /** On stage beside the host at once. */
+  /** How many can be on stage at once, besides the host. */
   maxSpeakers?: number;
   programme?: "host" | "active-speaker" | "composed" | (string & {});
   recording?: "manual" | "automatic" | (string & {});
-  /** Who may make them. */
+  /** Who can make clips. */
   clips?: "off" | "moderators" | "everybody" | (string & {});
-  /** Whether it may be watched by HLS, where the server makes it. */
+  /** Whether the stream can be watched over HLS, if the server offers it. */
   hls?: "on" | "off" | (string & {});
-  /** How far viewers by HLS can go back, in seconds. */
+  /** How many seconds back HLS viewers can go. */
   dvrSeconds?: number;
   layers?: string[];
-  /** What watching takes beside being let in. */
+  /** What watching requires in addition to being let in. */
   gate?: { tier: string; freeSeconds?: number; unlock?: string | null } | null;
 }
 
 /** One file. */
 export interface Recording {
   id: string;
-  /** A clip is what somebody kept of a live stream's last seconds. */
+  /** A clip is a short part that someone saved while the stream was live. */
   kind?: "recording" | "clip";
-  /** Of a clip. */
+  /** Clips only. */
   title?: string | null;
   part: number;
   state: "recording" | "ended";
@@ -38,32 +38,32 @@ export interface Recording {
   /** In bytes. */
   size: number;
   url: string | null;
-  /** Its HLS playlist; null while it goes on, and for WebM. */
+  /** Its HLS playlist; null while recording, and for WebM. */
   hls?: string | null;
   /** ISO 8601. */
   startedAt: string;
   endReason?: string | null;
 }
 
-/** A comment, by the time of a recording. */
+/** A comment, placed on the timeline of a recording. */
 export interface RecordedComment {
   number: number;
   author: string;
   name: string | null;
   role: Role;
   text: string;
-  /** In milliseconds from the recording's beginning. */
+  /** In milliseconds from the start of the recording. */
   at: number;
 }
 
 export interface StreamComment {
   number: number;
-  /** By its author's client. */
+  /** Chosen by the author's client. */
   id: string;
   author: string;
   name: string | null;
   role: Role;
-  /** Whether the author could take away what others wrote, beside the host. */
+  /** Whether the author could delete other people's comments, as the host can. */
   moderator: boolean;
   text: string;
   at: string;
@@ -72,16 +72,16 @@ export interface StreamComment {
 export interface Poll {
   number: number;
   question: string;
-  /** Of a quiz with what is right: for hosts, and for others when it is over. */
+  /** For a quiz, with the right answers: for hosts, and for everyone once it is over. */
   options: { text: string; votes?: number; right?: boolean }[];
   multiple: boolean;
   results: "live" | "closed";
   voters: number;
   /** Whether it has a right answer. */
   quiz: boolean;
-  /** Of a quiz: for hosts, and for others when it is over. */
+  /** Quizzes only: for hosts, and for everyone once it is over. */
   rightVoters?: number;
-  /** Of a quiz, the first who were right: for hosts, and for others when it is over. */
+  /** Quizzes only, the first to answer correctly: for hosts, and for everyone once it is over. */
   winners?: { participant: string; name: string | null; at: string }[];
   /** ISO 8601. */
   openedAt: string;
@@ -89,7 +89,7 @@ export interface Poll {
   closedAt: string | null;
 }
 
-/** What is talked about; `data` is the app's own. */
+/** What the host is talking about. `data` is for your app. */
 export interface Card {
   title: string;
   link: string;
@@ -99,16 +99,16 @@ export interface Card {
 
 export interface DuelSide {
   stream: string;
-  /** The host's. */
+  /** The host's name. */
   name: string | null;
   score: number;
 }
 
-/** Two live streams against each other; times are ISO 8601, by the server's clock. */
+/** Two live streams competing; times are ISO 8601, by the server's clock. */
 export interface Duel {
   id: string;
   state: "invited" | "off" | "countdown" | "running" | "settling" | "penalty" | "over";
-  /** Whose host invited. */
+  /** The stream whose host sent the invitation. */
   from: DuelSide;
   to: DuelSide;
   seconds: number;
@@ -116,9 +116,9 @@ export interface Duel {
   expiresAt: string;
   startsAt: string | null;
   endsAt: string | null;
-  /** When both part; null as long as that is open. */
+  /** When the two streams part; null until that is known. */
   overAt: string | null;
-  /** The stream that won; null also for a draw. */
+  /** The stream that won; also null for a draw. */
   winner: string | null;
   reason: string | null;
   at: string;
@@ -129,7 +129,7 @@ export interface DuelTerms {
   seconds?: number;
   /** 0 to 600. */
   penaltySeconds?: number;
-  /** Points for the smallest unit of the currency, and for a tap. */
+  /** Points per smallest unit of the currency, and per tap. */
   weights?: { gifts?: number; reactions?: number };
 }
 
@@ -144,10 +144,10 @@ export interface AudienceSettings {
   reactions: string[];
   /** In seconds. */
   slowMode: number;
-  /** Which of a token's tiers commenting takes; null where it takes none. */
+  /** The tier that commenting requires; null if it requires none. */
   commentTier: string | null;
   gifts: GiftCatalogue | null;
-  /** Whether other hosts may invite to a duel. */
+  /** Whether other hosts can invite this one to a duel. */
   duels: boolean;
   /** What viewers' pages show. */
   widgets: Widget[];
@@ -155,11 +155,11 @@ export interface AudienceSettings {
 
 export type Widget = "comments" | "barrage" | "composer" | "reactions" | "gifts" | "ranks" | "poll" | "card" | "duel";
 
-/** Of somebody who cannot write for now, or whom nobody else sees. */
+/** Someone who can't comment for now, or whose comments only they can see. */
 export interface Silence {
   /** ISO 8601. */
   until: string;
-  /** Whether they can write, and only they see it. */
+  /** Whether they can still comment, but only they see it. */
   shadow: boolean;
 }
 
@@ -171,17 +171,17 @@ export interface AuditEntry {
   name: string | null;
   /** ISO 8601. */
   at: string;
-  /** Whom it is about. */
+  /** The person it is about. */
   participant: string | null;
   /** The number of the comment. */
   comment: number | null;
-  /** How the comment begins, or the card's title. */
+  /** The beginning of the comment, or the card's title. */
   text: string | null;
   /** ISO 8601. */
   until: string | null;
 }
 
-/** One of those who are first. */
+/** One entry of a ranking. */
 export interface Rank {
   participant: string;
   name: string | null;
@@ -189,14 +189,14 @@ export interface Rank {
   value: number;
 }
 
-/** A token for what one is now. */
+/** A token for the participant's current role. */
 export interface FreshToken {
   token: string;
   /** ISO 8601. */
   expiresAt: string;
 }
 
-/** What comes of an encoder by RTMP or SRT; bit rates are in bits a second. */
+/** What arrives from an encoder over RTMP or SRT; bitrates are in bits per second. */
 export interface Encoder {
   participant: string;
   video: {
@@ -204,7 +204,7 @@ export interface Encoder {
     bitrate: number; keyFrameInterval: number | null; converted: boolean;
   } | null;
   audio: { codec: string; sampleRate: number | null; channels: number | null; bitrate: number } | null;
-  /** By SRT: milliseconds, and packets since the connection began. */
+  /** SRT only: milliseconds, and packets since the connection began. */
   link: {
     roundTrip: number; latency: number; received: number; lost: number; retransmitted: number; dropped: number;
   } | null;
@@ -220,25 +220,25 @@ export interface Ingest {
   encoders: Encoder[];
 }
 
-/** A target to which the programme is sent; never with its key. */
+/** A target that the programme is sent to; never includes its key. */
 export interface Restream {
   number: number;
   url: string;
   state: "waiting" | "connecting" | "live" | "failed";
-  /** ISO 8601, of the state. */
+  /** When the state began, ISO 8601. */
   since: string;
   /** Why it failed, for programs. */
   reason: string | null;
-  /** The same for people. */
+  /** The same, for people to read. */
   detail: string | null;
   /** ISO 8601. */
   nextTryAt: string | null;
-  /** Pictures that were left out because the target is too slow. */
+  /** Pictures dropped because the target is too slow. */
   droppedPictures: number;
 }
 
 export declare class StageAPI {
-  /** @param role what this page's token is kept as */
+  /** @param role the role under which this page keeps its token */
   constructor(stream: string, role: Role);
   stream: string;
   role: Role;
@@ -249,28 +249,28 @@ export declare class StageAPI {
   end(): Promise<unknown>;
 
   startRecording(): Promise<unknown>;
-  /** The answer comes when the file is complete. */
+  /** Resolves when the file is complete. */
   stopRecording(): Promise<unknown>;
-  /** Keeps the last seconds of a live stream, 30 by default; the answer comes before the file is complete. */
+  /** Saves the last seconds of a live stream, 30 by default; resolves before the file is complete. */
   makeClip(wishes?: { seconds?: number; title?: string | null }): Promise<Recording>;
-  /** What is known of one file. */
+  /** Details of one file. */
   recording(recording: string): Promise<Recording>;
   recordings(): Promise<{ recordings: Recording[] }>;
-  /** What was written while a recording was made, the oldest first; `after` is the number of a comment. */
+  /** Comments written while the recording was made, oldest first; `after` is the number of a comment. */
   recordedComments(recording: string, after?: number): Promise<{ comments: RecordedComment[]; more: boolean }>;
   removeRecording(recording: string): Promise<unknown>;
 
-  /** Comes in; whose token allows it comes onto the stage. */
+  /** Joins the stream, on stage if the token allows it. */
   join(): Promise<unknown>;
   remove(participant: string, options?: { ban?: boolean }): Promise<unknown>;
-  /** Who is kept out; hosts may ask. */
+  /** Banned people; for hosts. */
   bans(): Promise<{ bans: Record<string, { since: string }> }>;
-  /** Lets somebody in again. */
+  /** Lets someone in again. */
   unban(participant: string): Promise<unknown>;
 
-  /** What was said before the comment of that number, the oldest first; `more` before those. */
+  /** Comments before the one with that number, oldest first; `more` tells whether there are earlier ones. */
   comments(before: number): Promise<{ comments: StreamComment[]; more: boolean }>;
-  /** @param id by which the same comment, sent again, is known */
+  /** @param id identifies the comment if it is sent again */
   writeComment(id: string, text: string): Promise<StreamComment>;
   deleteComment(comment: number): Promise<unknown>;
   pinComment(comment: number): Promise<unknown>;
@@ -278,10 +278,10 @@ export declare class StageAPI {
 
   openPoll(poll: {
     question: string; options: string[]; multiple: boolean; results?: "live" | "closed"; seconds?: number;
-    /** Places in `options`; makes it a quiz. */
+    /** Indexes into `options`; makes it a quiz. */
     right?: number[];
   }): Promise<Poll>;
-  /** A poll, and what we chose. */
+  /** A poll and your own choice. */
   poll(poll: number): Promise<Poll & { vote: number[] | null }>;
   vote(poll: number, options: number[]): Promise<Poll>;
   closePoll(poll: number): Promise<Poll>;
@@ -289,68 +289,68 @@ export declare class StageAPI {
   showCard(card: Card): Promise<unknown>;
   removeCard(): Promise<unknown>;
 
-  /** Takes no comments of somebody for a while, or as a shadow shows them to nobody else. */
+  /** Blocks someone's comments for a while, or with `shadow` shows them only to their author. */
   silence(participant: string, seconds: number, shadow?: boolean): Promise<unknown>;
-  /** Lets somebody write again, and others see it. */
+  /** Lets someone comment again, visible to everyone. */
   unsilence(participant: string): Promise<unknown>;
-  /** Who took what away or showed it, the latest last; hosts may ask. */
+  /** What hosts and moderators did, latest last; for hosts. */
   audit(): Promise<{ entries: AuditEntry[] }>;
-  /** Who is first since the stream was made, or since midnight, UTC; at most a hundred. */
+  /** The ranking since the stream was created, or since midnight UTC; up to a hundred people. */
   rank(rank: "givers" | "fans", period: "stream" | "day"): Promise<{
     ranks: Rank[]; period: string; currency: string | null;
   }>;
-  /** What the audience may do; hosts and moderators see also the words that nobody may write, and who is silenced. */
+  /** What the audience may do. Hosts and moderators also see the blocked words and who is silenced. */
   interaction(): Promise<AudienceSettings & { words?: string[]; silenced?: Record<string, Silence> }>;
   editInteraction(settings: Partial<AudienceSettings & { words: string[] }>): Promise<unknown>;
 
-  /** Streams that are live and that we may watch: the first hundred. */
+  /** Live streams that you can watch: the first hundred. */
   liveStreams(): Promise<{ id: string; title?: string | null; hostName?: string | null }[]>;
-  /** Invites another stream to a duel; what comes of it followers are told. */
+  /** Invites another stream to a duel; followers are told the outcome. */
   inviteToDuel(rival: string, terms?: DuelTerms): Promise<Duel>;
   acceptDuel(duel: string): Promise<Duel>;
   declineDuel(duel: string): Promise<Duel>;
-  /** Takes an invitation back. */
+  /** Withdraws an invitation. */
   cancelDuel(duel: string): Promise<Duel>;
-  /** While it runs, who leaves loses. */
+  /** Leaving while the duel runs means losing it. */
   leaveDuel(duel: string): Promise<Duel>;
-  /** Asks the same opponent once more. */
+  /** Invites the same opponent again. */
   rematchDuel(duel: string): Promise<Duel>;
 
   raiseHand(): Promise<unknown>;
   lowerHand(participant: string): Promise<unknown>;
-  /** Gives a raised hand another place, from 1 on, or none for a while. */
+  /** Moves a raised hand to another place, starting at 1, or puts it on hold. */
   arrangeHand(participant: string, change: { place: number } | { held: boolean }): Promise<unknown>;
   invite(participant: string): Promise<unknown>;
-  /** Withdraws another's invitation, or declines one's own. */
+  /** Withdraws someone's invitation, or declines your own. */
   endInvitation(participant: string): Promise<unknown>;
-  /** @param options whether one comes with sound alone */
+  /** @param options whether to join with sound only */
   accept(me: string, options?: { videoMuted?: boolean }): Promise<unknown>;
-  /** Tells all what one's microphone and camera do. */
+  /** Tells everyone the state of your microphone and camera. */
   describe(me: string, state: { audioMuted?: boolean; videoMuted?: boolean; paused?: boolean }): Promise<unknown>;
-  /** Moves somebody to the viewers, or steps down oneself. */
+  /** Moves someone to the audience, or leaves the stage yourself. */
   leaveStage(participant: string): Promise<unknown>;
   requestMute(participant: string, kind: "audio" | "video"): Promise<unknown>;
 
-  /** An invitation as a link: many may use it, each as a person of their own. */
+  /** An invitation link. Many people can use it, each as themselves. */
   makeLink(role: "speaker" | "viewer"): Promise<{ path: string; expiresAt: string }>;
-  /** Where an encoder publishes to, a key for it, and what comes of encoders now. */
+  /** Where an encoder publishes, its key, and what arrives from encoders now. */
   showIngest(): Promise<Ingest>;
-  /** Another key for an encoder; those before are good for nothing. */
+  /** Makes a new key for encoders; earlier keys stop working. */
   replaceIngestKey(): Promise<Ingest>;
-  /** Where the programme is sent to, and how that goes. */
+  /** Where the programme is sent, and the state of each target. */
   listRestreams(): Promise<{ restreams: Restream[] }>;
   /**
-   * Sends the programme to a target, too, from now on.
+   * Starts sending the programme to another target.
    * @param url without the key
    * @param key never shown again
    */
   addRestream(url: string, key: string): Promise<Restream>;
-  /** Sends nothing to a target any more. */
+  /** Stops sending to a target. */
   removeRestream(number: number): Promise<unknown>;
-  /** Nobody comes in any more by the links that were made so far; those who are here stay. */
+  /** No one can come in by the links made so far; people who are here stay. */
   revokeLinks(): Promise<unknown>;
-  /** A text of up to 1,000 bytes as a QR code: a picture (SVG). */
+  /** Text of up to 1,000 bytes as a QR code (SVG image). */
   qrCode(text: string): Promise<Blob>;
-  /** @param name another than one has */
+  /** @param name a new name, if it is to change */
   renewToken(name?: string): Promise<FreshToken>;
 }

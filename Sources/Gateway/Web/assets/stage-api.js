@@ -100,7 +100,7 @@ export class StageAPI {
     return this.#ask("POST", "/recording");
   }
 
-  /** The answer comes when the file is complete. */
+  /** Resolves when the file is complete. */
   stopRecording() {
     return this.#ask("DELETE", "/recording");
   }
@@ -114,7 +114,7 @@ export class StageAPI {
     return this.#ask("POST", "/clips", wishes);
   }
 
-  /** What is known of one file. @param {string} recording @returns {Promise<import("./recordings.js").Recording>} */
+  /** Details of one file. @param {string} recording @returns {Promise<import("./recordings.js").Recording>} */
   recording(recording) {
     return this.#ask("GET", `/recordings/${encodeURIComponent(recording)}`);
   }
@@ -138,7 +138,7 @@ export class StageAPI {
     return this.#ask("DELETE", `/recordings/${encodeURIComponent(recording)}`);
   }
 
-  /** Comes in; whose token allows it comes onto the stage. */
+  /** Joins the stream, on stage if the token allows it. */
   join() {
     return this.#ask("POST", "/participants");
   }
@@ -149,14 +149,14 @@ export class StageAPI {
   }
 
   /**
-   * Who is kept out; hosts may ask.
+   * Banned people; for hosts.
    * @returns {Promise<{ bans: Record<string, { since: string }> }>}
    */
   bans() {
     return this.#ask("GET", "/bans");
   }
 
-  /** Lets somebody in again. @param {string} participant */
+  /** Lets someone in again. @param {string} participant */
   unban(participant) {
     return this.#ask("DELETE", named("/bans", participant));
   }
@@ -204,7 +204,7 @@ export class StageAPI {
   }
 
   /**
-   * A poll, and what we chose.
+   * A poll and your own choice.
    * @param {number} poll
    * @returns {Promise<import("./poll.js").Poll & { vote: number[] | null }>}
    */
@@ -232,7 +232,7 @@ export class StageAPI {
   }
 
   /**
-   * Takes no comments of somebody for a while, or as a shadow shows them to nobody else.
+   * Blocks someone's comments for a while, or with `shadow` shows them only to their author.
    * @param {string} participant
    * @param {number} seconds
    * @param {boolean} [shadow]
@@ -241,13 +241,13 @@ export class StageAPI {
     return this.#ask("PUT", named("/silences", participant), { seconds, shadow });
   }
 
-  /** Lets somebody write again, and others see it. @param {string} participant */
+  /** Lets someone comment again, visible to everyone. @param {string} participant */
   unsilence(participant) {
     return this.#ask("DELETE", named("/silences", participant));
   }
 
   /**
-   * Who took what away or showed it, the latest last; hosts may ask.
+   * What hosts and moderators did, latest last; for hosts.
    * @returns {Promise<{ entries: import("./moderation.js").AuditEntry[] }>}
    */
   audit() {
@@ -265,7 +265,7 @@ export class StageAPI {
   }
 
   /**
-   * What the audience may do; hosts and moderators see also the words that nobody may write, and who is silenced.
+   * What the audience may do. Hosts and moderators also see the blocked words and who is silenced.
    * @returns {Promise<import("./audience.js").AudienceSettings
    *   & { words?: string[], silenced?: Record<string, import("./moderation.js").Silence> }>}
    */
@@ -279,7 +279,7 @@ export class StageAPI {
   }
 
   /**
-   * Streams that are live and that we may watch: the first hundred.
+   * Live streams that you can watch: the first hundred.
    * @returns {Promise<import("./sync.js").StreamInfo[]>}
    */
   async liveStreams() {
@@ -287,7 +287,7 @@ export class StageAPI {
   }
 
   /**
-   * Invites another stream to a duel; what comes of it followers are told.
+   * Invites another stream to a duel; followers are told the outcome.
    * @param {string} rival the other stream
    * @param {{ seconds?: number, penaltySeconds?: number, weights?: { gifts?: number, reactions?: number } }} [terms]
    * @returns {Promise<import("./duel.js").Duel>}
@@ -306,17 +306,17 @@ export class StageAPI {
     return this.#duel(duel, "decline");
   }
 
-  /** Takes an invitation back. @param {string} duel @returns {Promise<import("./duel.js").Duel>} */
+  /** Withdraws an invitation. @param {string} duel @returns {Promise<import("./duel.js").Duel>} */
   cancelDuel(duel) {
     return this.#duel(duel, "cancel");
   }
 
-  /** While it runs, who leaves loses. @param {string} duel @returns {Promise<import("./duel.js").Duel>} */
+  /** Leaving while the duel runs means losing it. @param {string} duel @returns {Promise<import("./duel.js").Duel>} */
   leaveDuel(duel) {
     return this.#duel(duel, "leave", { stream: this.stream });
   }
 
-  /** Asks the same opponent once more. @param {string} duel @returns {Promise<import("./duel.js").Duel>} */
+  /** Invites the same opponent again. @param {string} duel @returns {Promise<import("./duel.js").Duel>} */
   rematchDuel(duel) {
     return this.#duel(duel, "rematch", { stream: this.stream });
   }
@@ -349,7 +349,7 @@ export class StageAPI {
     return this.#ask("POST", "/invitations", { participant });
   }
 
-  /** Withdraws another's invitation, or declines one's own. @param {string} participant */
+  /** Withdraws someone's invitation, or declines your own. @param {string} participant */
   endInvitation(participant) {
     return this.#ask("DELETE", named("/invitations", participant));
   }
@@ -359,12 +359,12 @@ export class StageAPI {
     return this.#ask("POST", named("/invitations", me, "/accept"), { videoMuted });
   }
 
-  /** Tells all what one's microphone and camera do. @param {string} me @param {object} state */
+  /** Tells everyone the state of your microphone and camera. @param {string} me @param {object} state */
   describe(me, state) {
     return this.#ask("PATCH", named("/speakers", me), state);
   }
 
-  /** Moves somebody to the viewers, or steps down oneself. @param {string} participant */
+  /** Moves someone to the audience, or leaves the stage yourself. @param {string} participant */
   leaveStage(participant) {
     return this.#ask("DELETE", named("/speakers", participant));
   }
@@ -375,7 +375,7 @@ export class StageAPI {
   }
 
   /**
-   * An invitation as a link: many may use it, each as a person of their own.
+   * An invitation link. Many people can use it, each as themselves.
    * @param {"speaker" | "viewer"} role
    * @returns {Promise<{ path: string, expiresAt: string }>}
    */
@@ -384,25 +384,25 @@ export class StageAPI {
   }
 
   /**
-   * Where an encoder publishes to, a key for it, and what comes of encoders now.
+   * Where an encoder publishes, its key, and what arrives from encoders now.
    * @returns {Promise<Ingest>}
    */
   showIngest() {
     return this.#ask("GET", "/ingest");
   }
 
-  /** Another key for an encoder; those before are good for nothing. @returns {Promise<Ingest>} */
+  /** Makes a new key for encoders; earlier keys stop working. @returns {Promise<Ingest>} */
   replaceIngestKey() {
     return this.#ask("POST", "/ingest/key");
   }
 
-  /** Where the programme is sent to, and how that goes. @returns {Promise<{ restreams: Restream[] }>} */
+  /** Where the programme is sent, and the state of each target. @returns {Promise<{ restreams: Restream[] }>} */
   listRestreams() {
     return this.#ask("GET", "/restreams");
   }
 
   /**
-   * Sends the programme to a target, too, from now on.
+   * Starts sending the programme to another target.
    * @param {string} url without the key
    * @param {string} key never shown again
    * @returns {Promise<Restream>}
@@ -411,22 +411,22 @@ export class StageAPI {
     return this.#ask("POST", "/restreams", { url, key });
   }
 
-  /** Sends nothing to a target any more. @param {number} number */
+  /** Stops sending to a target. @param {number} number */
   removeRestream(number) {
     return this.#ask("DELETE", `/restreams/${number}`);
   }
 
-  /** Nobody comes in any more by the links that were made so far; those who are here stay. */
+  /** No one can come in by the links made so far; people who are here stay. */
   revokeLinks() {
     return this.#ask("DELETE", "/links");
   }
 
-  /** A text of up to 1,000 bytes as a QR code: a picture (SVG). @param {string} text @returns {Promise<Blob>} */
+  /** Text of up to 1,000 bytes as a QR code (SVG image). @param {string} text @returns {Promise<Blob>} */
   qrCode(text) {
     return this.#request("POST", "/v1/qr-codes", { text }, {}, (response) => response.blob());
   }
 
-  /** A token for what one is now. @param {string} [name] another than one has */
+  /** A token for the participant's current role. @param {string} [name] another than one has */
   renewToken(name) {
     return this.#ask("POST", "/tokens", name === undefined ? undefined : { name });
   }

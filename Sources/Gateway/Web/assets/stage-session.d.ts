@@ -1,64 +1,64 @@
-/** Takes part in a stage: sends one's own tracks, and receives the others in slots that the server fills with who speaks. */
+/** Takes part in a stage: sends your tracks, and receives the others in slots that the server fills with active speakers. */
 
 import { MediaSession, type SessionOptions } from "./session.js";
 
 export interface Slot {
   mid: string;
   kind: "audio" | "video";
-  /** Whose participant it is; absent while it is empty. */
+  /** The participant's stream; absent while the slot is empty. */
   stream?: string;
-  /** Absent while it is empty. */
+  /** Absent while the slot is empty. */
   participant?: string;
   name?: string;
-  /** A shared screen, not a camera. */
+  /** Whether this is a shared screen instead of a camera. */
   screen?: boolean;
-  /** Everybody in it, where it carries a composition; then nobody alone. */
+  /** Everyone in it, if the slot carries a composition; `participant` is then absent. */
   participants?: string[];
 }
 
 export interface SendingOptions {
   media: MediaStream;
-  /** Three sizes at once, where the codec allows. */
+  /** Send three sizes at once, if the codec allows it. */
   simulcast?: boolean;
-  /** Send only this one, such as `vp9`. */
+  /** Send only this codec, such as `vp9`. */
   codec?: string | null;
-  /** Of the largest picture, in bit/s. */
+  /** The limit for the largest picture, in bit/s. */
   maxBitrate?: number;
 }
 
-/** Fires `slots` when somebody came into a slot or left one, besides what a `MediaSession` fires. */
+/** Fires `slots` when someone enters or leaves a slot, in addition to the events of `MediaSession`. */
 export declare class StageSession extends MediaSession {
   constructor(peer: RTCPeerConnection, options: SessionOptions);
-  /** Voices to play, one stream a slot; who speaks in which does not matter. */
+  /** Voices to play, one stream per slot; it does not matter who speaks in which. */
   voices: MediaStream[];
-  /** Sends a shared screen beside the picture; nothing until there is one. */
+  /** Sends a shared screen in addition to the picture; sends nothing until there is one. */
   screenSender: RTCRtpSender | null;
   control: RTCDataChannel;
-  /** Less is sent than could be, for the sake of the network. The server forgets it unless it is said again. */
+  /** Reports that the network limits what is sent. The server forgets this unless it is repeated. */
   sayUplinkIsWeak(): void;
-  /** Looks after the layers that are sent, once a second: with statistics of the peer connection. */
+  /** Adjusts the layers that are sent. Call it once a second with the peer connection's statistics. */
   lookAtLayers(report: RTCStatsReport, maxBitrate?: number): void;
-  /** Learns from one message on the control channel. */
+  /** Handles one message from the control channel. */
   receive(message: any): void;
-  /** Somebody's picture, or the screen they share; null while it does not come here. */
+  /** A participant's picture or shared screen; null while it is not received. */
   pictureOf(participant: string, isScreen?: boolean): MediaStream | null;
   /**
-   * Hosts of other streams who are here in a duel, under the names that they have on this stage.
-   * @param stream this one
+   * Hosts of other streams who are here for a duel, under the names they have on this stage.
+   * @param stream the id of this stream
    */
   guests(stream: string): Slot[];
-  /** Sends a shared screen, or nothing. */
+  /** Sends a shared screen; null stops it. */
   showScreen(track: MediaStreamTrack | null): Promise<void>;
-  /** Keeps somebody in sight whoever speaks; null for nobody. */
+  /** Keeps a participant visible no matter who speaks; null unpins. */
   pin(participant: string | null): void;
   /**
-   * Asks for no more than can be seen.
+   * Requests no larger picture than can be seen.
    * @param height of the tile, in device pixels
    */
   show(participant: string, height: number, isScreen?: boolean): void;
 }
 
-/** Offers one's tracks and asks for slots; returns once the server has answered. */
+/** Offers your tracks and asks for slots; resolves once the server has answered. */
 export declare function joinStage(
   options: SendingOptions & SessionOptions & { signal?: AbortSignal },
 ): Promise<StageSession>;

@@ -29,12 +29,12 @@ const HEIGHTS = [180, 360, 540, 720, 1080];
  * @property {string[]} [participants] everybody in it, where it carries a composition; then nobody alone
  */
 
-/** Fires `slots` when somebody came into a slot or left one, besides what a `MediaSession` fires. */
+/** Fires `slots` when someone enters or leaves a slot, in addition to the events of `MediaSession`. */
 export class StageSession extends MediaSession {
-  /** Voices to play, one stream a slot; who speaks in which does not matter. @type {MediaStream[]} */
+  /** Voices to play, one stream per slot; it does not matter who speaks in which. @type {MediaStream[]} */
   voices = [];
 
-  /** Sends a shared screen beside the picture; nothing until there is one. @type {RTCRtpSender | null} */
+  /** Sends a shared screen in addition to the picture; sends nothing until there is one. @type {RTCRtpSender | null} */
   screenSender = null;
 
   /** @type {Map<string, Slot>} */
@@ -71,13 +71,13 @@ export class StageSession extends MediaSession {
     this.dispatchEvent(new Event("slots"));
   }
 
-  /** Less is sent than could be, for the sake of the network. The server forgets it unless it is said again. */
+  /** Reports that the network limits what is sent. The server forgets this unless it is repeated. */
   sayUplinkIsWeak() {
     if (this.control.readyState === "open") this.control.send(JSON.stringify({ type: "uplink", limitedBy: "bandwidth" }));
   }
 
   /**
-   * Learns from one message on the control channel.
+   * Handles one message from the control channel.
    * @param {any} message
    */
   receive(message) {
@@ -118,7 +118,7 @@ export class StageSession extends MediaSession {
     return known;
   }
 
-  /** Somebody's picture, or the screen they share; null while it does not come here. @param {string} participant */
+  /** A participant's picture or shared screen; null while it is not received. @param {string} participant */
   pictureOf(participant, isScreen = false) {
     const mid = this.#midOf(participant, isScreen);
     return mid === undefined ? null : this.#pictures.get(mid) ?? null;
@@ -133,12 +133,12 @@ export class StageSession extends MediaSession {
     return [...new Map(slots.map((slot) => [/** @type {string} */ (slot.participant), slot])).values()];
   }
 
-  /** Sends a shared screen, or nothing. @param {MediaStreamTrack | null} track */
+  /** Sends a shared screen; null stops it. @param {MediaStreamTrack | null} track */
   async showScreen(track) {
     await this.screenSender?.replaceTrack(track).catch(() => {});
   }
 
-  /** Keeps somebody in sight whoever speaks; null for nobody. @param {string | null} participant */
+  /** Keeps a participant visible no matter who speaks; null unpins. @param {string | null} participant */
   pin(participant) {
     if (this.control.readyState !== "open" || (this.#pin?.participant ?? null) === participant) return;
     const before = this.#pin;
@@ -154,7 +154,7 @@ export class StageSession extends MediaSession {
   }
 
   /**
-   * Asks for no more than can be seen.
+   * Requests no larger picture than can be seen.
    * @param {string} participant
    * @param {number} height of the tile, in device pixels
    */
@@ -174,7 +174,7 @@ export class StageSession extends MediaSession {
 }
 
 /**
- * Offers one's tracks and asks for slots; returns once the server has answered.
+ * Offers your tracks and asks for slots; resolves once the server has answered.
  * @param {import("./sending.js").SendingOptions & import("./session.js").SessionOptions & { signal?: AbortSignal }} options
  * @returns {Promise<StageSession>}
  */

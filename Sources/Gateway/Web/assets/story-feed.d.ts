@@ -1,6 +1,6 @@
 /**
- * A story feed without a page: the list of live streams, where the viewer is in it, and one peer connection whose two
- * slots always carry the story in view and the one that comes next.
+ * A story feed without a page: the list of live streams, the viewer's position in it, and one peer connection whose two
+ * slots always carry the story in view and the next one.
  */
 
 import type { MediaSession } from "./session.js";
@@ -8,7 +8,7 @@ import type { MediaSession } from "./session.js";
 export type Direction = "forward" | "backward";
 
 export interface Preview {
-  /** A picture, as of `capturedAt`. */
+  /** An image taken at `capturedAt`. */
   url?: string;
   /** In pixels. */
   width: number;
@@ -22,45 +22,45 @@ export interface Preview {
 export interface Story {
   id: string;
   title?: string | null;
-  /** Identity. */
+  /** The host's identity. */
   host?: string | null;
   hostName?: string | null;
   /** ISO 8601. */
   startedAt?: string | null;
   viewers?: number;
   paused?: boolean;
-  /** Whether it may be watched by HLS, where the server makes it. */
+  /** Whether the stream can be watched over HLS, if the server offers it. */
   hls?: "on" | "off";
   preview?: Preview | null;
 }
 
 export interface Slot {
   index: 0 | 1;
-  /** Sound and picture; the same for the whole session, whatever it carries. */
+  /** Sound and picture. Stays the same object for the whole session, whatever the slot carries. */
   media: MediaStream;
-  /** What it carries; null while it is empty. */
+  /** The stream it carries; null while it is empty. */
   stream: string | null;
   /** `full`: the focus, with sound. */
   quality: "full" | "preview" | null;
-  /** Frames that were received before are another stream's; by `performance.now()`. */
+  /** Frames received before this time belong to another stream; by `performance.now()`. */
   since: number;
-  /** Where in RTP's time a stream's picture begins, once known. */
+  /** The RTP timestamp at which a stream's picture begins, once known. */
   begun: { stream: string; timestamp: number } | null;
   /**
-   * Numbers of what was asked of the server, the same for both slots: the last one's, and up to which one it is known
-   * what the slots are. Where `answered` is less, what is in a slot may be another one already.
+   * Numbers of requests to the server, the same for both slots: the last one sent, and the last one whose outcome for
+   * the slots is known. While `answered` is lower, a slot may already carry something else.
    */
   requests: { said: number; answered: number };
 }
 
 /**
- * `empty`: nobody is live, and who goes live will be shown. `missing`: the story to begin with is not live. `replaced`:
- * the same viewer watches elsewhere; `play()` brings it back here. `failed`: the server said no for good.
+ * `empty`: no one is live; the next stream to go live will be shown. `missing`: the story to begin with is not live.
+ * `replaced`: the same viewer is watching elsewhere; `play()` resumes here. `failed`: the server refused for good.
  */
 export type FeedState =
   "idle" | "connecting" | "playing" | "reconnecting" | "empty" | "missing" | "replaced" | "failed";
 
-/** `detail` of the event `turn`. */
+/** The `detail` of the `turn` event. */
 export interface Turn {
   from: string | null;
   to: string | null;
@@ -68,10 +68,10 @@ export interface Turn {
   reason: "swipe" | "ended" | "not-permitted" | "jump";
 }
 
-/** A story that was wished for and is not live. */
+/** A story that was asked for but is not live. */
 export interface Missing {
   id: string;
-  /** `unknown`: nobody has made it; `forbidden`: our token is for another stream. */
+  /** `unknown`: there is no such stream; `forbidden`: the token is for another stream. */
   why: "ended" | "backstage" | "unknown" | "forbidden";
   title?: string | null;
   hostName?: string | null;
@@ -80,96 +80,96 @@ export interface Missing {
 }
 
 export interface StoryFeedOptions {
-  /** Of the server; by default the page's. */
+  /** The server's origin; by default the page's. */
   origin?: string;
-  /** Where to begin; by default with the first one. */
+  /** The story to begin with; by default the first one. */
   stream?: string | null;
-  /** Whether the next story is loaded once one has settled, or when a swipe begins, which saves data. */
+  /** Whether to load the next story as soon as one has settled, or only when a swipe begins, which saves data. */
   preload?: "eager" | "on-swipe";
-  /** Does something with a viewer's token; by default with the one in the page's address, if there is one. */
+  /** Runs an action with a viewer token; by default the one in the page's address, if any. */
   withToken?: <T>(action: (token: string | null) => Promise<T>) => Promise<T>;
 }
 
 export interface StoryFeedEvents {
-  /** The list, a story's words or numbers, the current story or the state is another one. */
+  /** The list, a story's texts or numbers, the current story or the state changed. */
   change: Event;
-  /** A slot carries another stream, or the slots are those of a new connection. */
+  /** A slot carries another stream, or the slots belong to a new connection. */
   slots: Event;
-  /** The current story is another one. */
+  /** The current story changed. */
   turn: CustomEvent<Turn>;
-  /** How we stand with the gate of a story is another; its name. */
+  /** The gate of a story changed; `detail` is the story's id. */
   gate: CustomEvent<string>;
 }
 
-/** What stands between a viewer and a story that takes a tier. */
+/** A tier the story requires and the viewer does not have. */
 export interface Gate {
   stream: string | null;
-  /** `free`: what everybody may watch. `shut`: nothing comes. */
+  /** `free`: the free preview is running. `shut`: it is over, and nothing is sent. */
   state: "free" | "shut";
   tier: string;
-  /** Where the tier is to be had. */
+  /** Where viewers can get the tier. */
   unlock: string | null;
-  /** When the free time is over, by `performance.now()`. */
+  /** When the free preview ends, by `performance.now()`. */
   endsAt: number;
 }
 
 export declare class StoryFeed extends EventTarget {
   constructor(options?: StoryFeedOptions);
 
-  /** Why it `failed`, or why the last attempt came to nothing. */
+  /** Why it `failed`, or why the last attempt did not succeed. */
   error: Error | null;
   preload: "eager" | "on-swipe";
   get state(): FeedState;
-  /** The story to begin with, when that is not live; null when it is, or when there was none. */
+  /** The story to begin with if it is not live; null if it is, or if none was given. */
   get missing(): Missing | null;
-  /** The two slots of the connection there is; none before the first. */
+  /** The two slots of the current connection; empty before the first one. */
   get slots(): Slot[];
-  /** The slot that carries a story; null while none does. */
+  /** The slot that carries a story; null if none does. */
   slotOf(id: string | null | undefined): Slot | null;
-  /** What stands between us and a story; null where nothing does, or nobody has asked for it yet. */
+  /** The gate of a story; null if it has none, or if the story has not been requested yet. */
   gateOf(id: string | null | undefined): Gate | null;
-  /** Another token came: what it opens comes on the connection that there is. */
+  /** Applies a new token: what it opens arrives on the existing connection. */
   showToken(): Promise<void>;
 
-  /** In the order in which they are swiped through. */
+  /** In swipe order. */
   get stories(): Story[];
-  /** The story that counts now. Behind the last one it stays the last one: see `isAtEnd`. */
+  /** The current story. After the last one it stays the last one: see `isAtEnd`. */
   get current(): Story | null;
-  /** Of the current story among `stories`; −1 while there is none. */
+  /** The current story's index in `stories`; −1 if there is none. */
   get index(): number;
-  /** How many stories there are, as far as the server said; at least as many as are known. */
+  /** How many stories there are according to the server; never fewer than are known. */
   get count(): number;
   story(id: string | null | undefined): Story | null;
-  /** What a swipe in this direction leads to; null where there is nothing. */
+  /** The story that a swipe in this direction leads to; null if there is none. */
   beside(direction: Direction): Story | null;
-  /** Whether one may swipe there: behind the last story comes the end. */
+  /** Whether the viewer can swipe that way: after the last story comes the end. */
   mayGo(direction: Direction): boolean;
-  /** Of the last swipe. */
+  /** The direction of the last swipe. */
   direction: Direction;
-  /** The viewer has swiped on behind the last story. */
+  /** Whether the viewer has swiped past the last story. */
   isAtEnd: boolean;
-  /** The page plays the current story another way while there is no connection: the feed's state is `playing` then. */
+  /** Set while the page plays the current story another way, without a connection; `state` is then `playing`. */
   isDelayed: boolean;
-  /** Where the viewer was before the server could not bring them back there. */
+  /** Where the viewer was, if the server could not bring them back there. */
   lost: { id: string; until: number } | null;
-  /** What will be looked at next. */
+  /** The story that will be in view next. */
   get ahead(): Story | null;
-  /** The connection, kept up; `session` is null while there is none. */
+  /** The connection, reconnected as needed; `session` is null while there is none. */
   readonly connection: EventTarget & { readonly state: string; readonly session: MediaSession | null };
 
-  /** Begins, or comes back after `stop()` or after the viewer went elsewhere. */
+  /** Starts, or resumes after `stop()` or after the viewer watched elsewhere. */
   play(): void;
-  /** Ends sound, picture and news. Where the viewer was is kept. */
+  /** Stops sound, picture and updates. Keeps the viewer's position. */
   stop(): void;
-  /** Gives up the story that is missing, and begins with the first there is. */
+  /** Gives up on the missing story and begins with the first one available. */
   seeOthers(): void;
-  /** A swipe shows what lies in this direction: let it play there. */
+  /** A swipe reveals the story in this direction: start playing it. */
   peek(direction: Direction): void;
-  /** The swipe has come to its end: that story counts now. */
+  /** The swipe is complete: that story becomes the current one. */
   commit(direction: Direction): void;
-  /** The swipe was called off. What was there before it began stays. */
+  /** The swipe was canceled. The current story stays. */
   cancel(): void;
-  /** Goes to any story of the list; false for others, for which nothing happens. */
+  /** Goes to a story in the list; does nothing and returns false for any other. */
   go(id: string): boolean;
 
   addEventListener<Type extends keyof StoryFeedEvents>(
@@ -180,24 +180,24 @@ export declare class StoryFeed extends EventTarget {
   ): void;
 }
 
-/** What may be reached from the story that counts now. */
+/** Which directions are open from the current story. */
 export interface Way {
   forward: boolean;
   backward: boolean;
 }
 
-/** What a {@link Swipe} asks for; each is called at most once for what happened once. */
+/** What a {@link Swipe} asks for. Each is called at most once per event. */
 export interface Decisions {
-  /** A swipe shows the story in this direction. */
+  /** A swipe reveals the story in this direction. */
   peek(direction: Direction): void;
-  /** That story counts now. */
+  /** That story becomes the current one. */
   commit(direction: Direction): void;
-  /** The swipe was called off. */
+  /** The swipe was canceled. */
   cancel(): void;
   tap?(x: number, y: number): void;
 }
 
-/** A point and when it was touched, in pixels and milliseconds. */
+/** A point in pixels and when it was touched, in milliseconds. */
 export interface Touch {
   x: number;
   y: number;
@@ -210,29 +210,29 @@ export declare class Swipe {
   state: "resting" | "held" | "dragging" | "settling";
   /** 0 at rest, 1 when the next story fills the screen, −1 for the one before. */
   progress: number;
-  /** Along which the picture turns. */
+  /** The axis along which the picture turns. */
   axis: "x" | "y";
-  /** The story in this direction was asked for and neither committed nor called off. */
+  /** The direction of a story that was peeked and neither committed nor canceled. */
   peeked: Direction | null;
   decisions: Decisions;
   get isMoving(): boolean;
-  /** A finger comes down. */
+  /** A finger touches the screen. */
   press(point: Touch, size: { width: number; height: number }): void;
   /** The finger moves. */
   move(point: Touch, way: Way): void;
-  /** The finger leaves: a third of the screen decides, or which way it was flung. */
+  /** The finger lifts: the swipe completes after a third of the screen, or after a fling. */
   lift(point: Touch): void;
-  /** The browser took the gesture away, or what it was about is gone. */
+  /** The browser took over the gesture, or its story is gone. */
   abandon(at: number): void;
-  /** A step by key, wheel, tap or button; false where there is nothing. */
+  /** A step by key, wheel, tap or button; returns false if there is no story that way. */
   step(direction: Direction, axis: "x" | "y", at: number, way: Way): boolean;
-  /** Shows a story's coming without asking anybody, such as when the one before has ended. */
+  /** Turns to a story without asking for a decision, such as when the one before has ended. */
   turn(direction: Direction, axis: "x" | "y", at: number): void;
-  /** Moves what runs out, and returns the progress. */
+  /** Advances the animation and returns the progress. */
   tick(at: number): number;
 }
 
-/** Whether a string can be decoded. */
+/** Whether a value is a BlurHash that can be decoded. */
 export declare function isBlurHash(hash: unknown): hash is string;
-/** The picture, as RGBA bytes row by row; throws a `RangeError` for anything that is no BlurHash. */
+/** The image as RGBA bytes, row by row; throws a `RangeError` for anything that is not a BlurHash. */
 export declare function decodeBlurHash(hash: string, width: number, height: number): Uint8ClampedArray;

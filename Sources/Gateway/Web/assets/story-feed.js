@@ -52,9 +52,9 @@ export { Swipe } from "./feed/swipe.js";
  * @typedef {import("./feed/swipe.js").Direction} Direction
  *
  * @typedef {"idle" | "connecting" | "playing" | "reconnecting" | "empty" | "missing" | "replaced" | "failed"} FeedState
- * `empty`: nobody is live, and who goes live will be shown. `missing`: the story to begin with is not live, `missing`
- * tells why; it begins here by itself when it goes live, and `seeOthers()` gives it up. `replaced`: the same viewer
- * watches elsewhere; `play()` brings it back here. `failed`: the server said no for good, `error` tells why.
+ * `empty`: no one is live; the next stream to go live will be shown. `missing`: the story to begin with is not live,
+ * and `missing` tells why; it starts automatically when it goes live, and `seeOthers()` gives up on it. `replaced`: the
+ * same viewer watches elsewhere; `play()` resumes here. `failed`: the server refused for good, `error` tells why.
  *
  * @typedef {object} Turn
  * @property {string | null} from
@@ -63,20 +63,20 @@ export { Swipe } from "./feed/swipe.js";
  * @property {"swipe" | "ended" | "not-permitted" | "jump"} reason
  *
  * @typedef {object} StoryFeedOptions
- * @property {string} [origin] of the server; by default the page's
- * @property {string | null} [stream] where to begin; by default with the first one
+ * @property {string} [origin] the server's origin; by default the page's
+ * @property {string | null} [stream] the story to begin with; by default the first one
  * @property {"eager" | "on-swipe"} [preload] whether the next story is loaded once one has settled, or when a swipe
  *   begins, which saves data
  * @property {<T>(action: (token: string | null) => Promise<T>) => Promise<T>} [withToken] does something with a viewer's
  *   token; by default with the one in the page's address, if there is one
  */
 
-/** An ended story without a word of the server about what comes next is left after this time, in milliseconds. */
+/** An ended story is left after this time if the server does not say what comes next, in milliseconds. */
 const PATIENCE_MS = 2500;
 
 export class StoryFeed extends FeedPlace {
   /**
-   * Why it `failed`, or why the last attempt came to nothing.
+   * Why it `failed`, or why the last attempt did not succeed.
    * @type {Error | null}
    */
   error = null;
@@ -87,7 +87,7 @@ export class StoryFeed extends FeedPlace {
   /** What a swipe shows beside the current story, and if we asked for it. @type {{ id: string, isOurs: boolean } | null} */
   #peeked = null;
   #isReplaced = false;
-  /** The server said that nobody is live. */
+  /** The server said that no one is live. */
   #isEmpty = false;
   /** The viewer went somewhere since the connection was asked for. */
   #hasSwiped = false;
@@ -107,7 +107,7 @@ export class StoryFeed extends FeedPlace {
     this.#asking = new Asking(this, () => this.#session);
     this.#wish = new Wish(stream, this.news);
     this.#wish.addEventListener("change", () => {
-      // Not somebody else's stream instead.
+      // Not another host's stream instead.
       if (this.missing) this.#disconnect();
       this.#choose();
       this.#update();
@@ -152,13 +152,13 @@ export class StoryFeed extends FeedPlace {
     return this.#state;
   }
 
-  /** The story to begin with, when that is not live; null when it is, or when there was none. */
+  /** The story to begin with if it is not live; null if it is, or if none was given. */
   get missing() {
     return this.#wish.missing;
   }
 
   /**
-   * The two slots of the connection there is; none before the first.
+   * The two slots of the current connection; empty before the first one.
    * @returns {Slot[]}
    */
   get slots() {
@@ -166,7 +166,7 @@ export class StoryFeed extends FeedPlace {
   }
 
   /**
-   * The slot that carries a story; null while none does.
+   * The slot that carries a story; null if none does.
    * @param {string | null | undefined} id
    */
   slotOf(id) {
@@ -175,7 +175,7 @@ export class StoryFeed extends FeedPlace {
 
   // What the viewer does.
 
-  /** Begins, or comes back after `stop()` or after the viewer went elsewhere. */
+  /** Starts, or resumes after `stop()` or after the viewer watched elsewhere. */
   play() {
     if (this.#isPlaying) return;
     this.#isPlaying = true;
@@ -187,7 +187,7 @@ export class StoryFeed extends FeedPlace {
     this.#update();
   }
 
-  /** Ends sound, picture and news. Where the viewer was is kept. */
+  /** Stops sound, picture and updates. Keeps the viewer's position. */
   stop() {
     if (!this.#isPlaying) return;
     this.#isPlaying = false;
@@ -212,7 +212,7 @@ export class StoryFeed extends FeedPlace {
     if (this.#isPlaying && this.connection.state === "closed") this.connection.start();
   }
 
-  /** Gives up the story that is missing, and begins with the first there is. */
+  /** Gives up on the missing story and begins with the first one available. */
   seeOthers() {
     this.#wish.drop();
     this.#choose();
@@ -221,7 +221,7 @@ export class StoryFeed extends FeedPlace {
   }
 
   /**
-   * A swipe shows what lies in this direction: let it play there.
+   * A swipe reveals the story in this direction: start playing it.
    * @param {Direction} direction
    */
   peek(direction) {
@@ -233,7 +233,7 @@ export class StoryFeed extends FeedPlace {
   }
 
   /**
-   * The swipe has come to its end: that story counts now.
+   * The swipe is complete: that story becomes the current one.
    * @param {Direction} direction
    */
   commit(direction) {
@@ -254,7 +254,7 @@ export class StoryFeed extends FeedPlace {
     this.#turned({ from, to: story.id, direction, reason: "swipe" });
   }
 
-  /** The swipe was called off. What was there before it began stays. */
+  /** The swipe was canceled. The current story stays. */
   cancel() {
     const peeked = this.#peeked;
     this.#peeked = null;
@@ -389,7 +389,7 @@ export class StoryFeed extends FeedPlace {
    */
   #moved(from, to, reason) {
     clearTimeout(this.#patience);
-    // Somebody who is somewhere else already stays there; the server has heard of it, or will in a moment.
+    // A viewer who has already moved on stays there; the server has heard of it, or will in a moment.
     if (from === this.list.current) this.#show(to, reason);
     this.news.forget(from);
     this.#update();
@@ -428,7 +428,7 @@ export class StoryFeed extends FeedPlace {
   #leave() {
     const gone = this.list.current;
     if (gone === null) return;
-    // Without a connection nobody can tell an end from a server that was started again.
+    // Without a connection, an end looks the same as a server restart.
     if (this.connection.state !== "connected") this.miss(gone);
     const focus = this.#session?.focus;
     const next = this.list.beside(this.direction === "forward" ? 1 : -1) ?? this.list.beside(1) ?? this.list.beside(-1);
@@ -445,7 +445,7 @@ export class StoryFeed extends FeedPlace {
 
   // Where to begin.
 
-  /** The first story, until somebody swipes. */
+  /** The first story, until the viewer swipes. */
   #choose() {
     const wish = this.#wish;
     if (this.list.current !== null || this.#isEmpty && wish.id === null) return;

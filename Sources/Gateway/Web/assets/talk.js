@@ -26,12 +26,12 @@ const NEAR_END = 40;
 const MOST_RISING = 24;
 /** Taps of others that are shown for one message. */
 const MOST_AT_ONCE = 8;
-/** What is told of comments that were left out stays this long, in milliseconds. */
+/** How long the count of skipped comments stays, in milliseconds. */
 const MORE_MS = 4000;
-/** What the server takes, in characters. */
+/** The longest comment the server accepts, in characters. */
 const LONGEST = 300;
 
-/** What stands where others write, for those who may not. */
+/** The placeholder for viewers who cannot comment. */
 const FOR_MEMBERS = "Only members can comment";
 
 /**
@@ -40,7 +40,7 @@ const FOR_MEMBERS = "Only members can comment";
  * @property {(needsName: boolean) => Promise<boolean>} identify makes sure that the server knows us; false if it will not
  * @property {(text: string) => void} say
  * @property {(widget: import("./audience.js").Widget) => boolean} shows whether this page shows that; a host's shows all
- * @property {(id: string, name: string) => Promise<unknown>} [keepOut] removes somebody for good, if the host means it
+ * @property {(id: string, name: string) => Promise<unknown>} [keepOut] bans someone, if the host confirms it
  */
 
 /**
@@ -77,7 +77,7 @@ export function makeComments(part, { isDesk = false } = {}) {
         list.scrollTop = list.scrollHeight;
       }
     } catch (error) {
-      showProblem(error instanceof SignallingError ? error.message : "The server does not answer. Try again in a moment.");
+      showProblem(error instanceof SignallingError ? error.message : "The server isn’t responding. Try again in a moment.");
     } finally {
       form.ariaBusy = "false";
     }
@@ -93,7 +93,7 @@ export function makeComments(part, { isDesk = false } = {}) {
     list.classList.toggle("is-cut", first < box);
   };
   list.addEventListener("scroll", fade, { passive: true });
-  /** Whether somebody reads what was said before. */
+  /** Whether the viewer is reading earlier comments. */
   let isReadingBack = false;
   list.addEventListener("scroll", () => {
     if (isAtEnd()) {
@@ -119,7 +119,7 @@ export function makeComments(part, { isDesk = false } = {}) {
     const name = h("b", { dir: "auto" });
     const badges = makeBadges(() => shows("ranks"));
     const text = h("span", { dir: "auto" });
-    const act = h("button.act", { type: "button", "aria-label": "What to do with this comment", title: "More" }, icon("more"));
+    const act = h("button.act", { type: "button", "aria-label": "Comment options", title: "More" }, icon("more"));
     const line = h("li", {}, h("p", {}, ...badges.medals, name, badges.word, " ", text), act);
     /** @param {import("./audience.js").StreamComment} comment */
     line.update = (comment) => {
@@ -141,8 +141,8 @@ export function makeComments(part, { isDesk = false } = {}) {
     const answer = await ask({
       name: "comment", title: name, text: comment.text,
       choices: [
-        { value: "delete", label: "Delete it", look: "danger" },
-        ...audience.mayModerate ? [{ value: "pin", label: isPinned ? "Unpin it" : "Pin it" }] : [],
+        { value: "delete", label: "Delete", look: "danger" },
+        ...audience.mayModerate ? [{ value: "pin", label: isPinned ? "Unpin" : "Pin" }] : [],
         ...isTheirs ? [{ value: "silence", label: "Silence…" }] : [],
         ...isTheirs && audience.isModerator && keepOut
           ? [{ value: "ban", label: "Remove and keep out…", look: /** @type {const} */ ("danger") }] : [],
@@ -162,7 +162,7 @@ export function makeComments(part, { isDesk = false } = {}) {
     try {
       await action();
     } catch (error) {
-      say(error instanceof SignallingError ? error.message : "The server does not answer. Try again in a moment.");
+      say(error instanceof SignallingError ? error.message : "The server isn’t responding. Try again in a moment.");
     }
   }
 
@@ -184,12 +184,12 @@ export function makeComments(part, { isDesk = false } = {}) {
     list.hidden = !isListed;
     form.hidden = !settings?.comments || !shows("composer");
     root.hidden = !audience.isOpen || !isDesk && list.hidden && form.hidden && poll.root.hidden && card.root.hidden;
-    // Not disabled, which nobody would come across who goes from field to field.
+    // Not disabled: people who move from field to field would never come across it.
     field.readOnly = audience.isForMembers;
     field.setAttribute("aria-disabled", String(audience.isForMembers));
     field.placeholder = audience.isForMembers ? FOR_MEMBERS
       : settings?.slowMode ? `One comment every ${settings.slowMode} s…` : "Say something…";
-    // Who reads what was before is not taken away from it.
+    // Viewers who read earlier comments keep their place.
     const [wasAtEnd, top] = [isAtEnd(), list.firstElementChild];
     const place = (/** @type {Element | null} */ line) => line instanceof HTMLElement ? line.offsetTop - list.scrollTop : 0;
     const before = place(top);
@@ -221,7 +221,7 @@ export function makeComments(part, { isDesk = false } = {}) {
   };
 }
 
-/** A host's way to ask the audience something. @param {Part} part */
+/** The button with which a host asks the audience something. @param {Part} part */
 export function makeAsking(part) {
   const isOffered = () => part.audience.poll?.closedAt !== null;
   return makeAudienceAction(part, "ask-audience", "Poll…", openPoll, isOffered);

@@ -1,13 +1,13 @@
 // @ts-check
 
 /**
- * What is live goes on. Browsers pause a video by themselves: for a call, for headphones that were pulled out, for
- * what their media framework stumbled over; and then wait for somebody who presses play, where there is nothing to press.
+ * Keeps live video playing. Browsers pause a video on their own, for a call, for unplugged headphones or for a hiccup
+ * of their media framework, and then wait for someone to press play, although there is nothing to press.
  */
 
 /**
- * Plays a live video on that its browser has paused, unless nobody sees it, its viewer has to tap first, or has the
- * system's own controls before them, which pause it, too. To be called now and then, about once a second.
+ * Resumes a live video that its browser has paused, unless it is hidden, its viewer has to tap first, or the system's
+ * own controls are shown, which pause it, too. Call it now and then, about once a second.
  * @param {{ video: HTMLVideoElement | null, isBlocked: boolean, rewind: { isOn: boolean }, play: () => Promise<void> }} viewing
  */
 export function playOn(viewing) {

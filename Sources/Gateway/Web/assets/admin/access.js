@@ -57,14 +57,14 @@ async function answer(path, options) {
   let token = sessionStorage.getItem(KEY) ?? await make();
   let response = await send(path, options, token);
   if (response.status === 401) {
-    // A token ends, and does not outlive a restart of a development server.
+    // A token expires, and does not survive a restart of a development server.
     sessionStorage.removeItem(KEY);
     token = await make();
     if (token) response = await send(path, options, token);
   }
   if (response.ok) return response;
   const problem = await response.json().catch(() => null);
-  throw new Refusal(response.status, problem?.detail ?? `The server answered ${response.status}.`);
+  throw new Refusal(response.status, problem?.detail ?? `The server returned status ${response.status}.`);
 }
 
 /** @param {string} path @param {Options} options @param {string | null} token */

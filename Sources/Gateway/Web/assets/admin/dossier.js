@@ -16,8 +16,8 @@ const PHASES = [["answer", "Answer"], ["check", "First check"], ["dtls", "DTLS"]
 const CAPTURE_SECONDS = 10;
 
 const CAUSES = {
-  delay: "its path’s queue grows when more is sent", loss: "its path loses too much",
-  application: "nothing more was asked for yet", publisher: "there is nothing better", pinned: "the viewer chose so",
+  delay: "the path’s queue grows when more is sent", loss: "the path loses too many packets",
+  application: "nothing more was requested", publisher: "nothing better is available", pinned: "the viewer chose it",
 };
 
 export class DossierPanel {
@@ -39,7 +39,7 @@ export class DossierPanel {
     }, "End session…");
     this.#capture = h("button.button.small", {
       type: "button", onclick: () => this.#id && this.#save(this.#id),
-      title: `Records the headers of its RTP packets for ${CAPTURE_SECONDS} seconds, for Wireshark; nothing of what they carry`,
+      title: `Record RTP packet headers for ${CAPTURE_SECONDS} seconds, for Wireshark. Payloads aren’t included.`,
     }, "Capture");
     const close = h("button.button.round", { type: "button", "aria-label": "Close", onclick: () => this.#dialog.close() },
       icon("close"));
@@ -57,7 +57,7 @@ export class DossierPanel {
     [this.#id, this.#isOver, this.#shown] = [id, false, ""];
     this.#title.textContent = id;
     this.#end.hidden = this.#capture.hidden = true;
-    this.#body.replaceChildren(h("p.muted", {}, "Asking…"));
+    this.#body.replaceChildren(h("p.muted", {}, "Loading…"));
     if (!this.#dialog.open) this.#dialog.showModal();
     this.#title.focus();
     await this.refresh();
@@ -72,7 +72,7 @@ export class DossierPanel {
     } catch (error) {
       if (!(error instanceof Refusal && error.status === 404)) throw error;
       this.#isOver = true;
-      this.#body.replaceChildren(h("p.empty", {}, "This session ended more than ten minutes ago, or never was."));
+      this.#body.replaceChildren(h("p.empty", {}, "This session ended more than 10 minutes ago, or never existed."));
     }
   }
 
@@ -85,7 +85,7 @@ export class DossierPanel {
       await save(path, `${id}.pcap`, { patience: (CAPTURE_SECONDS + 10) * 1000 });
       this.#capture.textContent = "Capture";
     } catch (error) {
-      this.#capture.textContent = error instanceof Refusal ? error.message : "No answer";
+      this.#capture.textContent = error instanceof Refusal ? error.message : "No response";
     }
     this.#capture.disabled = false;
   }
@@ -96,7 +96,7 @@ export class DossierPanel {
     this.#end.hidden = this.#capture.hidden = this.#isOver;
     this.#title.replaceChildren(dossier.id, " ", h("small.muted", {}, kindOf(dossier)));
     const text = JSON.stringify(dossier);
-    // Open details, selections and the place that somebody reads at stay where nothing changed.
+    // Open details, selections and the scroll position stay as they are where nothing changed.
     if (text === this.#shown) return;
     this.#shown = text;
     const open = new Set([...this.#body.querySelectorAll("details[open]")].map((details) => details.dataset.name));
@@ -121,17 +121,17 @@ function summary(dossier) {
   /** @type {[string, string | Node][]} */
   const facts = [
     ["State", dossier.state === "ended" ? `ended: ${dossier.reason}` : dossier.state],
-    ["Stream", dossier.stream ?? "the feed’s"],
-    ["Who", dossier.participant ? callName(dossier.participant, dossier.name) : "without a token"],
-    ["Began", clock(dossier.since)],
-    [dossier.state === "ended" ? "Lasted" : "Lasts", age(end - Date.parse(dossier.since))],
-    ["Media goes to", dossier.mediaAddress ? wayOf(dossier) : "–"],
+    ["Stream", dossier.stream ?? "feed"],
+    ["Participant", dossier.participant ? callName(dossier.participant, dossier.name) : "no token"],
+    ["Started", clock(dossier.since)],
+    [dossier.state === "ended" ? "Lasted" : "Running for", age(end - Date.parse(dossier.since))],
+    ["Media address", dossier.mediaAddress ? wayOf(dossier) : "–"],
     ["Worker", String(dossier.worker)],
   ];
   if (quality) {
     facts.push(
       ["Round trip", seconds(quality.roundTripSeconds)],
-      ["Path takes", bits(quality.estimate)],
+      ["Estimated bandwidth", bits(quality.estimate)],
       ["Received", `${count(dossier.received.packets)} packets, ${bytes(dossier.received.bytes)}`],
       ["Sent", `${count(dossier.sent.packets)} packets, ${bytes(dossier.sent.bytes)}`],
       ["Data channel", !dataChannel ? "not offered" : dataChannel.control ? "control open" : dataChannel.open ? "open" : "not open"],
@@ -155,18 +155,18 @@ function joining({ phases }) {
     return h("li", { className: at === null ? "missing" : "" }, h("span.name", {}, label), h("span.track", {}, bar),
       h("span.value", {}, at === null ? "not yet" : seconds(at)));
   });
-  return h("section", {}, h("h3", {}, "Joining, from the offer on"), h("ol.phases", {}, ...bars));
+  return h("section", {}, h("h3", {}, "Joining, from the offer"), h("ol.phases", {}, ...bars));
 }
 
 /** @param {Dossier} dossier */
 function hops({ loss }) {
-  if (!loss) return h("section", {}, h("h3", {}, "Loss"), h("p.muted", {}, "Its worker did not answer."));
+  if (!loss) return h("section", {}, h("h3", {}, "Loss"), h("p.muted", {}, "The worker didn’t respond."));
   const { publisherToServer: up, serverToViewer: down } = loss;
   const first = up && arrow(up.lost / Math.max(1, up.expected), `${count(up.lost)} of ${count(up.expected)} lost`,
-    up.missing ? `${count(up.missing)} never came` : up.lost ? "all repaired" : "");
+    up.missing ? `${count(up.missing)} never arrived` : up.lost ? "all recovered" : "");
   const second = down && arrow(down.lately ?? down.missing / Math.max(1, down.sent),
     down.lately === null ? `${count(down.missing)} of ${count(down.sent)} missing` : "of the latest packets",
-    `${count(down.resent)} sent again`);
+    `${count(down.resent)} resent`);
   return h("section", {}, h("h3", {}, "Loss by hop"), h("ol.hops", {},
     ...(first ? [h("li.end", {}, "Publisher"), first] : []), h("li.end", {}, "Server"),
     ...(second ? [second, h("li.end", {}, "Viewer")] : [])));
@@ -183,16 +183,16 @@ function pictures({ quality, stepsUp, stepsDown }) {
   if (!quality?.pictures.length) return [];
   const rows = quality.pictures.map((/** @type {any} */ picture) => [
     picture.mid + (picture.preview ? " (preview)" : ""), layer(picture.wanted),
-    picture.paused ? "sound alone" : layer(picture.served),
+    picture.paused ? "sound only" : layer(picture.served),
   ]);
-  const why = quality.cause ? `Not more, because ${CAUSES[/** @type {keyof typeof CAUSES} */ (quality.cause)] ?? quality.cause}. ` : "";
+  const why = quality.cause ? `Limited because ${CAUSES[/** @type {keyof typeof CAUSES} */ (quality.cause)] ?? quality.cause}. ` : "";
   return [h("section", {}, h("h3", {}, "Pictures"), table(["m-line", "Wanted", "Served"], rows),
-    h("p.muted", {}, `${why}${stepsUp} steps to a better picture, ${stepsDown} to a worse one.`))];
+    h("p.muted", {}, `${why}Quality went up ${stepsUp} times and down ${stepsDown} times.`))];
 }
 
 /** @param {any} value */
 function layer(value) {
-  if (!value) return "nothing";
+  if (!value) return "none";
   const size = value.width ? `${value.width}×${value.height}` : "size unknown";
   return `${value.rid ? `${value.rid}: ` : ""}${size}, ${bits(value.bitrate)}`;
 }
@@ -201,7 +201,7 @@ function layer(value) {
 function lines({ publishing = [], receiving = [] }) {
   const parts = [];
   if (publishing.length) {
-    parts.push(h("section", {}, h("h3", {}, "Publishes"), incoming(publishing)));
+    parts.push(h("section", {}, h("h3", {}, "Publishing"), incoming(publishing)));
   }
   const carried = receiving.filter((/** @type {any} */ line) => line.attached || line.packets);
   if (carried.length) {
@@ -210,10 +210,10 @@ function lines({ publishing = [], receiving = [] }) {
       line.report ? percent(line.report.lostShare) : "–", line.report ? seconds(line.report.jitterSeconds) : "–",
       `${count(line.resent)} of ${count(line.resendsRequested)}`, line.from ? line.from.session : "the server",
     ]);
-    parts.push(h("section", {}, h("h3", {}, "Gets"),
-      table(["m-line", "Packets", "Bytes", "Lost", "Jitter", "Sent again", "From"], rows)));
+    parts.push(h("section", {}, h("h3", {}, "Receiving"),
+      table(["m-line", "Packets", "Bytes", "Lost", "Jitter", "Resent", "From"], rows)));
     const sources = carried.map((/** @type {any} */ line) => line.from).filter(Boolean);
-    if (sources.length) parts.push(h("section", {}, h("h3", {}, "Where that comes in"), incoming(sources)));
+    if (sources.length) parts.push(h("section", {}, h("h3", {}, "Sources"), incoming(sources)));
   }
   return parts;
 }
@@ -222,22 +222,22 @@ function lines({ publishing = [], receiving = [] }) {
 function incoming(tracks) {
   const rows = tracks.flatMap((track) => track.layers.map((/** @type {any} */ layer) => [
     `${track.mid} ${track.kind}${layer.rid ? ` ${layer.rid}` : ""}`,
-    layer.active ? bits(layer.bitrate) : "rests", layer.width ? `${layer.width}×${layer.height}` : "–",
+    layer.active ? bits(layer.bitrate) : "idle", layer.width ? `${layer.width}×${layer.height}` : "–",
     percent(layer.lost / Math.max(1, layer.expected)), count(layer.missing), seconds(layer.jitterSeconds),
-    track.kind === "video" ? `${layer.keyFrames}, ${layer.keyFrameRequests} asked for` : "–",
+    track.kind === "video" ? `${layer.keyFrames}, ${layer.keyFrameRequests} requested` : "–",
   ]));
-  return table(["m-line", "Bit rate", "Size", "Lost", "Never came", "Jitter", "Key frames"], rows);
+  return table(["m-line", "Bitrate", "Size", "Lost", "Never arrived", "Jitter", "Key frames"], rows);
 }
 
 /** @param {Dossier} dossier */
 function addresses({ clientAddress, localAddresses, pairs = [], srtp }) {
   const rows = pairs.map((/** @type {any} */ pair) => [
-    pair.address, pair.protocol.toUpperCase(), pair.selected ? "media goes there" : "",
-    pair.quietSeconds === null ? "not proven" : `heard ${seconds(pair.quietSeconds)} ago`,
+    pair.address, pair.protocol.toUpperCase(), pair.selected ? "carries media" : "",
+    pair.quietSeconds === null ? "not verified" : `last heard ${seconds(pair.quietSeconds)} ago`,
   ]);
   return h("section", {}, h("h3", {}, "Addresses"),
-    rows.length ? table(["Client", "By", "Use", "Life"], rows) : h("p.muted", {}, "No check came."),
-    h("p.muted", {}, `Asked from ${clientAddress ?? "–"}; ours: ${localAddresses.join(", ") || "–"}; ${srtp ?? "no keys yet"}.`));
+    rows.length ? table(["Client", "Protocol", "Use", "Status"], rows) : h("p.muted", {}, "No connectivity checks received."),
+    h("p.muted", {}, `Requested from ${clientAddress ?? "–"}; server: ${localAddresses.join(", ") || "–"}; ${srtp ?? "no keys yet"}.`));
 }
 
 /** @param {Dossier} dossier */
@@ -245,8 +245,8 @@ function events({ events, eventsDropped }) {
   const items = events.toReversed().map((/** @type {any} */ { event, at, seconds: after, ...more }) =>
     h("li", {}, h("time", { dateTime: at, title: at }, clock(at)), h("span.after", {}, `+${seconds(after)}`),
       h("strong", {}, event), h("span.more", { dir: "auto" }, said(more))));
-  const dropped = eventsDropped ? h("p.muted", {}, `${eventsDropped} earlier ones were dropped.`) : "";
-  return h("section", {}, h("h3", {}, "What happened, the latest first"), h("ol.events", {}, ...items), dropped);
+  const dropped = eventsDropped ? h("p.muted", {}, `${eventsDropped} earlier events were dropped.`) : "";
+  return h("section", {}, h("h3", {}, "Events, newest first"), h("ol.events", {}, ...items), dropped);
 }
 
 /** @param {Record<string, any>} members */

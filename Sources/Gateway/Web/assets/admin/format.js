@@ -33,7 +33,7 @@ export const count = (value) => value === null ? "–" : scaled(value, "");
 export const rate = (value) => value === null ? "–" : `${scaled(value, "")}/s`;
 
 /** A share from 0 to 1. @param {number | null} value */
-export const percent = (value) => value === null ? "–" : `${short(value * 100)} %`;
+export const percent = (value) => value === null ? "–" : `${short(value * 100)}%`;
 
 /** @param {number | null | undefined} value */
 export function seconds(value) {

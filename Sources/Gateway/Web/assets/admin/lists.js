@@ -95,7 +95,7 @@ function streamRow(key, place, end) {
   const title = h("a", { href: `/watch/${encodeURIComponent(key)}`, target: "_blank", rel: "noopener", dir: "auto" });
   const name = h("small.muted");
   const [state, host, viewers, since] = [h("span.chip"), h("td", { dir: "auto" }), h("td.number"), h("td")];
-  const order = h("button.button.small", { type: "button", onclick: () => place(stream) }, "Order…");
+  const order = h("button.button.small", { type: "button", onclick: () => place(stream) }, "Position…");
   const stop = h("button.button.small.danger", { type: "button", onclick: () => end(stream) }, "End…");
   const row = h("tr", {}, h("th.title", { scope: "row" }, title, name), h("td", {}, state), host, viewers, since,
     h("td.deeds", {}, order, stop));
@@ -109,7 +109,7 @@ function streamRow(key, place, end) {
     setText(viewers, String(now.viewers));
     setText(since, clock(now.startedAt ?? now.startsAt ?? now.createdAt));
     stop.hidden = order.hidden = now.state === "ended";
-    order.setAttribute("aria-label", `Order of ${now.title || now.id} in the feed`);
+    order.setAttribute("aria-label", `Position of ${now.title || now.id} in the feed`);
     stop.setAttribute("aria-label", `End ${now.title || now.id}`);
   };
   return row;

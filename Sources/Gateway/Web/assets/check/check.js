@@ -1,6 +1,6 @@
 // @ts-check
 
-/** The page that tells whether live video gets through from here: for operators from outside, and for whoever sees nothing. */
+/** The page that tests whether live video gets through from here: for operators from outside, and for viewers who see nothing. */
 
 import { h, setText } from "../dom.js";
 import { tryAll } from "./ways.js";
@@ -8,7 +8,7 @@ import { tryAll } from "./ways.js";
 /** @typedef {import("./ways.js").Finding} Finding */
 
 /** @type {Record<import("./ways.js").Verdict, string>} */
-const WORDS = { trying: "Trying…", ok: "Good", warn: "Partly", fail: "Shut", none: "None" };
+const WORDS = { trying: "Testing…", ok: "OK", warn: "Limited", fail: "Failed", none: "Off" };
 
 const verdict = /** @type {HTMLElement} */ (document.getElementById("verdict"));
 const list = /** @type {HTMLElement} */ (document.getElementById("ways"));
@@ -32,7 +32,7 @@ async function run() {
   rows.clear();
   list.replaceChildren();
   delete verdict.dataset.verdict;
-  setText(verdict, "Trying…");
+  setText(verdict, "Testing…");
   setText(copied, "");
   const result = await tryAll(show);
   verdict.dataset.verdict = result.verdict;
@@ -40,7 +40,7 @@ async function run() {
   again.disabled = false;
 }
 
-/** For a mail to whoever runs the server. */
+/** For an email to the people who run the server. */
 function report() {
   const lines = [...rows.values()].map(({ finding: { name, verdict, text, remedy } }) =>
     [`${verdict.padEnd(5)} ${name}: ${text}`, remedy].filter(Boolean).join(" "));
@@ -50,6 +50,6 @@ function report() {
 again.addEventListener("click", run);
 document.getElementById("copy")?.addEventListener("click", async () => {
   const isCopied = await navigator.clipboard?.writeText(report()).then(() => true, () => false);
-  setText(copied, isCopied ? "It is copied." : "This browser did not let it be copied: select and copy the lines above.");
+  setText(copied, isCopied ? "Copied." : "This browser blocked copying. Select and copy the lines above.");
 });
 run();

@@ -1,6 +1,6 @@
 // @ts-check
 
-/** The ways from a browser to this server, and what to do where one is shut. */
+/** The ways from a browser to this server, and what to do where one is blocked. */
 
 import { SignallingError } from "../session.js";
 import { knownToken, withToken } from "../tokens.js";
@@ -18,25 +18,25 @@ const CLOCK_MS = 60_000;
  * @property {string} name
  * @property {Verdict} verdict
  * @property {string} text
- * @property {string} [remedy] what who runs the server, or this browser, may do
+ * @property {string} [remedy] what can be done about it on the server or in this browser
  *
  * @typedef {(finding: Finding) => void} Tell is told of what is being tried, and again of what came of it
  */
 
 const PAGE = "This page";
 const CLOCK = "Clock";
-const NEWS = "News of streams (WebSocket)";
-const UDP = "Media by UDP";
-const TCP = "Media by TCP";
+const NEWS = "Live updates (WebSocket)";
+const UDP = "Media over UDP";
+const TCP = "Media over TCP";
 const LATE = "Delayed video (HLS)";
 
 /** Tries all of them. @param {Tell} tell @returns {Promise<Finding>} what it comes to */
 export async function tryAll(tell) {
   tell(page());
   const server = await about(tell);
-  if (!server) return { name: "", verdict: "fail", text: "The server does not answer.", remedy: "Is it running, and is this its address?" };
+  if (!server) return { name: "", verdict: "fail", text: "The server isn’t responding.", remedy: "Check that it’s running and that this is its address." };
   if (!globalThis.RTCPeerConnection) {
-    for (const name of [UDP, TCP]) tell({ name, verdict: "fail", text: "This browser has no WebRTC, or it is switched off." });
+    for (const name of [UDP, TCP]) tell({ name, verdict: "fail", text: "This browser doesn’t support WebRTC, or it’s turned off." });
     await newsArrive(tell);
     tell(late(server));
     return comesTo([], server);
@@ -57,10 +57,10 @@ export async function tryAll(tell) {
 /** @returns {Finding} */
 function page() {
   return isSecureContext
-    ? { name: PAGE, verdict: "ok", text: location.protocol === "https:" ? "It came by HTTPS." : "It comes from this very machine." }
+    ? { name: PAGE, verdict: "ok", text: location.protocol === "https:" ? "Loaded over HTTPS." : "Loaded from this machine." }
     : {
-      name: PAGE, verdict: "warn", text: "It came by HTTP, unencrypted: browsers give camera and microphone to secure pages only.",
-      remedy: "Give the server a certificate (tls-certificate, tls-key), or put a proxy with TLS in front of it.",
+      name: PAGE, verdict: "warn", text: "Loaded over HTTP, without encryption. Browsers allow camera and microphone only on secure pages.",
+      remedy: "Give the server a certificate (tls-certificate, tls-key), or put a TLS proxy in front of it.",
     };
 }
 
@@ -74,15 +74,15 @@ async function about(tell) {
     const off = Number.isNaN(told) ? 0 : told - (asked + Date.now()) / 2;
     if (Math.abs(off) > CLOCK_MS) {
       tell({
-        name: CLOCK, verdict: "warn", text: `The server's differs from this machine's by ${Math.round(Math.abs(off) / 1000)} s.`,
-        remedy: "Links and certificates end too early or too late: have both clocks set by the network.",
+        name: CLOCK, verdict: "warn", text: `The clocks of the server and this machine differ by ${Math.round(Math.abs(off) / 1000)} s.`,
+        remedy: "Links and certificates may expire too early or too late. Set both clocks from the network.",
       });
     } else {
-      tell({ name: CLOCK, verdict: "ok", text: "The server's and this machine's agree." });
+      tell({ name: CLOCK, verdict: "ok", text: "The clocks of the server and this machine agree." });
     }
     return /** @type {{ hls?: boolean }} */ (await response.json());
   } catch {
-    tell({ name: CLOCK, verdict: "fail", text: "The server did not answer." });
+    tell({ name: CLOCK, verdict: "fail", text: "The server isn’t responding." });
     return null;
   }
 }
@@ -100,9 +100,9 @@ async function newsArrive(tell) {
     setTimeout(() => resolve(false), ANSWER_MS);
   });
   socket.close();
-  tell(isOpen ? { name: NEWS, verdict: "ok", text: "They arrive." } : {
-    name: NEWS, verdict: "warn", text: "None arrived: pages ask from time to time instead, where they may watch at all.",
-    remedy: "A proxy in front of the server, or in this network, has to let WebSockets through.",
+  tell(isOpen ? { name: NEWS, verdict: "ok", text: "Updates arrive." } : {
+    name: NEWS, verdict: "warn", text: "No updates arrived. Where viewers can watch, pages check for changes from time to time instead.",
+    remedy: "Allow WebSockets in any proxy in front of the server or on this network.",
   });
 }
 
@@ -130,31 +130,31 @@ function refusalOf(error) {
   const needsLink = error instanceof SignallingError && (error.status === 401 || error.status === 403);
   if (needsLink) {
     return {
-      name: "", verdict: "warn", text: "The server lets nobody watch without a link, so the ways for media could not be tried.",
-      remedy: "Open this page with what comes after # in a link of yours: /check#token=…",
+      name: "", verdict: "warn", text: "You need a link to watch on this server, so media connections couldn’t be tested.",
+      remedy: "Open this page with the part of your link after the #: /check#token=…",
     };
   }
-  return { name: "", verdict: "fail", text: `The server did not take a session: ${error.message}` };
+  return { name: "", verdict: "fail", text: `The server didn’t accept a session: ${error.message}` };
 }
 
 /** @param {string} name @param {import("./probe.js").Result} result @param {RTCIceServer} [relay] @returns {Finding} */
 function findingOf(name, { isThrough, milliseconds, roundTrip, offered }, relay) {
   if (isThrough) {
-    const trip = roundTrip === null ? "" : `, ${Math.max(1, Math.round(roundTrip))} ms there and back`;
-    return { name, verdict: "ok", text: `It gets through: connected after ${Math.round(milliseconds)} ms${trip}.` };
+    const trip = roundTrip === null ? "" : `, round trip ${Math.max(1, Math.round(roundTrip))} ms`;
+    return { name, verdict: "ok", text: `Connected in ${Math.round(milliseconds)} ms${trip}.` };
   }
   if (relay) {
     return {
-      name, verdict: "fail", text: "It does not get through.",
-      remedy: `Open the port of ${relay.urls} to the server in its firewall, and forward it where it is behind a NAT.`,
+      name, verdict: "fail", text: "It doesn’t get through.",
+      remedy: `Open the port of ${relay.urls} in the server’s firewall, and forward it if the server is behind NAT.`,
     };
   }
-  if (!offered.length) return { name, verdict: "none", text: "The server does not offer it." };
-  const text = `It does not get through. The server says that it is at ${offered.join(", ")}.`;
+  if (!offered.length) return { name, verdict: "none", text: "The server doesn’t offer it." };
+  const text = `It doesn’t get through. The server’s addresses: ${offered.join(", ")}.`;
   if (offered.every(isPrivate) && !isPrivate(location.hostname)) {
-    return { name, verdict: "fail", text, remedy: "No address of those can be reached from elsewhere: set public-address to the server's own." };
+    return { name, verdict: "fail", text, remedy: "None of them can be reached from outside. Set public-address to the server’s public address." };
   }
-  return { name, verdict: "fail", text, remedy: "Open these ports to the server in its firewall, and forward them where it is behind a NAT." };
+  return { name, verdict: "fail", text, remedy: "Open these ports in the server’s firewall, and forward them if the server is behind NAT." };
 }
 
 /** Whether an address means something in its own network only (RFC 1918, 4193, 6598, and loopback). @param {string} address */
@@ -165,14 +165,14 @@ function isPrivate(address) {
 /** @param {string} url of a TURN server (RFC 7065) */
 function nameOf(url) {
   const isTLS = url.startsWith("turns:");
-  return `Media through TURN by ${isTLS ? "TLS" : /transport=tcp/.test(url) ? "TCP" : "UDP"} (${url.replace(/\?.*/, "")})`;
+  return `Media through TURN over ${isTLS ? "TLS" : /transport=tcp/.test(url) ? "TCP" : "UDP"} (${url.replace(/\?.*/, "")})`;
 }
 
 /** @param {{ hls?: boolean }} server @returns {Finding} */
 function late({ hls }) {
   return hls
-    ? { name: LATE, verdict: "ok", text: "The server makes it for those whom live video does not reach." }
-    : { name: LATE, verdict: "none", text: "The server makes none." };
+    ? { name: LATE, verdict: "ok", text: "Available to viewers whose network blocks live video." }
+    : { name: LATE, verdict: "none", text: "The server doesn’t offer it." };
 }
 
 /**
@@ -182,11 +182,11 @@ function late({ hls }) {
  */
 function comesTo(tried, { hls }) {
   const best = tried.find(({ isThrough }) => isThrough);
-  if (best?.name === UDP) return { name: "", verdict: "ok", text: "Live video gets through, by the best way there is." };
+  if (best?.name === UDP) return { name: "", verdict: "ok", text: "Live video gets through over the best connection." };
   if (best?.name === TCP) {
-    return { name: "", verdict: "warn", text: "Live video gets through by TCP: it may stand still where a packet gets lost.", remedy: "UDP would be better." };
+    return { name: "", verdict: "warn", text: "Live video gets through over TCP. It may freeze when a packet gets lost.", remedy: "UDP would be better." };
   }
-  if (best) return { name: "", verdict: "ok", text: "Live video gets through, by a detour through TURN.", remedy: "The direct ways are shut." };
-  if (hls) return { name: "", verdict: "warn", text: "Live video does not get through. Streams can be watched some seconds late, and nobody can go on stage from here." };
-  return { name: "", verdict: "fail", text: "Live video does not get through." };
+  if (best) return { name: "", verdict: "ok", text: "Live video gets through, but only through a TURN relay.", remedy: "Direct connections are blocked." };
+  if (hls) return { name: "", verdict: "warn", text: "Live video doesn’t get through. You can watch streams with a few seconds’ delay, but you can’t go on stage from here." };
+  return { name: "", verdict: "fail", text: "Live video doesn’t get through." };
 }

@@ -1,11 +1,11 @@
 // @ts-check
 
-/** A request as a line for a terminal. */
+/** A request as a curl command. */
 
-/** Files that stand for bodies which are no text. */
+/** File names that stand for bodies that are not text. */
 const FILES = { "image/jpeg": "picture.jpg", "image/webp": "picture.webp", "image/png": "picture.png" };
 
-/** A body that is longer is written on several lines. */
+/** Longer bodies are written on several lines. */
 const LONGEST = 56;
 
 /** @param {any} example */

@@ -1,6 +1,6 @@
 // @ts-check
 
-/** The two documents that describe the API, and what their references lead to. */
+/** The two documents that describe the API, with their references resolved. */
 
 /** What HTTP methods are called in OpenAPI, in the order in which they are shown. */
 const METHODS = ["get", "post", "put", "patch", "delete"];
@@ -30,7 +30,7 @@ export class Documents {
     const result = new Documents();
     await Promise.all(["openapi.json", "asyncapi.json"].map(async (name) => {
       const response = await fetch(`/v1/${name}`);
-      if (!response.ok) throw new Error(`The server does not give ${name}: ${response.status}.`);
+      if (!response.ok) throw new Error(`${name} returned status ${response.status}.`);
       result.#documents[name] = await response.json();
     }));
     return result;

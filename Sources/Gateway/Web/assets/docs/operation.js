@@ -12,10 +12,10 @@ import { codeBlock, prose, tabs } from "./text.js";
 
 /** Whose token an operation takes, by `x-token`. @type {Record<string, string>} */
 const TOKENS = {
-  host: "With a token: here the host’s.",
-  viewer: "With a token: here a viewer’s.",
-  shop: "With a token: here a shop’s, which has the capability give-gifts.",
-  admin: "With a token: here an admin’s.",
+  host: "Needs a token, such as the host’s.",
+  viewer: "Needs a token, such as a viewer’s.",
+  shop: "Needs a token, such as a shop’s with the give-gifts capability.",
+  admin: "Needs a token, such as an admin’s.",
 };
 
 /** @param {any} value */
@@ -77,7 +77,7 @@ function appendParameters(text, documents, { parameters }) {
 function appendBody(text, examples, documents, spec, hasLine) {
   const contents = Object.entries(spec.requestBody?.content ?? {});
   if (!contents.length) return;
-  text.append(h("h4", {}, "Body", h("small", {}, spec.requestBody.required ? "" : " may be left out")));
+  text.append(h("h4", {}, "Body", h("small", {}, spec.requestBody.required ? "" : " optional")));
   const blocks = [];
   for (const [type, { schema, example }] of contents) {
     const part = documents.openAPI.at(schema ?? {});
@@ -110,11 +110,11 @@ function appendAnswers(text, examples, documents, spec) {
       details.append(h("p.media", {}, h("code", {}, type)));
       const list = schema && members(documents.openAPI.at(schema));
       if (list) details.append(list);
-      if (example !== undefined) examples.append(codeBlock(shown(example), `Answer: ${status}`));
+      if (example !== undefined) examples.append(codeBlock(shown(example), `Response: ${status}`));
     }
     answers.append(details);
   }
-  text.append(h("h4", {}, "Answers"), answers);
+  text.append(h("h4", {}, "Responses"), answers);
 }
 
 /**

@@ -10,11 +10,11 @@ import { prose } from "./text.js";
 /** What stands between the limits of a schema and a reader. @type {[string, (value: any) => string][]} */
 const LIMITS = [
   ["minimum", (value) => `at least ${value}`], ["maximum", (value) => `at most ${value}`],
-  ["minLength", (value) => value === 1 ? "not empty" : `${value} characters or more`],
+  ["minLength", (value) => value === 1 ? "not empty" : `at least ${value} characters`],
   ["maxLength", (value) => `up to ${value} characters`],
-  ["minItems", (value) => `${value} or more`], ["maxItems", (value) => `up to ${value}`],
-  ["multipleOf", (value) => `a multiple of ${value}`], ["pattern", (value) => `as ${value}`],
-  ["default", (value) => `${JSON.stringify(value)} if left out`],
+  ["minItems", (value) => `at least ${value} items`], ["maxItems", (value) => `up to ${value} items`],
+  ["multipleOf", (value) => `a multiple of ${value}`], ["pattern", (value) => `matches ${value}`],
+  ["default", (value) => `default ${JSON.stringify(value)}`],
 ];
 
 /** The schema without `allOf`, and whether it may be null. @param {Part} part */

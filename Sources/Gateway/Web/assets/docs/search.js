@@ -1,6 +1,6 @@
 // @ts-check
 
-/** Finds what one looks for in the documentation; the field and its list are a combobox as WAI-ARIA describes it. */
+/** Searches the documentation; the field and its list are a combobox as WAI-ARIA describes it. */
 
 import { h } from "../dom.js";
 
@@ -82,11 +82,11 @@ export class Finder {
     this.#active = -1;
     this.list.replaceChildren(...this.#found.map((entry, index) => h("li", { id: `result-${index}`, role: "option", "aria-selected": "false" },
       h("a", { href: entry.target, tabIndex: -1, onclick: () => this.#close() }, h("span.title", {}, entry.title), h("span.kind", {}, entry.kind)))));
-    if (query && !this.#found.length) this.list.append(h("li.nothing", {}, "Nothing fits."));
+    if (query && !this.#found.length) this.list.append(h("li.nothing", {}, "No results."));
     this.list.hidden = !query;
     this.field.setAttribute("aria-expanded", String(Boolean(query)));
     this.field.removeAttribute("aria-activedescendant");
-    this.status.textContent = query ? `${this.#found.length} found` : "";
+    this.status.textContent = query ? `${this.#found.length} ${this.#found.length === 1 ? "result" : "results"}` : "";
   }
 
   #close() {

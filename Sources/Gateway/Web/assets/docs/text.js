@@ -4,7 +4,7 @@
 
 import { h } from "../dom.js";
 
-/** How long the button says that it was done, in milliseconds. */
+/** How long the button says so after copying, in milliseconds. */
 const COPIED_MS = 2000;
 
 /** A paragraph, in which backticks enclose code. @param {string} text */
@@ -33,7 +33,7 @@ async function copy(button, text) {
     await navigator.clipboard.writeText(text);
     button.textContent = "Copied";
   } catch {
-    // Insecure pages have no clipboard: mark it, to be copied by hand.
+    // Insecure pages have no clipboard: select the code, to be copied by hand.
     const code = button.closest("figure")?.querySelector("code");
     if (code) getSelection()?.selectAllChildren(code);
     button.textContent = "Selected";

@@ -38,7 +38,7 @@ function toByte(value) {
 const signedSquare = (value) => Math.sign(value) * value * value;
 
 /**
- * Whether a string can be decoded.
+ * Whether a value is a BlurHash that can be decoded.
  * @param {unknown} hash
  * @returns {hash is string}
  */

@@ -79,10 +79,10 @@ export class Joining extends EventTarget {
     const name = nameField();
     const answer = await ask({
       name: "join", title: "Join in",
-      text: `Raise your hand, and ${host} may invite you. You can get ready before anybody sees or hears you.`,
+      text: `Raise your hand, and ${host} may invite you on stage. You can get ready before anyone sees or hears you.`,
       body: [
         h("div.fields", {}, h("label", {}, "Your name", name)),
-        h("p.small", {}, h("a", { href: pageOf(story.id, true) }, "Open the stream’s own page")),
+        h("p.small", {}, h("a", { href: pageOf(story.id, true) }, "Open the stream page")),
       ],
       choices: [{ value: "yes", label: "Raise hand", look: "primary" }, { value: "no", label: "Not now" }],
     });
@@ -99,12 +99,12 @@ export class Joining extends EventTarget {
     this.#isAsking = true;
     this.#changed();
     try {
-      if (await ensureToken(story.id, ROLE) === null) return this.#fail("Only who was invited by a link can join in here.");
+      if (await ensureToken(story.id, ROLE) === null) return this.#fail("You need an invitation link to join in here.");
       this.#follow(story);
       await new StageAPI(story.id, ROLE).raiseHand();
       this.#say(`Your hand is up. ${isolate(story.hostName || "The host")} may invite you.`);
     } catch (error) {
-      this.#fail(error instanceof SignallingError ? error.message : "The server does not answer. Try again in a moment.");
+      this.#fail(error instanceof SignallingError ? error.message : "The server isn’t responding. Try again in a moment.");
     } finally {
       this.#isAsking = false;
       this.#changed();
@@ -158,11 +158,11 @@ export class Joining extends EventTarget {
     const question = this.#question = new AbortController();
     const where = story.title ? ` in ${isolate(story.title)}` : "";
     const answer = await ask({
-      name: "invited", title: "Come on stage?",
-      text: `${isolate(story.hostName || "The host")} invites you to speak${where}. Get ready first: nobody sees or hears you yet.`,
+      name: "invited", title: "Join the stage?",
+      text: `${isolate(story.hostName || "The host")} invites you to speak${where}. Get ready first. No one sees or hears you yet.`,
       choices: [
         { value: "ready", label: "Get ready", look: "primary" }, { value: "later", label: "Later" },
-        { value: "decline", label: "No, thank you" },
+        { value: "decline", label: "No, thanks" },
       ],
       isUrgent: true, signal: question.signal,
     });

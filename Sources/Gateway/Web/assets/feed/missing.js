@@ -1,6 +1,6 @@
 // @ts-check
 
-/** What is said of a story that a link names and that is not live: it has ended, has not begun, or never was. */
+/** What is shown for a linked story that is not live: it has ended, has not started, or never existed. */
 
 import { h, isolate, setText } from "../dom.js";
 import { Recordings } from "../recordings.js";
@@ -13,10 +13,10 @@ import { pageOf } from "./side.js";
 function wordsFor({ id, why, title, hostName, startsAt }) {
   const name = isolate(title || (hostName ? `${hostName}’s stream` : id));
   switch (why) {
-    case "ended": return [`${name} has ended.`, title && hostName ? `It was live with ${isolate(hostName)}.` : ""];
-    case "backstage": return [`${name} has not begun yet.`, `${startsAt ? `It begins ${timeOf(startsAt)}. ` : ""}It starts here by itself.`];
-    case "forbidden": return ["Your invitation is for another stream.", `Ask the host of ${name} for one.`];
-    default: return [`Nobody is live as ${name}.`, "Look whether the link is complete. If it goes live, it starts here by itself."];
+    case "ended": return [`${name} has ended.`, title && hostName ? `Hosted by ${isolate(hostName)}.` : ""];
+    case "backstage": return [`${name} hasn’t started yet.`, `${startsAt ? `It starts ${timeOf(startsAt)}. ` : ""}It will play here automatically.`];
+    case "forbidden": return ["Your invitation is for another stream.", `Ask the host of ${name} for a new one.`];
+    default: return [`There’s no live stream called ${name}.`, "Check that the link is complete. If the stream goes live, it starts here automatically."];
   }
 }
 
@@ -26,7 +26,7 @@ function timeOf(instant) {
   return `on ${date.toLocaleString(undefined, { weekday: "long", day: "numeric", month: "long", hour: "2-digit", minute: "2-digit" })}`;
 }
 
-/** The card of a story that is missing, and the ways on from it. */
+/** The card of a missing story, and where to go from there. */
 export class MissingCard {
   /** @type {Recordings | null} */
   #recordings = null;
@@ -41,7 +41,7 @@ export class MissingCard {
     this.places = places;
   }
 
-  /** @param {Missing | null} missing null takes the card away */
+  /** @param {Missing | null} missing null removes the card */
   show(missing) {
     const key = missing ? JSON.stringify(missing) : "";
     if (key === this.#shown) return;
@@ -58,9 +58,9 @@ export class MissingCard {
 
   /** @param {Missing} missing @param {boolean} isRecorded */
   #offer({ id, why }, isRecorded) {
-    const others = h("button.button.large", { type: "button", onclick: () => this.feed.seeOthers() }, "See who is live");
+    const others = h("button.button.large", { type: "button", onclick: () => this.feed.seeOthers() }, "See who’s live");
     const first = isRecorded ? h("a.button.primary.large", { href: pageOf(id) }, "Watch the recording")
-      : why === "backstage" ? h("a.button.primary.large", { href: pageOf(id) }, "Wait for it there") : null;
+      : why === "backstage" ? h("a.button.primary.large", { href: pageOf(id) }, "Open the stream page") : null;
     if (!first) others.classList.add("primary");
     this.places.actions.replaceChildren(...first ? [first, others] : [others]);
   }

@@ -14,15 +14,15 @@ const RETURN_MS = 30_000;
 
 export class FeedPlace extends EventTarget {
   /**
-   * Of the last swipe.
+   * The direction of the last swipe.
    * @type {Direction}
    */
   direction = "forward";
-  /** The viewer has swiped on behind the last story. */
+  /** Whether the viewer has swiped past the last story. */
   isAtEnd = false;
 
   /**
-   * Where the viewer was before the server could not bring them back there.
+   * Where the viewer was, if the server could not bring them back there.
    * @type {{ id: string, until: number } | null}
    */
   lost = null;
@@ -57,24 +57,24 @@ export class FeedPlace extends EventTarget {
   }
 
   /**
-   * In the order in which they are swiped through.
+   * In swipe order.
    * @returns {Story[]}
    */
   get stories() {
     return this.list.stories;
   }
 
-  /** The story that counts now. Behind the last one it stays the last one: see `isAtEnd`. */
+  /** The current story. After the last one it stays the last one: see `isAtEnd`. */
   get current() {
     return this.list.get(this.list.current);
   }
 
-  /** Of the current story among `stories`; −1 while there is none. */
+  /** The current story's index in `stories`; −1 if there is none. */
   get index() {
     return this.list.index;
   }
 
-  /** How many stories there are, as far as the server said; at least as many as are known. */
+  /** How many stories there are according to the server; never fewer than are known. */
   get count() {
     return this.news.count;
   }
@@ -88,7 +88,7 @@ export class FeedPlace extends EventTarget {
   }
 
   /**
-   * What a swipe in this direction leads to; null where there is nothing.
+   * The story that a swipe in this direction leads to; null if there is none.
    * @param {Direction} direction
    */
   beside(direction) {
@@ -97,7 +97,7 @@ export class FeedPlace extends EventTarget {
   }
 
   /**
-   * Whether one may swipe there: behind the last story comes the end.
+   * Whether the viewer can swipe that way: after the last story comes the end.
    * @param {Direction} direction
    */
   mayGo(direction) {
@@ -105,14 +105,14 @@ export class FeedPlace extends EventTarget {
   }
 
   /**
-   * What stands between us and a story; null where nothing does, or nobody has asked for it yet.
+   * The gate of a story; null if it has none, or if the story has not been requested yet.
    * @param {string | null | undefined} id
    */
   gateOf(id) {
     return this.gates.get(id ?? "") ?? null;
   }
 
-  /** Another token came: what it opens comes on the connection that there is. */
+  /** Applies a new token: what it opens arrives on the existing connection. */
   async showToken() {
     /** @type {import("./session.js").FeedSession | null} */
     const session = /** @type {any} */ (this).connection.session;
@@ -147,7 +147,7 @@ export class FeedPlace extends EventTarget {
     if (this.lost) this.news.verify();
   }
 
-  /** What will be looked at next. Where nothing lies in the viewer's direction one can only turn back. */
+  /** The story that will be in view next. Where nothing lies in the viewer's direction one can only turn back. */
   get ahead() {
     const step = this.direction === "forward" ? 1 : -1;
     return this.list.beside(step) ?? this.list.beside(step === 1 ? -1 : 1);

@@ -1,6 +1,6 @@
 // @ts-check
 
-/** Sharing a story: a link that works for whoever gets it, or why there is none. */
+/** Sharing a story: a link that works for anyone who gets it, or why there is none. */
 
 import { aboutServer } from "../server.js";
 import { titleOf } from "./side.js";

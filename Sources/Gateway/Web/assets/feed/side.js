@@ -367,7 +367,7 @@ export function pageOf(id, comesBack = false) {
 }
 
 /** What the button of a story says, by what has become of the viewer's hand. */
-const HAND_WORDS = { down: "Join in", asking: "Join in", raised: "Lower hand", invited: "You are invited" };
+const HAND_WORDS = { down: "Join in", asking: "Join in", raised: "Lower hand", invited: "You’re invited" };
 
 /** @param {Story} story */
 export function titleOf(story) {
@@ -419,7 +419,7 @@ function words() {
   const face = h("span.face", { "aria-hidden": "true" });
   const host = h("span.host", { dir: "auto" });
   const badge = h("span.badge");
-  const time = h("span.time", { title: "Live for" });
+  const time = h("span.time", { title: "Time live" });
   const delay = h("span.delay");
   const count = h("span");
   const viewers = h("span.viewers", {}, icon("people"), count);

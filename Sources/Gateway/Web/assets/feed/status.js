@@ -1,6 +1,6 @@
 // @ts-check
 
-/** What is said when there is no story to see, and what comes after the last one. */
+/** What is shown when there is no story to see, and after the last one. */
 
 import { $, h, icon, setText } from "../dom.js";
 import { SignallingError } from "../session.js";
@@ -16,21 +16,21 @@ import { uninvitedForm, wordsForUninvited } from "./uninvited.js";
  */
 const WORDS = {
   idle: ["Paused", ""],
-  connecting: ["Looking who is live…", ""],
-  reconnecting: ["Reconnecting…", "The connection was interrupted. You need not do anything."],
-  empty: ["Nobody is live right now.", "Be the first. Whoever goes live appears here by itself."],
+  connecting: ["Finding live streams…", ""],
+  reconnecting: ["Reconnecting…", "The connection was lost. You don’t need to do anything."],
+  empty: ["No one is live right now.", "Be the first. New streams appear here automatically."],
   missing: ["", ""],
-  replaced: ["You are watching somewhere else.", "The feed plays in one place at a time."],
-  failed: ["This feed cannot be shown.", ""],
+  replaced: ["You’re watching somewhere else.", "The feed plays in one place at a time."],
+  failed: ["The feed can’t be loaded.", ""],
 };
 
 const goLive = () => h("a.button.primary.large", { href: studio }, icon("live"), "Go live");
 
-/** A story without a picture for so long is said to have none, in seconds. */
+/** A story without a picture for this long is reported as having none, in seconds. */
 const PATIENCE_S = 5;
 
-/** What is said while a picture stands still; it is not taken away, and no other connection would do better. */
-const CONDITIONS = { fine: "", weak: "Weak network. It goes on by itself.", silent: "Nothing arrives. It goes on by itself." };
+/** What is shown while the picture stands still. It stays, and a new connection would not help. */
+const CONDITIONS = { fine: "", weak: "Weak connection. Trying to resume…", silent: "No signal. Trying to resume…" };
 
 /** @param {StoryFeed} feed */
 export function makeStatus(feed) {
@@ -42,10 +42,10 @@ export function makeStatus(feed) {
   let condition = "fine";
   const update = () => {
     const { state, current } = feed;
-    // A story is shown as soon as it is known, long before its video comes.
+    // A story is shown as soon as it is known, long before its video arrives.
     const isShown = current && (state === "connecting" || state === "idle");
     document.body.dataset.state = isShown ? "playing" : state === "playing" && !current ? "connecting" : state;
-    // With a picture there is only a word at its edge.
+    // While there is a picture, only a pill at its edge says so.
     const isBlank = current !== null && current.id === blank.id && blank.seconds >= PATIENCE_S && !feed.isAtEnd;
     const isGated = feed.gateOf(current?.id)?.state === "shut";
     const pill = isGated && state !== "reconnecting" ? "" : state === "reconnecting" ? "Reconnecting…" : CONDITIONS[condition] || (isBlank ? "No picture yet" : "");
@@ -83,7 +83,7 @@ export function makeStatus(feed) {
 }
 
 /**
- * The card behind the last story.
+ * The card after the last story.
  * @param {StoryFeed} feed
  * @param {HTMLElement} card
  */
@@ -92,11 +92,11 @@ export function fillEnd(feed, card) {
   const hint = h("p");
   const again = h("button.button.large", {
     type: "button", onclick: () => feed.stories.length && feed.go(feed.stories[0].id),
-  }, icon("again"), "From the beginning");
+  }, icon("again"), "Start over");
   card.replaceChildren(icon("brand", "mark"), title, hint, h("p.actions", {}, again, goLive()));
   return () => {
     const isMore = feed.beside("forward") !== null;
-    setText(title, isMore ? "Somebody has just gone live." : "That was everybody.");
-    setText(hint, isMore ? "Swipe on to see." : "Whoever goes live next appears here by itself.");
+    setText(title, isMore ? "Someone just went live." : "That’s everyone for now.");
+    setText(hint, isMore ? "Swipe to watch." : "New streams appear here automatically.");
   };
 }

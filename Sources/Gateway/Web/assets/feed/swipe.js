@@ -53,12 +53,12 @@ export class Swipe {
   state = "resting";
   progress = 0;
   /**
-   * Along which the picture turns.
+   * The axis along which the picture turns.
    * @type {"x" | "y"}
    */
   axis = "x";
   /**
-   * The story in this direction was asked for and neither committed nor called off.
+   * The direction of a story that was peeked and neither committed nor canceled.
    * @type {Direction | null}
    */
   peeked = null;
@@ -86,7 +86,7 @@ export class Swipe {
   }
 
   /**
-   * A finger comes down. What still runs out is caught where it is.
+   * A finger touches the screen. What still runs out is caught where it is.
    * @param {{ x: number, y: number, at: number }} point in pixels and milliseconds
    * @param {{ width: number, height: number }} size of the screen
    */
@@ -159,7 +159,7 @@ export class Swipe {
   }
 
   /**
-   * The finger leaves: a third of the screen decides, or which way it was flung.
+   * The finger lifts: the swipe completes after a third of the screen, or after a fling.
    * @param {{ x: number, y: number, at: number }} point
    */
   lift(point) {
@@ -199,7 +199,7 @@ export class Swipe {
   }
 
   /**
-   * The browser took the gesture away, or what it was about is gone.
+   * The browser took over the gesture, or its story is gone.
    * @param {number} at
    */
   abandon(at) {
@@ -235,7 +235,7 @@ export class Swipe {
   }
 
   /**
-   * Shows a story's coming without asking anybody, such as when the one before has ended.
+   * Turns to a story without asking for a decision, such as when the one before has ended.
    * @param {Direction} direction
    * @param {"x" | "y"} axis
    * @param {number} at

@@ -1,8 +1,8 @@
 // @ts-check
 
 /**
- * What the audience of the story in view says: followed once the viewer stays with it, and left with it. One socket at
- * a time, however fast somebody swipes.
+ * The comments on the story in view: followed once the viewer stays with it, and left with it. One socket at a time,
+ * however fast the viewer swipes.
  */
 
 import { Audience } from "../audience.js";
@@ -18,7 +18,7 @@ import { ensureToken, knownToken, replaceToken } from "../tokens.js";
 
 /** As a viewer whom the server knows by name. */
 const ROLE = "viewer";
-/** Whoever goes on sooner is not told what others say, in milliseconds. */
+/** Viewers who swipe on sooner do not load the comments, in milliseconds. */
 const STAY_MS = 350;
 
 export class StoryTalk {
@@ -68,7 +68,7 @@ export class StoryTalk {
         return true;
       }
       if (await ensureToken(id, ROLE) === null) {
-        this.say("Only who was invited by a link can join in here.");
+        this.say("You need an invitation link to join in here.");
         return false;
       }
       sync.reconnect();
@@ -98,5 +98,5 @@ export class StoryTalk {
   }
 }
 
-/** What somebody is asked before their first comment. */
-export const NAME_WORDS = { title: "Your name", text: "Everybody sees it beside what you write.", yes: "Go on" };
+/** What viewers are asked before their first comment. */
+export const NAME_WORDS = { title: "Your name", text: "Everyone sees it next to your comments.", yes: "Continue" };

@@ -1,6 +1,6 @@
 // @ts-check
 
-/** What somebody can do who may not watch: open an invitation, or make one if the server is theirs. */
+/** What people without access can do: open an invitation, or make one if the server is theirs. */
 
 import { h, setText } from "../dom.js";
 import { claimsOf, knownToken } from "../tokens.js";
@@ -8,14 +8,14 @@ import { claimsOf, knownToken } from "../tokens.js";
 /** @returns {[title: string, hint: string]} */
 export function wordsForUninvited() {
   return knownToken("*", "viewer") !== null
-    ? ["This invitation is not valid any more.", "Ask whoever sent it for a new one, and open it or paste it here."]
-    : ["You need an invitation to watch.", "To watch, or to go live, open the link that you were sent, or paste it here."];
+    ? ["This invitation is no longer valid.", "Ask the person who sent it for a new one, then open it or paste it here."]
+    : ["You need an invitation to watch.", "To watch or go live, open the link you were sent, or paste it here."];
 }
 
 /**
- * Where an invitation leads that somebody pasted.
+ * Where a pasted invitation leads.
  * @param {string} text a link of this server, or a token alone
- * @returns {string | null} null for what is neither
+ * @returns {string | null} null if it is neither
  */
 export function addressOf(text) {
   const given = text.trim();
@@ -32,7 +32,7 @@ export function addressOf(text) {
   return host === location.host ? `${location.origin}${pathname}${search}${hash}` : null;
 }
 
-/** A place to paste an invitation, and a word to whoever runs the server. */
+/** A field to paste an invitation into, and a hint for the server's operator. */
 export function uninvitedForm() {
   const problem = h("p.problem#invitation-problem", { role: "status" });
   const field = h("input#invitation", {
@@ -43,7 +43,7 @@ export function uninvitedForm() {
     onsubmit: (/** @type {Event} */ event) => {
       event.preventDefault();
       const address = addressOf(field.value);
-      setText(problem, address ? "" : "That is no invitation to this server.");
+      setText(problem, address ? "" : "That isn’t an invitation to this server.");
       if (!address) return field.focus();
       location.assign(address);
       // Where nothing but the token is another one, the page stays.

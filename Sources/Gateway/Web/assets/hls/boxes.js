@@ -31,7 +31,7 @@ export function timescalesOf(bytes) {
     if (type === "tkhd") track = uint32(view, 12 + longer);
     if (type === "mdhd" && uint32(view, 12 + longer) > 0) scales.set(track, uint32(view, 12 + longer));
   });
-  if (!scales.size) throw new BoxError("there is no track");
+  if (!scales.size) throw new BoxError("it has no track");
   return scales;
 }
 
@@ -70,7 +70,7 @@ function read(bytes, take) {
       count += 1;
       const head = new DataView(bytes, at, Math.min(8, to - at));
       const size = uint32(head, 0);
-      if (count > MOST_BOXES || size < 8 || size > to - at) throw new BoxError("a box has no such size");
+      if (count > MOST_BOXES || size < 8 || size > to - at) throw new BoxError("a box has an invalid size");
       const type = String.fromCharCode(uint8(head, 4), uint8(head, 5), uint8(head, 6), uint8(head, 7));
       if (CONTAINERS.has(type)) walk(at + 8, at + size);
       else take(type, new DataView(bytes, at + 8, size - 8));

@@ -88,7 +88,7 @@ export function parseVariants(text) {
       next = null;
     }
   }
-  if (!variants.length) throw new PlaylistError("there is no rendition");
+  if (!variants.length) throw new PlaylistError("it has no rendition");
   return variants.sort((one, other) => other.bitrate - one.bitrate);
 }
 
@@ -150,11 +150,11 @@ export function parsePlaylist(text) {
       case "#EXT-X-PRELOAD-HINT":
         if (attributesOf(line).TYPE === "PART") playlist.hint = uriOf(line);
         break;
-      case "#EXT-X-SKIP": throw new PlaylistError("nobody asked for a delta update");
+      case "#EXT-X-SKIP": throw new PlaylistError("it is a delta update that was not requested");
       case "#EXT-X-ENDLIST": playlist.hasEnded = true;
     }
   }
-  if (target === 0) throw new PlaylistError("there is no target duration");
+  if (target === 0) throw new PlaylistError("it has no target duration");
   if (parts.length) endSegment(null);
   playlist.holdBack ||= 3 * target;
   return playlist;
@@ -294,7 +294,7 @@ function attributesOf(line) {
 /** @param {string} line */
 function uriOf(line) {
   const { URI } = attributesOf(line);
-  if (!URI) throw new PlaylistError("an address is missing");
+  if (!URI) throw new PlaylistError("a URI is missing");
   return URI;
 }
 
@@ -302,7 +302,7 @@ function uriOf(line) {
 function durationOf(text) {
   const [, seconds] = text.match(/^(\d{1,4}(?:\.\d{1,9})?)(?:,.*)?$/) ?? [];
   const duration = Number(seconds);
-  if (!(duration > 0 && duration <= LONGEST_DURATION)) throw new PlaylistError(`${text} is no duration`);
+  if (!(duration > 0 && duration <= LONGEST_DURATION)) throw new PlaylistError(`${text} is not a duration`);
   return duration;
 }
 
@@ -314,6 +314,6 @@ function dateOf(text) {
 
 /** @param {string} text */
 function numberOf(text) {
-  if (!/^\d{1,12}$/.test(text)) throw new PlaylistError(`${text} is no number`);
+  if (!/^\d{1,12}$/.test(text)) throw new PlaylistError(`${text} is not a number`);
   return Number(text);
 }

@@ -1,10 +1,10 @@
 // @ts-check
 
-/** The page that shows the player: plays what is live on this server, and what it is told. */
+/** The player's example page: plays what is live on this server, or any stream you enter. */
 
 import { copyFrom, h, setText } from "../dom.js";
 
-/** As many events as anybody reads. */
+/** The most events to list. */
 const MOST_EVENTS = 50;
 
 const player = /** @type {import("../rostrum-player.js").RostrumPlayer} */ (document.getElementById("player"));
@@ -46,7 +46,7 @@ async function choose() {
     h("option", { value: id }, title ?? id)));
   field.value = named ?? items[0]?.id ?? "";
   if (field.value) player.src = addressOf(field.value);
-  else setText(said, "Nobody is live here. Name a stream, or go live, and it plays.");
+  else setText(said, "No one is live here. Enter a stream’s name, or go live, to see it play.");
   showSnippet();
 }
 

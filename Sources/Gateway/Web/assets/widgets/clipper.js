@@ -6,13 +6,13 @@ import { toldByServer } from "../server.js";
 
 /** @typedef {import("../room.js").Room} Room @typedef {import("../recordings.js").Recording} Recording */
 
-/** How often is asked whether a clip is complete, and for how long. */
+/** How often to ask whether a clip is complete, and for how long. */
 const PAUSE_MS = 500;
 const LIMIT_MS = 300_000;
-/** Clips that are listed here; all are after the end. */
+/** Clips listed here; after the end of the stream all are listed. */
 const MOST = 5;
 
-/** In the studio; who watches finds it beside the quality of the picture. */
+/** In the studio; viewers find it next to the picture quality. */
 export const clipper = {
   name: "clipper",
   layer: /** @type {const} */ ("float"),
@@ -25,7 +25,7 @@ export const clipper = {
 };
 
 /**
- * The button that keeps the last half minute, for whoever may, and the clips that were made by it.
+ * The button that clips the last half minute, for those who may, and the clips made with it.
  * @param {Room} room
  */
 export function makeClipper(room) {
@@ -42,7 +42,7 @@ export function makeClipper(room) {
       button.setAttribute("aria-busy", "true");
       setText(words, "Making a clip…");
       const clip = await room.attempt(async () => {
-        // Who watches without a token gets one.
+        // Viewers without a token get one.
         await room.identify(false);
         return make(room, () => isMounted);
       });
@@ -50,7 +50,7 @@ export function makeClipper(room) {
       button.removeAttribute("aria-busy");
       setText(words, "Clip the last 30 seconds");
       if (!isMounted || clip === null) return;
-      if (!clip) return room.say("The clip could not be made. Try again in a moment.");
+      if (!clip) return room.say("The clip couldn’t be made. Try again in a moment.");
       list.prepend(row(room, clip));
       while (list.children.length > MOST) list.lastElementChild?.remove();
       room.say("The clip is ready.");
@@ -99,6 +99,6 @@ function row(room, { url, duration, size }) {
   const address = room.addressOf(url ?? "");
   return h("li", {},
     h("span.who", {}, `${length} · ${formatSize(size)}`),
-    h("a.button.small", { href: address, target: "_blank", rel: "noopener", "aria-label": `Watch the clip of ${length}` }, "Watch"),
-    h("a.button.small", { href: address, download: "", "aria-label": `Download the clip of ${length}` }, "Download"));
+    h("a.button.small", { href: address, target: "_blank", rel: "noopener", "aria-label": `Watch the ${length} clip` }, "Watch"),
+    h("a.button.small", { href: address, download: "", "aria-label": `Download the ${length} clip` }, "Download"));
 }

@@ -10,15 +10,15 @@ const WORDS = {
   idle: "",
   ready: "",
   starting: "Connecting…",
-  backstage: "You are backstage.",
-  live: "You are live.",
+  backstage: "You’re backstage.",
+  live: "You’re live.",
   reconnecting: "The connection was lost. Reconnecting…",
   ended: "The stream has ended.",
   removed: "The host removed you from this stream.",
-  expired: "This link is no longer valid. Ask whoever gave it to you for a new one.",
+  expired: "This link is no longer valid. Ask the person who sent it for a new one.",
 };
 
-const REVOKED = "This link is no longer valid: the host has revoked it. Ask for a new one.";
+const REVOKED = "The host revoked your link. Ask for a new one.";
 
 /** Go live, mute, leave, end. */
 export const desk = {
@@ -34,7 +34,7 @@ export const desk = {
     const mute = toggle("mute", "microphone", "Mute microphone", () => own.setMuted("audio", !own.muted.audio));
     const dark = toggle("dark", "camera", "Turn picture off", () => own.setMuted("video", !own.muted.video));
     const shareWords = h("span.visually-hidden", { role: "status" });
-    const share = toggle("share-screen", "screen", "Share a screen beside your picture", () => room.onAir.toggleScreen());
+    const share = toggle("share-screen", "screen", "Share screen next to your picture", () => room.onAir.toggleScreen());
     const stopWords = h("span");
     const stop = h("button.button.danger.large#stop", { type: "button", onclick: () => leave(room) },
       icon("stop"), stopWords);
@@ -56,7 +56,7 @@ export const desk = {
       share.setAttribute("aria-pressed", String(room.onAir.screen !== null));
       setText(shareWords, room.onAir.screen ? "Your screen is shared." : "");
       go.hidden = room.isOver || isOn && now !== "backstage" || isOut || now === "backstage" && isOn && !room.isHost;
-      // Not disabled, which would take the focus; a second press does nothing.
+      // Not disabled, which would lose the focus; a second press does nothing.
       go.setAttribute("aria-disabled", String(room.isGoingLive));
       setText(goWords, goLabel(room));
       stop.hidden = isOut || now === "ended" || !isOn && !(room.isOpen && room.isOnStage);
@@ -82,18 +82,18 @@ function goLabel(room) {
   return "Go live";
 }
 
-/** What it means to others that nothing comes from us. @param {Room} room */
+/** What others see while we send nothing. @param {Room} room */
 function offAirWords(room) {
-  if (!room.isHost) return "You are off the air: nobody sees or hears you.";
+  if (!room.isHost) return "You’re off air. No one sees or hears you.";
   return room.isProgrammeSilent || room.info?.programme === "host"
-    ? "You are off the air: viewers see a paused picture." : "You are off the air: viewers see the others on stage.";
+    ? "You’re off air. Viewers see a paused picture." : "You’re off air. Viewers see the others on stage.";
 }
 
 /** @param {Room} room */
 async function leave(room) {
   if (!room.isHost) return room.stepDown();
   const title = room.info?.state === "backstage" ? "Close the backstage?" : "End the stream?";
-  if (await confirm({ name: "end", title, text: "It ends for everybody.", yes: "End it", no: "Go on" })) await room.end();
+  if (await confirm({ name: "end", title, text: "It ends for everyone.", yes: "End it", no: "Cancel" })) await room.end();
 }
 
 /** @param {string} id @param {string} symbol @param {string} label @param {() => void} act */

@@ -53,7 +53,7 @@ export const devices = {
     const root = h("details.card.settings#settings", {}, h("summary", {}, "Camera and microphone"), h("div.fields", {},
       ...chosen.fields, h("label", {}, "Quality", quality), h("label", {}, "Frame rate", frameRate),
       h("label.check", {}, simulcast, " ", h("span", {}, "Send several sizes at once", h("br"), h("small.muted", {},
-        "Viewers on slow networks get a smaller picture. Costs some more upload.")))));
+        "Viewers on slow networks get a smaller picture. Uses a bit more upload.")))));
     layer.append(root);
     const lock = () => (simulcast.disabled = onAir.isOn);
     onAir.addEventListener("change", lock);

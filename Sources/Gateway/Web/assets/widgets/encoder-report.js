@@ -15,9 +15,9 @@ function describe({ video, audio, link }) {
     const profile = video.codec === "H.264" && video.profile ? ` ${PROFILES[video.profile] ?? video.profile}` : "";
     parts.push(`${video.codec}${profile}`);
     if (video.width) parts.push(`${video.width}×${video.height}`);
-    if (video.framesPerSecond) parts.push(`${Math.round(video.framesPerSecond)} frames/s`);
+    if (video.framesPerSecond) parts.push(`${Math.round(video.framesPerSecond)} fps`);
     if (video.bitrate) parts.push(formatBitrate(video.bitrate));
-    if (video.keyFrameInterval) parts.push(`a key frame every ${video.keyFrameInterval.toFixed(1)} s`);
+    if (video.keyFrameInterval) parts.push(`key frame every ${video.keyFrameInterval.toFixed(1)} s`);
   }
   if (audio) {
     parts.push(audio.codec);
@@ -26,13 +26,13 @@ function describe({ video, audio, link }) {
   }
   if (link) {
     parts.push(`round trip ${Math.round(link.roundTrip)} ms`);
-    if (link.lost) parts.push(`${link.lost} of ${link.received} packets lost, ${link.dropped} for good`);
+    if (link.lost) parts.push(`${link.lost} of ${link.received} packets lost, ${link.dropped} not recovered`);
   }
   return parts.join(", ");
 }
 
 /**
- * What comes of encoders by RTMP and SRT, and what to set in them.
+ * What arrives from encoders by RTMP and SRT, and what to change in their settings.
  * @param {import("../room.js").Room} room
  */
 export function encoderReport(room) {
@@ -72,7 +72,7 @@ export function encoderReport(room) {
       encoders.delete(participant);
       for (const known of said) if (known.startsWith(`${participant} `)) said.delete(known);
       const needsWords = ["refused", "unsupported", "stalled", "malformed", "timed-out"].includes(reason?.reason);
-      end = needsWords && reason.detail ? `The encoder was sent away. ${reason.detail}` : "";
+      end = needsWords && reason.detail ? `The encoder was disconnected. ${reason.detail}` : "";
       if (end) room.say(end);
     }
     show();

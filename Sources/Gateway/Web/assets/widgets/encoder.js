@@ -8,7 +8,7 @@ import { encoderReport } from "./encoder-report.js";
 
 /** @typedef {import("../room.js").Room} Room */
 
-/** What OBS and others are told: where to publish by RTMP and SRT, with a key of whoever looks; and what comes of them. */
+/** Settings for OBS and others: where to publish by RTMP and SRT, with the own key; and what arrives from them. */
 export const encoder = {
   name: "encoder",
   layer: /** @type {const} */ ("float"),
@@ -23,8 +23,8 @@ export const encoder = {
     };
     const server = field("encoder-server", "Server", "text");
     // Others may see this screen.
-    const key = field("encoder-key", "Stream key, which is a password", "password");
-    const srt = field("encoder-srt", "SRT: server with the key in it, which is a password", "password");
+    const key = field("encoder-key", "Stream key (keep it secret)", "password");
+    const srt = field("encoder-srt", "SRT URL with your key (keep it secret)", "password");
     const srtHint = h("p.muted#encoder-srt-hint");
     const report = encoderReport(room);
     const code = h("button.button#encoder-code", { type: "button", hidden: true, onclick: () => showAddresses() },
@@ -32,7 +32,7 @@ export const encoder = {
     const replace = h("button.button#replace-key", { type: "button", onclick: () => replaceKey() }, "New key…");
     const root = h("details.card.share.settings#encoder", { hidden: true }, h("summary", {}, "Encoder (OBS and others)"),
       h("div.fields", {}, server.element, key.element, srt.element, srtHint,
-        h("p.muted", {}, "H.264 without B-frames (x264: tune zerolatency), by RTMP also AV1, a key frame every 2 seconds, and AAC."),
+        h("p.muted", {}, "Use AAC and H.264 without B-frames (x264: tune zerolatency) or, over RTMP, AV1. Set a key frame every 2 seconds."),
         report.element, h("div.row", {}, code, replace)));
     layer.append(root);
 
@@ -49,34 +49,34 @@ export const encoder = {
       key.input.value = answer?.rtmp?.key ?? "";
       srt.input.value = answer?.srt?.url ?? "";
       srtHint.textContent = !answer?.srt ? "" : !answer.srt.url
-        ? "Your key is longer than SRT takes: use RTMP, or a shorter name."
-        : answer.srt.passphrase ? "By SRT the encoder also needs the passphrase of this server: ask who runs it." : "";
+        ? "Your key is too long for SRT. Use RTMP, or a shorter name."
+        : answer.srt.passphrase ? "SRT also needs this server’s passphrase. Ask the server’s admin for it." : "";
       code.hidden = addresses().length === 0;
       report.set(answer?.encoders ?? []);
     };
-    /** Where to send, with the key in it, as apps on phones take it. */
+    /** Where to send, with the key included, in the form that phone apps take. */
     const addresses = () => {
       const choices = [];
       if (server.input.value && key.input.value) {
         const text = `${server.input.value}/${key.input.value}`;
-        choices.push({ label: "An app that takes an address, by RTMP", text });
+        choices.push({ label: "Any app with an RTMP URL", text });
         // Larix Grove: the phone's camera opens the app, which asks whether it may add the connection.
         const connection = `conn[][url]=${encodeURIComponent(text)}&conn[][name]=${encodeURIComponent(room.stream)}`;
-        choices.push({ label: "Larix Broadcaster, by RTMP", text: `larix://set/v1?${connection}` });
+        choices.push({ label: "Larix Broadcaster (RTMP)", text: `larix://set/v1?${connection}` });
       }
-      if (srt.input.value) choices.push({ label: "An app that takes an address, by SRT", text: srt.input.value });
+      if (srt.input.value) choices.push({ label: "Any app with an SRT URL", text: srt.input.value });
       return choices;
     };
     const showAddresses = () => showCode(room, {
-      title: "Scan with the phone that sends", hint: "Your key is in it, which is a password: whoever sees this can send to your stream.",
+      title: "Scan with your streaming phone", hint: "This code contains your stream key. Anyone who scans it can stream as you.",
       choices: addresses(),
     });
-    /** A key is made when somebody looks, and again when they look again: the one before may have been revoked. */
+    /** A key is made each time the panel is opened, because the previous one may have been revoked. */
     const look = () => { if (root.open) ask(() => room.api.showIngest()); };
     const replaceKey = async () => {
       const isSure = await confirm({
-        name: "replace-key", title: "Make a new key?", yes: "Make a new key",
-        text: "The key that you have now opens nothing from then on. An encoder that publishes by it goes on.",
+        name: "replace-key", title: "Create a new key?", yes: "Create new key",
+        text: "Your current key stops working. An encoder that’s already streaming with it stays connected.",
       });
       if (isSure) await ask(() => room.api.replaceIngestKey());
     };

@@ -13,7 +13,7 @@ const GUEST = {
   name: null, role: "host", since: "", present: true, audioMuted: false, videoMuted: false, paused: false, weakUplink: false,
 };
 
-/** Everybody on stage, oneself first: picture or initials, name, and what is off; shared screens are tiles of their own. */
+/** Everyone on stage, oneself first: picture or initials, name, and what is off; shared screens are tiles of their own. */
 export const grid = {
   name: "grid",
   layer: /** @type {const} */ ("player"),
@@ -118,8 +118,8 @@ function tile(room, key) {
     const isPinned = room.pinned === key;
     root.classList.toggle("pinned", isPinned);
     pin.setAttribute("aria-pressed", String(isPinned));
-    pin.setAttribute("aria-label", isPinned ? `Show ${shown} like the others` : `Show ${shown} large`);
-    pin.title = isPinned ? "Show like the others" : "Show large";
+    pin.setAttribute("aria-label", isPinned ? `Unpin ${shown}` : `Pin ${shown}`);
+    pin.title = isPinned ? "Unpin" : "Pin";
     if (media) room.stage?.show(id, root.clientHeight * devicePixelRatio, isScreen);
     video.setAttribute("aria-label", shown);
     setText(face, initials(who));
@@ -137,7 +137,7 @@ function tile(room, key) {
     ].filter(Boolean);
     setText(state, words.length ? `, ${words.join(", ")}` : "");
     more.hidden = !room.isHost || member.role === "host" || isScreen;
-    more.setAttribute("aria-label", `More about ${shown}`);
+    more.setAttribute("aria-label", `More options for ${shown}`);
   };
   return root;
 }
@@ -159,8 +159,8 @@ function ownTile(room) {
     video.classList.toggle("mirrored", own.source?.kind === "camera");
     const isDark = media !== null && !own.hasPicture;
     placeholder.hidden = media !== null && !isDark;
-    setText(words, isDark ? own.muted.video ? "Your picture is off" : "Others hear you, and see your name"
-      : own.isOpening ? "Starting…" : room.onAir.isOn ? "No picture" : "Your picture shows here");
+    setText(words, isDark ? own.muted.video ? "Your picture is off" : "Others hear you and see your name"
+      : own.isOpening ? "Starting…" : room.onAir.isOn ? "No picture" : "Your picture appears here");
     show.hidden = own.isOpening || isDark || own.problem !== null || room.state === "ended";
     setText(name, room.isOnStage ? "You" : "");
     audio.toggleAttribute("hidden", !own.muted.audio);

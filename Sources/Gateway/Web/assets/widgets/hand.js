@@ -22,7 +22,7 @@ export const hand = {
     };
     const raise = async () => {
       if (await room.naming.isKnown(() => askName({
-        title: "Raise your hand", text: "The host sees your name, and may invite you to the stage.", yes: "Raise hand",
+        title: "Raise your hand", text: "The host sees your name and may invite you on stage.", yes: "Raise hand",
       }))) await room.raiseHand();
     };
     // Not `disabled`: that would take the focus away.
@@ -43,7 +43,7 @@ export const hand = {
     layer.append(button);
     const unfollow = follow(room, () => {
       const isUp = isRaised();
-      // Where the server says nothing of speakers there is nobody to see a hand.
+      // Where the server tells of no speakers, there is no one to see a hand.
       button.hidden = !room.isOpen || room.sync.refusal !== null || Object.keys(room.sync.known?.speakers ?? {}).length === 0;
       button.setAttribute("aria-pressed", String(isUp));
       setText(words, isUp ? "Lower hand" : "Raise hand");

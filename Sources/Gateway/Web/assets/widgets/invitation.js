@@ -4,7 +4,7 @@ import { ask } from "../dialog.js";
 import { follow, isolate } from "../dom.js";
 import { preview } from "./lobby.js";
 
-/** Asks whether one wants to come on stage when the host invites; the question goes when the invitation does. */
+/** When the host invites a viewer, asks whether they want to come on stage; goes away with the invitation. */
 export const invitation = {
   name: "invitation",
   layer: /** @type {const} */ ("float"),
@@ -34,7 +34,7 @@ async function put(room, signal) {
   const host = room.info?.hostName || "The host";
   const answer = await ask({
     name: "invitation",
-    title: "Come on stage?",
+    title: "Join the stage?",
     text: `${isolate(host)} invites you to speak. ${audienceOf(room)} You can mute yourself and leave at any time.`,
     choices: [
       { value: "accept", label: "Join the stage", look: "primary" },
@@ -44,7 +44,7 @@ async function put(room, signal) {
     isUrgent: true,
     signal,
   });
-  // The microphone alone: nobody is asked for a camera.
+  // The microphone only: the browser asks for no camera.
   if (answer === "sound") await room.own.choose({ kind: "sound" });
   const isComing = (answer === "accept" || answer === "sound") && !signal.aborted && await preview(room, signal);
   const { you } = room;
@@ -56,8 +56,8 @@ async function put(room, signal) {
 /** Who gets to see and hear a guest. @param {import("../room.js").Room} room */
 function audienceOf(room) {
   switch (room.info?.programme) {
-    case "composed": return "Everybody will see and hear you.";
-    case "active-speaker": return "Everybody will see and hear you while you speak.";
-    default: return "The others on stage will see and hear you; viewers see and hear the host alone.";
+    case "composed": return "Everyone will see and hear you.";
+    case "active-speaker": return "Everyone will see and hear you while you speak.";
+    default: return "The others on stage will see and hear you. Viewers see and hear only the host.";
   }
 }

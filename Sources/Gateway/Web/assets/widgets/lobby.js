@@ -9,7 +9,7 @@ import { sourceSegments } from "./sources.js";
 
 /** @typedef {import("../room.js").Room} Room */
 
-/** Before one is on air: what the stream and oneself are called, and whether the microphone hears anything. */
+/** Before going on air: the title of the stream, one's own name, and whether the microphone picks up anything. */
 export const lobby = {
   name: "lobby",
   layer: /** @type {const} */ ("float"),
@@ -42,7 +42,7 @@ export const lobby = {
 };
 
 /**
- * The same for somebody in the audience who was invited: nobody is on stage before they have seen themselves.
+ * The same for an invited viewer: no one is on stage before they have seen themselves.
  * @param {Room} room
  * @param {AbortSignal} signal takes the question back
  * @returns {Promise<boolean>} whether they want to be on stage now

@@ -4,7 +4,7 @@ import { ask, confirm } from "../dialog.js";
 import { callName, isolate } from "../dom.js";
 
 /**
- * What a host can do about somebody, in a dialog.
+ * A dialog with what a host can do about a person.
  * @param {import("../room.js").Room} room
  * @param {string} id
  */
@@ -44,7 +44,7 @@ export async function manage(room, id) {
   }
 }
 
-/** Those whose hands wait, the next one first. @param {import("../room.js").Room} room */
+/** Those waiting with a raised hand, the next one first. @param {import("../room.js").Room} room */
 function waiting({ sync: { known } }) {
   return Object.entries(known?.raisedHands ?? {}).filter(([, { held }]) => !held)
     .sort(([, one], [, other]) => one.order - other.order || one.since.localeCompare(other.since)).map(([id]) => id);
@@ -55,11 +55,11 @@ function placeOf(room, id) {
   return waiting(room).indexOf(id) + 1;
 }
 
-/** What can be done with somebody's raised hand. @param {import("../room.js").Room} room @param {string} id */
+/** What can be done with a person's raised hand. @param {import("../room.js").Room} room @param {string} id */
 function waitingChoices(room, id) {
   const hand = room.sync.known?.raisedHands[id];
   if (!hand) return [];
-  if (hand.held) return [{ value: "release", label: "Put back into the list" }];
+  if (hand.held) return [{ value: "release", label: "Put back in line" }];
   const [place, count] = [placeOf(room, id), waiting(room).length];
   return [
     ...place > 1 ? [{ value: "first", label: "Move to the front" }] : [],
@@ -70,14 +70,14 @@ function waitingChoices(room, id) {
 }
 
 /**
- * Has somebody leave, if the host means it.
+ * Removes a person, once the host confirms.
  * @param {import("../room.js").Room} room
  * @param {string} id
  * @param {string} name
  * @param {boolean} ban whether they cannot come back
  */
 export async function remove(room, id, name, ban) {
-  const text = ban ? "They cannot come back to this stream." : "They may come back with the link they have.";
+  const text = ban ? "They can’t come back to this stream." : "They can come back with the link they have.";
   if (!(await confirm({ name: "remove", title: `Remove ${isolate(name)}?`, text, yes: "Remove" }))) return;
   if (!(await room.attempt(() => room.api.remove(id, { ban })))) return;
   room.say(`${isolate(name)} was removed.`);

@@ -24,12 +24,12 @@ export const numbers = {
       row("Bitrate", fields.bitrate), row("Round trip", fields["round-trip"]), row("Picture", fields.picture),
       row("Codec", fields.codec), row("Buffer", fields.buffer), row("Packets lost", fields.lost), latency);
     const handle = h("button.handle", {
-      type: "button", "aria-label": "Move the numbers with the arrow keys", title: "Move",
+      type: "button", "aria-label": "Move the stats with the arrow keys", title: "Move",
     }, icon("move"));
-    const panel = h("section.movable#numbers", { hidden: true, "aria-label": "Numbers" }, handle, list);
+    const panel = h("section.movable#numbers", { hidden: true, "aria-label": "Stats" }, handle, list);
     const toggle = h("button.button.round#show-numbers", {
-      type: "button", "aria-expanded": "false", "aria-controls": "numbers", "aria-label": "Numbers",
-      title: "Numbers (n)", onclick: () => show(panel.hidden),
+      type: "button", "aria-expanded": "false", "aria-controls": "numbers", "aria-label": "Stats",
+      title: "Stats (n)", onclick: () => show(panel.hidden),
     }, icon("numbers"));
     layer.append(panel, toggle);
     const unmove = makeMovable(panel, handle);

@@ -6,27 +6,27 @@ import { manage } from "./manage.js";
 
 /** @typedef {import("../room.js").Room} Room */
 
-/** What viewers can go back in is kept a second or two after it is live; after so many the server has no room, in ms. */
+/** What viewers can rewind is kept a second or two after it is live; past this, the server has no room, in ms. */
 const KEEPING_MS = 5000;
 
-/** Who wants to speak and who is invited, for hosts to act upon; who watches, for all on stage. */
+/** For hosts: who wants to speak and who is invited. For everyone on stage: who is watching. */
 export const people = {
   name: "people",
   layer: /** @type {const} */ ("float"),
   /** @param {Room} room @param {HTMLElement} layer */
   mount(room, layer) {
-    const hands = section("Raised hands", "hands", "Nobody wants to speak.");
+    const hands = section("Raised hands", "hands", "No one wants to speak.");
     const invited = section("Invited", "invitations", "");
-    const viewers = section("Watching", "viewer-list", "Nobody watches yet.");
+    const viewers = section("Watching", "viewer-list", "No one is watching yet.");
     const banned = section("Kept out", "bans", "");
-    // Guests are brought to be seen; a host would not notice that they are not.
+    // Guests are invited to be seen; a host might not notice that they are not.
     const alone = h("div.group.alone#alone", { hidden: true },
-      h("p", { role: "status" }, "Viewers see and hear you alone, whoever else is on stage."),
+      h("p", { role: "status" }, "Viewers see and hear only you, even when others are on stage."),
       h("p.actions", {}, h("button.button.small#show-everybody", {
         type: "button", onclick: () => room.edit({ programme: "composed" }),
-      }, "Show everybody on stage")));
+      }, "Show everyone on stage")));
     const unkept = h("p.group#unkept", { role: "status", hidden: true },
-      "Viewers cannot go back in this stream: the server has no room to keep it. They can once another one is over.");
+      "Viewers can’t rewind this stream: the server has no room to keep it. They can once another stream ends.");
     /** Since when it is to be kept, and is not. @type {number | null} */
     let unkeptSince = null;
     const root = h("section.card.people#people", { "aria-label": "People", hidden: true },
@@ -68,10 +68,10 @@ export const people = {
       const total = Math.max(known.counts.viewers ?? 0, named.length + elsewhere);
       viewers.show(named, (id) => row(room, id, []), total, restWords(room, total - named.length, elsewhere));
       const kept = room.isHost ? Object.entries(room.bans).sort(bySince) : [];
-      banned.show(kept, (id) => row(room, id, [["Let in again", "unban", async () => {
+      banned.show(kept, (id) => row(room, id, [["Let back in", "unban", async () => {
         await room.api.unban(id);
         await room.askForBans();
-        room.say(`${isolate(id)} may come back.`);
+        room.say(`${isolate(id)} can come back.`);
       }]], false));
     });
     return () => {
@@ -103,7 +103,7 @@ function restWords(room, count, elsewhere) {
   if (room.info?.state === "backstage" && waiting) return waiting === 1 ? "1 person is waiting." : `${waiting} people are waiting.`;
   const unnamed = count - elsewhere;
   if (unnamed > 0) return unnamed === 1 ? "1 person without a name." : `${unnamed} people without a name.`;
-  return elsewhere === 1 ? "1 person, whom you see above." : elsewhere > 1 ? `${elsewhere} people, whom you see above.` : "";
+  return elsewhere === 1 ? "1 person, listed above." : elsewhere > 1 ? `${elsewhere} people, listed above.` : "";
 }
 
 /** @param {string} title @param {string} id @param {string} nobody said while it is empty; "" hides it then */
@@ -159,7 +159,7 @@ function row(room, id, actions, isHere = true) {
       button.setAttribute("aria-label", `${actions[index][0]}: ${shown}`);
     }
     more.hidden = !room.isHost || !isHere;
-    more.setAttribute("aria-label", `More about ${shown}`);
+    more.setAttribute("aria-label", `More options for ${shown}`);
   };
   return root;
 }

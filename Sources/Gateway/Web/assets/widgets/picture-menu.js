@@ -4,7 +4,7 @@ import { follow, h, icon } from "../dom.js";
 import { pictureRadios, weakLinkSign, wordsForWeakness } from "../picture-choice.js";
 import { makeClipper } from "./clipper.js";
 
-/** Lets a viewer choose how good the picture is to be, shows when the connection does not take it, and keeps clips of it. */
+/** Lets a viewer choose the picture quality, shows when the connection is too slow for it, and makes clips. */
 export const pictureMenu = {
   name: "picture-menu",
   layer: /** @type {const} */ ("float"),
@@ -17,7 +17,7 @@ export const pictureMenu = {
         show(false);
         room.showPictureOnly(true);
       },
-    }, "Hide all but the picture");
+    }, "Show picture only");
     const radios = pictureRadios(viewing.choice);
     const clips = makeClipper(room);
     const panel = h("div.picture-panel#picture-panel", { hidden: true }, radios, clips.root, alone);

@@ -7,7 +7,7 @@ import { Recordings, formatSize, isClip } from "../recordings.js";
 
 /** @typedef {import("../room.js").Room} Room @typedef {import("../recordings.js").Recording} Recording */
 
-/** Comments that are shown at once. */
+/** Most comments shown at once. */
 const SHOWN = 4;
 
 /** After the end: plays what was recorded, one part after the other. */
@@ -18,7 +18,7 @@ export const playback = {
   mount(room, layer) {
     const recordings = new Recordings(room);
     const comments = new RecordedComments(room.api);
-    const words = h("p.muted", {}, "The stream has ended. This is what was recorded.");
+    const words = h("p.muted", {}, "The stream has ended. Here’s what was recorded.");
     const video = h("video#playback", {
       controls: true, playsInline: true, preload: "metadata", "aria-label": "Recording",
     });
@@ -28,9 +28,9 @@ export const playback = {
     layer.append(root);
     /** What is in the player. */
     let current = "";
-    /** Whether somebody wanted that, or plays it. */
+    /** Whether it was chosen, or is being played. */
     let isWatched = false;
-    /** @param {Recording | undefined} recording @param {boolean} [isWanted] whether somebody waits for it */
+    /** @param {Recording | undefined} recording @param {boolean} [isWanted] whether a person chose it */
     const choose = (recording, isWanted = false) => {
       current = recording?.id ?? "";
       comments.choose(current);
@@ -119,7 +119,7 @@ function part(choose) {
   return root;
 }
 
-/** After the end, for the host: what was recorded, to be watched, taken home or thrown away. */
+/** After the end, for the host: what was recorded, to watch, download or delete. */
 export const kept = {
   name: "kept-recordings",
   layer: /** @type {const} */ ("float"),
@@ -167,7 +167,7 @@ function keptRow(room, recordings) {
     remove.setAttribute("aria-label", `Delete ${words}`);
     remove.onclick = async () => {
       const isSure = await confirm({
-        name: "delete-recording", title: isClip(recording) ? "Delete this clip?" : "Delete this recording?", text: "Nobody can watch it any more.", yes: "Delete it",
+        name: "delete-recording", title: isClip(recording) ? "Delete this clip?" : "Delete this recording?", text: "No one can watch it anymore.", yes: "Delete",
       });
       if (isSure && await room.attempt(() => room.api.removeRecording(recording.id))) recordings.ask();
     };

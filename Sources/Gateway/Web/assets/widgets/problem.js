@@ -2,7 +2,7 @@
 
 import { follow, h, setText } from "../dom.js";
 
-/** What went wrong with one's own picture or its way to the server, and what can be done about it. */
+/** What went wrong with one's own picture or its path to the server, and what to do about it. */
 export const problem = {
   name: "problem",
   layer: /** @type {const} */ ("float"),
@@ -24,7 +24,7 @@ export const problem = {
         own.kind = "test";
         own.open();
       },
-    }, "Use the test picture");
+    }, "Use test picture");
     const sound = h("button.button#error-sound", {
       type: "button", onclick: () => {
         own.kind = "sound";

@@ -4,11 +4,11 @@ import { follow, formatDuration, h, icon, setText } from "../dom.js";
 
 /** @typedef {import("../room.js").Room} Room */
 
-/** What a host is told of an end that nobody asked for, by its reason. @type {Record<string, string>} */
+/** What a host is told when a recording ends unexpectedly, by reason. @type {Record<string, string>} */
 const FAILURES = {
-  "disk-full": "The recording has ended: the server's disk is full. What was recorded is kept.",
-  storage: "The recording has ended: the server's disk takes nothing more. What was recorded is kept.",
-  failed: "The recording has ended: the server failed to go on with it. What was recorded is kept.",
+  "disk-full": "Recording stopped: the server’s disk is full. What was recorded so far is saved.",
+  storage: "Recording stopped: the server can’t write to its disk. What was recorded so far is saved.",
+  failed: "Recording stopped: something went wrong on the server. What was recorded so far is saved.",
 };
 
 /** The host's button that records what viewers get. */
@@ -27,7 +27,7 @@ export const recorder = {
         isAsking = true;
         button.setAttribute("aria-busy", "true");
         if (!room.isRecording) await room.attempt(() => room.api.startRecording());
-        else if (await room.attempt(() => room.api.stopRecording())) room.say("The recording is kept.");
+        else if (await room.attempt(() => room.api.stopRecording())) room.say("Recording saved.");
         isAsking = false;
         button.removeAttribute("aria-busy");
       },
@@ -55,7 +55,7 @@ export const recorder = {
   },
 };
 
-/** Says why the latest recording ended, where that was none of the host's doing. @param {Room} room */
+/** Says why the latest recording ended, unless the host ended it. @param {Room} room */
 async function tellFailure(room) {
   const all = (await room.api.recordings().catch(() => null))?.recordings ?? [];
   const latest = all.filter(({ kind }) => kind !== "clip").at(-1);
@@ -64,8 +64,8 @@ async function tellFailure(room) {
 }
 
 /**
- * Tells everybody on stage once that they are being recorded, and when that ends, and the host why, where it ended by
- * itself; the title has a mark meanwhile.
+ * Tells everyone on stage once that they are being recorded and when that ends, and the host why, if it ended
+ * unexpectedly; meanwhile the title has a mark.
  */
 export const recordingNews = {
   name: "recording-news",
@@ -78,7 +78,7 @@ export const recordingNews = {
       if (!room.info || room.info.state === "ended") return;
       const isOn = room.isRecording;
       if (isOn && !wasOn && !room.isHost) room.say("This stream is being recorded.");
-      if (!isOn && wasOn && !room.isHost) room.say("It is not recorded any more.");
+      if (!isOn && wasOn && !room.isHost) room.say("This stream is no longer being recorded.");
       if (!isOn && wasOn && room.isHost) tellFailure(room);
       wasOn = isOn;
     });

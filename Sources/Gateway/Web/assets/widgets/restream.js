@@ -6,7 +6,7 @@ import { toldByServer } from "../server.js";
 /** @typedef {import("../room.js").Room} Room */
 /** @typedef {import("../stage-api.js").Restream} Restream */
 
-const STATES = { waiting: "Waits until the stream is live", connecting: "Connecting…", live: "Live", failed: "Failed" };
+const STATES = { waiting: "Waiting for you to go live", connecting: "Connecting…", live: "Live", failed: "Failed" };
 
 /** Milliseconds as people say them; never "in 0 seconds". @param {number} ms */
 const formatWait = (ms) => {
@@ -14,7 +14,7 @@ const formatWait = (ms) => {
   return seconds === 1 ? "1 second" : `${seconds} seconds`;
 };
 
-/** Where the host has the programme sent to by RTMP, and how that goes. */
+/** Where else the programme is sent by RTMP, and how that is going. */
 export const restream = {
   name: "restream",
   layer: /** @type {const} */ ("float"),
@@ -28,11 +28,11 @@ export const restream = {
     const list = h("ul#restream-list");
     const form = h("form.fields", { onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); add(); } },
       h("div.field", {}, h("label", { for: "restream-url" }, "Server"), url),
-      h("div.field", {}, h("label", { for: "restream-key" }, "Stream key, which is never shown again"), key),
+      h("div.field", {}, h("label", { for: "restream-key" }, "Stream key (never shown again)"), key),
       h("div.row", {}, h("button.button#restream-add", { type: "submit" }, icon("share"), h("span", {}, "Add"))));
     const root = h("details.card.share.settings#restream", { hidden: true },
       h("summary", {}, "Restream (YouTube, Twitch and others)"), h("div.fields", {}, list, form,
-        h("p.muted", {}, "While you are live, what viewers get is also sent to each of these by RTMP.")));
+        h("p.muted", {}, "While you’re live, your stream is also sent to each of these by RTMP.")));
     layer.append(root);
 
     let isOn = false;
@@ -48,11 +48,11 @@ export const restream = {
     /** @param {Restream} target */
     const describe = ({ state, detail, nextTryAt, droppedPictures }) => {
       if (state === "failed") {
-        const wait = nextTryAt ? ` Next try in ${formatWait(Date.parse(nextTryAt) - Date.now())}.` : "";
+        const wait = nextTryAt ? ` Trying again in ${formatWait(Date.parse(nextTryAt) - Date.now())}.` : "";
         return `${detail ?? STATES.failed}${wait}`;
       }
       return droppedPictures && state === "live"
-        ? `${STATES.live}, but too slow: ${droppedPictures} pictures were left out` : STATES[state];
+        ? `${STATES.live}, but too slow: ${droppedPictures} frames dropped` : STATES[state];
     };
     const showList = () => {
       list.replaceChildren(...[...known.values()].sort((one, other) => one.number - other.number).map((target) => {
@@ -107,7 +107,7 @@ export const restream = {
       if (target.state === "live" || target.state === "removed") said.delete(target.number);
       if (target.state === "failed" && !said.has(target.number)) {
         said.add(target.number);
-        room.say(`The stream does not reach ${target.url}. ${target.detail}`);
+        room.say(`The stream isn’t reaching ${target.url}. ${target.detail}`);
       }
       showList();
     };
@@ -117,7 +117,7 @@ export const restream = {
       isOn = about.restreams;
       show();
     });
-    // Of a stream that nobody made yet there is nothing to remember.
+    // A stream that was not made yet has nothing to remember.
     const isMade = () => ["backstage", "live"].includes(room.info?.state ?? "");
     const show = () => { root.hidden = !isOn || !room.isHost || !isMade() || room.isOut; };
     const unfollow = follow(room, show);

@@ -2,10 +2,10 @@
 
 import { follow, formatDuration, h, setText } from "../dom.js";
 
-/** To less than this nobody goes back, in seconds. */
+/** With less than this to rewind, the timeline is hidden, in seconds. */
 const LEAST_REACH_S = 10;
 
-/** The line of time of a stream that viewers can go back in, which ends with what is live. */
+/** The timeline of a stream that viewers can rewind; it ends at the live edge. */
 export const rewind = {
   name: "rewind",
   layer: /** @type {const} */ ("float"),

@@ -3,7 +3,7 @@
 import { follow, formatDuration, h, icon, setText } from "../dom.js";
 import { editStream, openBackstage } from "./stream-settings.js";
 
-/** Before the stream: open the backstage, see who waits and how long it is to the start. Later: its settings. */
+/** Before the stream: open the backstage, see who is waiting and how long until the start. Later: its settings. */
 export const schedule = {
   name: "schedule",
   layer: /** @type {const} */ ("float"),
@@ -23,7 +23,7 @@ export const schedule = {
       countdown.hidden = !startsAt;
       if (!startsAt) return;
       const left = Date.parse(startsAt) - Date.now();
-      setText(countdown, left > 0 ? `Starts in ${formatDuration(left + 999)}` : "It is time to start");
+      setText(countdown, left > 0 ? `Starts in ${formatDuration(left + 999)}` : "Time to start");
     };
     const unfollow = follow(room, () => {
       const { info, onAir } = room;
@@ -33,7 +33,7 @@ export const schedule = {
       open.hidden = !mayMake;
       edit.hidden = mayMake;
       words.hidden = !mayMake && !isBackstage;
-      setText(words, isBackstage ? waiting(room) : "Meet your speakers first, and go live when all is ready.");
+      setText(words, isBackstage ? waiting(room) : "Meet your speakers first, then go live when you’re ready.");
       showCountdown();
     });
     room.addEventListener("second", showCountdown);
@@ -48,6 +48,6 @@ export const schedule = {
 /** @param {import("../room.js").Room} room */
 function waiting(room) {
   const count = room.sync.known?.counts.waiting ?? 0;
-  const doors = room.info?.doorsOpen ? "The doors are open: viewers come in." : "Only you and your speakers are here.";
+  const doors = room.info?.doorsOpen ? "The doors are open. Viewers can join." : "Only you and your speakers are here.";
   return count === 0 ? doors : `${doors} ${count === 1 ? "1 person is waiting." : `${count} people are waiting.`}`;
 }

@@ -8,40 +8,40 @@ import { knownToken } from "../tokens.js";
 /** @type {Record<import("../viewing.js").ViewingState, [string, string]>} */
 const WORDS = {
   connecting: ["Connecting…", ""],
-  waiting: ["Waiting for the stream", "It starts here by itself as soon as the host goes live."],
-  backstage: ["Starting soon", "The host is getting ready. It starts here by itself."],
+  waiting: ["Waiting for the stream", "It starts here automatically when the host goes live."],
+  backstage: ["Starting soon", "The host is getting ready. It starts here automatically."],
   live: ["Live", ""],
-  paused: ["Paused", "The host is away for a moment. It goes on here by itself."],
+  paused: ["Paused", "The host has stepped away. The stream resumes here automatically."],
   gated: ["", ""],
-  reconnecting: ["Reconnecting…", "The connection was lost. Hold on, this mends itself."],
-  ended: ["The stream has ended", "Thanks for watching. Should the host come back, it goes on here."],
-  removed: ["You were removed from this stream", "The host decided so. Other streams are open to you."],
-  expired: ["This link is no longer valid", "Ask whoever gave it to you for a new one."],
-  failed: ["This stream cannot be played", ""],
+  reconnecting: ["Reconnecting…", "The connection was lost. You don’t need to do anything."],
+  ended: ["The stream has ended", "Thanks for watching. If the host comes back, it resumes here."],
+  removed: ["You were removed from this stream", "The host removed you. You can still watch other streams."],
+  expired: ["This link is no longer valid", "Ask the person who sent it for a new one."],
+  failed: ["This stream can’t be played", ""],
 };
 
-const REVOKED = "The host has revoked it. Ask for a new one, and open that.";
+const REVOKED = "The host revoked your link. Ask for a new one.";
 
-/** A stream of which nothing is known is waited for with these words after a while, in milliseconds. */
+/** After waiting this long for an unknown stream, in milliseconds, these words are shown. */
 const PATIENCE_MS = 10_000;
-const UNKNOWN = "So far there is no stream of this name. Should it begin, it starts here by itself; check the link if it should be there.";
+const UNKNOWN = "There’s no stream with this name yet. Check the link. If the stream goes live, it starts here automatically.";
 
 /** @type {Record<import("../viewing.js").Trouble, [string, string]>} */
 const TROUBLE = {
-  server: ["The server cannot be reached", "Check your connection. It goes on here by itself."],
-  busy: ["The server is busy", "It takes nobody in for the moment. It is asked again here by itself."],
+  server: ["Can’t reach the server", "Check your connection. The stream resumes here automatically."],
+  busy: ["The server is busy", "It isn’t accepting viewers right now. Trying again…"],
   blocked: [
-    "No media comes through",
-    "The server answers, but your network seems to block video calls (UDP). Try another network; it is tried again here by itself.",
+    "Live video isn’t getting through",
+    "Your network seems to be blocking video calls (UDP). Try another network.",
   ],
-  nothing: ["Nothing arrives", "You are connected, but neither picture nor sound comes. It is tried again here by itself."],
+  nothing: ["Nothing is coming through", "You’re connected, but no picture or sound is arriving. Trying again…"],
   weak: [
     "Your connection is too slow",
-    "The picture does not come through whole. Try another network, or close what else uses this one.",
+    "Parts of the picture are getting lost. Try another network.",
   ],
 };
 
-/** Says in the middle of the picture what is going on, while there is nothing to see. */
+/** Says in the middle of the picture what is going on while there is nothing to see. */
 export const status = {
   name: "status",
   layer: /** @type {const} */ ("lite"),
@@ -50,11 +50,11 @@ export const status = {
     const words = h("p.state#state");
     const hint = h("p.hint.muted#hint");
     const waiting = h("p.waiting#waiting", { hidden: true });
-    // Not within the live region: nobody wants every second read aloud.
+    // Not within the live region, which would read every second aloud.
     const countdown = h("p.countdown#countdown", { role: "timer", hidden: true });
     const retry = h("button.button#retry", { type: "button", hidden: true, onclick: () => room.viewing.retry() });
     const unlock = unlockLink(".button.primary#unlock");
-    // In a window of its own: this one goes on trying.
+    // In a new window: this one keeps trying.
     const check = h("a.button#check", { href: "/check", target: "_blank", hidden: true }, "Check my network");
     const home = h("a.button#home", { href: "/", hidden: true }, "See who else is live");
     const root = h("div.middle", {}, countdown,
@@ -106,9 +106,9 @@ export const status = {
 
 /** @param {Error | null} error */
 function explain(error) {
-  if (error instanceof SignallingError && error.rule === "banned") return "The host removed you from it.";
+  if (error instanceof SignallingError && error.rule === "banned") return "The host removed you from this stream.";
   if (error instanceof SignallingError && (error.status === 401 || error.status === 403)) {
-    return "You need an invitation to watch this stream. Open it with the link you were given.";
+    return "You need an invitation to watch. Open the link you were sent.";
   }
   return error?.message ?? "";
 }

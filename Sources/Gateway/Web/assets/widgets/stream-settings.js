@@ -8,21 +8,21 @@ import { toldByServer } from "../server.js";
 
 /** @typedef {import("../room.js").Room} Room */
 
-/** As many as a stage takes beside its host. */
+/** As many as a stage takes besides its host. */
 const MOST_GUESTS = 49;
 
-/** How far viewers can go back, in seconds. @type {[number, string][]} */
-const WINDOWS = [[0, "Not at all"], [600, "10 minutes"], [1800, "Half an hour"], [3600, "An hour"], [7200, "Two hours"]];
+/** How far viewers can rewind, in seconds. @type {[number, string][]} */
+const WINDOWS = [[0, "Off"], [600, "10 minutes"], [1800, "30 minutes"], [3600, "1 hour"], [7200, "2 hours"]];
 
 const LAYER_NAMES = {
-  background: "Last picture behind", player: "Programme", movable: "Comments, reactions, numbers", lite: "Title and state",
-  float: "Controls, hands, messages",
+  background: "Last picture as background", player: "Video", movable: "Comments, reactions, stats", lite: "Title and status",
+  float: "Controls, raised hands, messages",
 };
 
 /** @type {Record<import("../audience.js").Widget, string>} */
 const WIDGET_NAMES = {
-  comments: "Comments as a list", barrage: "Comments across the picture", composer: "The line to write in", reactions: "Hearts and other reactions",
-  gifts: "Gifts", ranks: "Ranks and medals", poll: "Polls", card: "The card", duel: "Duels",
+  comments: "Comment list", barrage: "Comments across the picture", composer: "Comment box", reactions: "Hearts and other reactions",
+  gifts: "Gifts", ranks: "Ranks and medals", poll: "Polls", card: "Card", duel: "Duels",
 };
 
 /** Makes the stream, with its doors closed. @param {Room} room */
@@ -38,7 +38,7 @@ export async function openBackstage(room) {
   await room.enterStage();
 }
 
-/** Changes title, start and what viewers see. @param {Room} room */
+/** Changes the title, the start and what viewers see. @param {Room} room */
 export async function editStream(room) {
   const form = makeForm(room);
   const answer = await ask({
@@ -64,27 +64,27 @@ function makeForm(room) {
   const startsAt = h("input", { name: "startsAt", type: "datetime-local", value: localTime(info?.startsAt) });
   const ahead = h("select", { name: "joinAhead" },
     new Option("When I go live", "0"), new Option("5 minutes before the start", "300"),
-    new Option("15 minutes before the start", "900"), new Option("An hour before the start", "3600"));
+    new Option("15 minutes before the start", "900"), new Option("1 hour before the start", "3600"));
   ahead.value = [...ahead.options].some(({ value }) => value === String(info?.joinAheadSeconds))
     ? String(info?.joinAheadSeconds) : "0";
   const programme = h("select", { name: "programme" },
-    new Option("Everybody on stage together", "composed"), new Option("Whoever speaks", "active-speaker"),
-    new Option("Me, the host, alone", "host"));
+    new Option("Everyone on stage", "composed"), new Option("The active speaker", "active-speaker"),
+    new Option("Only me, the host", "host"));
   programme.value = before.programme;
   const recording = h("input", {
     type: "checkbox", name: "recording", checked: info?.recording === "automatic",
   });
   const clips = h("select", { name: "clips" },
-    new Option("I, and who moderates", "moderators"), new Option("Everybody with a name", "everybody"), new Option("Nobody", "off"));
+    new Option("Me and moderators", "moderators"), new Option("Everyone with a name", "everybody"), new Option("No one", "off"));
   clips.value = info?.clips ?? "moderators";
   const hls = h("input", { type: "checkbox", name: "hls", checked: info?.hls !== "off" });
   const delayed = h("label.check", { hidden: true }, hls,
-    h("span", {}, "Viewers whose network blocks live video get it delayed, by HLS"));
+    h("span", {}, "Delayed video (HLS) for viewers whose network blocks live video"));
   const dvr = h("select", { name: "dvr" }, ...WINDOWS.map(([seconds, words]) => new Option(words, String(seconds))));
   const kept = info?.dvrSeconds ?? 0;
   if (!WINDOWS.some(([seconds]) => seconds === kept)) dvr.append(new Option(`${Math.round(kept / 60)} minutes`, String(kept)));
   dvr.value = String(kept);
-  const window = h("label", { hidden: true }, "How far viewers can go back", dvr);
+  const window = h("label", { hidden: true }, "How far viewers can rewind", dvr);
   toldByServer().then((about) => {
     delayed.hidden = !about.hls;
     window.hidden = !about.dvrSeconds;
@@ -104,27 +104,27 @@ function makeForm(room) {
   // A stream that is yet to be made has no words.
   const talk = makeTalkFields(audience, room.isOpen ? askForWords(room.api) : Promise.resolve([]));
   const duels = h("input", { type: "checkbox", name: "duels", checked: audience.duels });
-  const tier = h("input", { name: "tier", maxLength: 32, pattern: "[A-Za-z0-9_\\-]*", placeholder: "Everybody", value: info?.gate?.tier ?? "" });
+  const tier = h("input", { name: "tier", maxLength: 32, pattern: "[A-Za-z0-9_\\-]*", placeholder: "Everyone", value: info?.gate?.tier ?? "" });
   const free = h("input", { name: "free", type: "number", min: 0, max: 600, value: String(info?.gate?.freeSeconds ?? 10) });
   const unlock = h("input", { name: "unlock", type: "url", maxLength: 500, placeholder: "https://…", value: info?.gate?.unlock ?? "" });
   const isBackstage = info?.state !== "live";
   const element = h("div.fields", {},
     h("label", {}, "Title", title),
-    ...isBackstage ? [h("label", {}, "Start, if it is known", startsAt), h("label", {}, "Viewers come in", ahead)] : [],
+    ...isBackstage ? [h("label", {}, "Start (optional)", startsAt), h("label", {}, "Viewers can join", ahead)] : [],
     h("label", {}, "Viewers see and hear", programme),
-    h("label", {}, "Guests on stage at once, at most", guests),
-    h("label.check", {}, recording, h("span", {}, "Record it from the start")),
-    h("label", {}, "Who may make clips of the last minutes", clips),
+    h("label", {}, "Maximum guests on stage", guests),
+    h("label.check", {}, recording, h("span", {}, "Record from the start")),
+    h("label", {}, "Who can make clips", clips),
     delayed, window,
-    h("label.check", {}, duels, h("span", {}, "Other hosts may invite me to duels")),
+    h("label.check", {}, duels, h("span", {}, "Other hosts can invite me to duels")),
     h("details", {}, h("summary", {}, "Comments and reactions"), talk.element),
-    h("details", {}, h("summary", {}, "Who may watch"),
-      h("label", {}, "Tier that it takes: letters, digits, _ and -", tier),
-      h("label", {}, "Seconds that are free", free),
-      h("label", {}, "Where the tier is to be had", unlock)),
-    h("details", {}, h("summary", {}, "What is on the viewers' page"),
+    h("details", {}, h("summary", {}, "Who can watch"),
+      h("label", {}, "Required tier: letters, digits, _ and -", tier),
+      h("label", {}, "Free preview, in seconds", free),
+      h("label", {}, "Link to unlock the tier", unlock)),
+    h("details", {}, h("summary", {}, "What’s on the viewers’ page"),
       ...LAYERS.map((layer, index) => h("label.check", {}, boxes[index], h("span", {}, LAYER_NAMES[layer]))),
-      h("p.small.muted", {}, "Of what the audience does:"),
+      h("p.small.muted", {}, "Audience features:"),
       ...widgets.map((box) => h("label.check", {}, box,
         h("span", {}, WIDGET_NAMES[/** @type {import("../audience.js").Widget} */ (box.value)])))));
   return {

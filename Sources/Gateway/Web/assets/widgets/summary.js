@@ -10,7 +10,7 @@ export const summary = {
   mount(room, layer) {
     const title = h("h2", { dir: "auto" });
     const words = h("p.muted");
-    const root = h("section.card.summary#summary", { "aria-label": "How it was", hidden: true }, title, words);
+    const root = h("section.card.summary#summary", { "aria-label": "Summary", hidden: true }, title, words);
     layer.append(root);
     const unfollow = follow(room, () => {
       const { info } = room;
@@ -21,7 +21,7 @@ export const summary = {
       if (!isKnown) return;
       setText(title, room.title);
       const day = new Date(startedAt).toLocaleString(undefined, { dateStyle: "long", timeStyle: "short" });
-      const most = room.mostViewers === null ? "" : `, at most ${formatViewers(room.mostViewers)} at once`;
+      const most = room.mostViewers === null ? "" : `, up to ${formatViewers(room.mostViewers)} at once`;
       setText(words, `${day}. Live for ${formatDuration(endedAt - startedAt)}${most}.`);
     });
     return () => {

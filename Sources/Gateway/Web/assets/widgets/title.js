@@ -11,7 +11,7 @@ const BADGES = /** @type {Record<string, string>} */ ({
   live: "Live", "off air": "Off air", backstage: "Backstage", starting: "Starting", reconnecting: "Reconnecting", paused: "Paused",
 });
 
-/** Which stream this is and whose, whether it is live and since when, and how many watch. */
+/** Which stream this is and whose, whether it is live and since when, and how many are watching. */
 export const title = {
   name: "title",
   layer: /** @type {const} */ ("lite"),
@@ -21,10 +21,10 @@ export const title = {
     const by = h("p.by", { dir: "auto", hidden: true });
     const badge = h("span.badge#badge", { hidden: true });
     const delayed = h("span.chip#delayed", { hidden: true, title: DELAYED_HINT });
-    const time = h("span.chip#time", { hidden: true, title: "Live for" });
+    const time = h("span.chip#time", { hidden: true, title: "Time live" });
     const count = h("span.chip");
     const viewers = h("button.chip-button#viewers", {
-      type: "button", hidden: true, title: "Who is here", onclick: () => openPeople(partOf(room), "here"),
+      type: "button", hidden: true, title: "Who’s here", onclick: () => openPeople(partOf(room), "here"),
     }, count);
     const recording = h("span.chip.recording#recording", { hidden: true, title: "This stream is being recorded" },
       "Rec", h("span.visually-hidden", {}, "ording"));
@@ -43,7 +43,7 @@ export const title = {
     const unfollow = follow(room, () => {
       const { state, info } = room;
       setText(name, room.title);
-      // Where there is no title, the name stands in its place.
+      // Without a title, the name is shown in its place.
       by.hidden = room.view === "studio" || !info?.title || !info.hostName;
       setText(by, info?.hostName ?? "");
       const shown = room.view === "studio" && room.isOffAir && !room.isOut ? "off air" : state;
@@ -69,7 +69,7 @@ export const title = {
   },
 };
 
-/** To all live streams; for who came from there, back to the story that they came from. @param {Room} room */
+/** To all live streams, or back to the story in the feed that the viewer came from. @param {Room} room */
 function wayOut({ stream, query }) {
   if (query.get("from") !== "feed") {
     return h("a.brand", { href: "/", "aria-label": "Rostrum, all live streams" }, icon("brand"), h("span", {}, "Rostrum"));

@@ -19,7 +19,7 @@ export const voices = {
       root.replaceChildren(...playing.map((media) => h("audio", { autoplay: true, srcObject: media })));
       play();
     };
-    // Whoever has pressed a button may hear; after a reload nobody has yet.
+    // Sound may play once a button was pressed, which after a reload has not happened yet.
     const play = () => {
       for (const audio of root.querySelectorAll("audio")) {
         audio.play().catch(() => addEventListener("pointerdown", play, { once: true }));

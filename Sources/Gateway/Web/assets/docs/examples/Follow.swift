@@ -1,4 +1,4 @@
-// Says good evening in a stream as a guest, and tells what happens there.
+// Joins a stream as a guest, says good evening, and prints what happens.
 import Foundation
 import RostrumClient
 
@@ -9,7 +9,7 @@ enum Follow {
             print("usage: follow SERVER STREAM")
             exit(2)
         }
-        // On Linux with `sockets: try HeadlessEngine()`, of RostrumClientHeadless.
+        // On Linux, add `sockets: try HeadlessEngine()` from RostrumClientHeadless.
         let server = RostrumServer(url)
         let talk = server.stream(CommandLine.arguments[2], tokens: .guest(name: "Zoe"))
         do {
@@ -21,7 +21,7 @@ enum Follow {
     }
 
     static func follow(_ talk: StreamClient) async throws(RostrumError) {
-        // Comes back by itself after an interruption, and hears what was missed.
+        // Reconnects automatically and catches up on what was missed.
         let sync = talk.follow()
         let comment = try await talk.comment("Good evening!")
         print("we are \(comment.name ?? comment.author)")

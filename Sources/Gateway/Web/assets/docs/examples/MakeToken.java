@@ -1,4 +1,4 @@
-// Makes a token. Java 17 or later is enough: java MakeToken.java. Values with quotes need a JSON library.
+// Creates a token with Java 17 or later: java MakeToken.java. Values that contain quotes need a JSON library.
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.util.Base64;

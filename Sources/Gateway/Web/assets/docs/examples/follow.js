@@ -1,4 +1,4 @@
-// Follows a stream from a web page, and comes back after an interruption.
+// Follows a stream from a web page and reconnects after interruptions.
 export function follow(server, stream, token, changed) {
   let known = {};
   let version;
@@ -29,7 +29,7 @@ export function follow(server, stream, token, changed) {
       version = number;
       changed(known);
     };
-    // 4401: another token, please; 4403: sent away.
+    // 4401: a new token is needed; 4403: removed from the stream.
     socket.onclose = ({ code }) => code === 4401 || code === 4403 || setTimeout(connect, 1000);
   }
 

@@ -1,4 +1,4 @@
-// Makes a token, by the Web Crypto that Node 20, Deno, Bun and workers have. Never in a web page: it needs the secret.
+// Creates a token with Web Crypto, in Node 20, Deno, Bun or workers. Never use it in a web page: it needs the secret.
 const bytes = (text) => new TextEncoder().encode(text);
 const encode = (data) =>
   btoa(String.fromCharCode(...new Uint8Array(data))).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");

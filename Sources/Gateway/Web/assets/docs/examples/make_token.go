@@ -1,4 +1,4 @@
-// Makes a token. The standard library is enough.
+// Creates a token with only the standard library.
 package main
 
 import (

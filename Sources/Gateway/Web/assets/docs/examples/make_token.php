@@ -1,5 +1,5 @@
 <?php
-// Makes a token. PHP 7.4 or later is enough.
+// Creates a token with PHP 7.4 or later.
 function encode(string $data): string
 {
     return rtrim(strtr(base64_encode($data), '+/', '-_'), '=');

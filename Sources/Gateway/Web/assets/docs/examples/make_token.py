@@ -1,4 +1,4 @@
-"""Makes a token. Python 3 alone is enough."""
+"""Creates a token with only the Python standard library."""
 import base64, hashlib, hmac, json, os, time
 
 

@@ -1,10 +1,10 @@
-"""Takes webhooks: python3 receive_webhooks.py 9000, with the server's webhook-secret in WEBHOOK_SECRET."""
+"""Receives webhooks: python3 receive_webhooks.py 9000, with the server's webhook-secret in WEBHOOK_SECRET."""
 import hashlib, hmac, json, os, sys, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 SECRET = os.environ["WEBHOOK_SECRET"].encode()
-OLDEST = 300  # seconds: what is older was recorded by somebody, and is played again
-seen = set()  # ids of events; yours belong into a database
+OLDEST = 300  # seconds; older requests may be replays by an attacker
+seen = set()  # ids of events; keep yours in a database
 
 
 def is_authentic(signature: str, body: bytes) -> bool:
@@ -23,10 +23,10 @@ class Receiver(BaseHTTPRequestHandler):
             self.send_error(401)
             return
         event = json.loads(body)
-        if event["id"] not in seen:  # an event comes at least once
+        if event["id"] not in seen:  # events are delivered at least once
             seen.add(event["id"])
             print(event["type"], event["stream"], flush=True)
-        self.send_response(204)  # anything but 2xx, and it comes again
+        self.send_response(204)  # anything but 2xx is retried
         self.end_headers()
 
     def log_message(self, *arguments):
