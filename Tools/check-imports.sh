@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Holds every target to the map (README.md): imports only of what stands below, C only where its handles are owned,
-# neither clocks nor random numbers of their own where code must run in virtual time, no stream without a
-# bound, and no closure in a mutex.
-# Usage: Tools/check-imports.sh [DIRECTORY holding Sources, default: this checkout]
+# Checks every target against the map (README.md): imports only from targets below it, C only where its handles are
+# owned, no clocks or random numbers of its own where code must run in virtual time, no unbounded streams, and no
+# closures in a mutex.
+# usage: Tools/check-imports.sh [DIRECTORY with Sources]    (default: this checkout)
 set -euo pipefail
 case ${1:-} in
 -h | --help)
@@ -10,7 +10,7 @@ case ${1:-} in
     exit 0
     ;;
 -*)
-    echo "check-imports: there is no option $1; see --help" >&2
+    echo "check-imports: unknown option $1; see --help" >&2
     exit 2
     ;;
 esac
@@ -110,7 +110,7 @@ for directory in Sources/*/; do
     mapfile -t files < <(find "$directory" -name '*.swift' | sort)
     [ ${#files[@]} -gt 0 ] || continue # a C target
     if [ -z "${below[$target]+known}" ]; then
-        complain "$directory: target $target has no place on the map in Tools/check-imports.sh"
+        complain "$directory: target $target is not on the map in Tools/check-imports.sh; add it"
         continue
     fi
     lines=$(code_lines "${files[@]}")
@@ -128,21 +128,21 @@ for directory in Sources/*/; do
     done < <(grep -E "$import_line" <<<"$lines" || true)
     if contains "Node Recordings" "$target"; then
         while IFS= read -r line; do
-            [ -z "$line" ] || complain "$line   <- a clock that nobody gave"
+            [ -z "$line" ] || complain "$line   <- a clock that was not passed in"
         done < <(grep -E "$clocks" <<<"$lines" | grep -vE "$clock_default" || true)
     fi
     contains "$pure" "$target" || continue
     while IFS= read -r line; do
-        [ -z "$line" ] || complain "$line   <- clock, chance or I/O in a pure target"
+        [ -z "$line" ] || complain "$line   <- clock, randomness or I/O in a pure target"
     done < <(
         grep -E "$impure" <<<"$lines" || true
         grep -E '\.random\(in:' <<<"$lines" | grep -v 'using:' || true
     )
 done
 
-# What waits between threads and tasks is bounded everywhere.
+# Queues between threads and tasks are bounded everywhere.
 while IFS= read -r place; do
-    [ -z "$place" ] || complain "$place: a stream without a bufferingPolicy that is bounded waits without end"
+    [ -z "$place" ] || complain "$place: a stream needs a bounded bufferingPolicy"
 done < <(
     find Sources -name '*.swift' -exec awk '
         /makeStream\(|Async(Throwing)?Stream(<[^>]*>)?( \{|\([a-z])/ && !/\{ get \}/ {

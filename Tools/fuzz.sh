@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Fuzzes the entries in Tests/Fuzz with libFuzzer: Tools/fuzz.sh SECONDS [ENTRY ...]
-# SECONDS are shared by the entries, building not counted. See Tests/Fuzz/README.md.
-# An input that takes longer than ROSTRUM_FUZZ_TIMEOUT seconds (5) is a finding: give more where others keep the machine busy.
+# SECONDS are shared by the entries; building is not counted. See Tests/Fuzz/README.md.
+# An input that takes longer than ROSTRUM_FUZZ_TIMEOUT seconds (default 5) is a finding: use more on a busy machine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -38,7 +38,7 @@ swiftc "-sanitize=$sanitizers" $objects -lssl -lcrypto -lsrtp2 -lusrsctp -lsqlit
 write_seeds() {
     local pattern file line number=0
     pattern=$(sed -n 's|^// Seeds: ||p' "Tests/Fuzz/$1Fuzz.swift")
-    [ -n "$pattern" ] || { echo "Tests/Fuzz/$1Fuzz.swift names no seeds" >&2; exit 1; }
+    [ -n "$pattern" ] || { echo "Tests/Fuzz/$1Fuzz.swift names no seeds (// Seeds: PATTERN)" >&2; exit 1; }
     mkdir -p "$2"
     for file in Tests/Fixtures/$pattern; do
         case $file in

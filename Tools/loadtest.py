@@ -21,10 +21,10 @@ BUILD = ROOT / ".build" / os.environ.get("ROSTRUM_BUILD", "release")
 
 
 def program(name: str) -> Path:
-    """A built program; ROSTRUM_BUILD names another build than the release."""
+    """A built program; ROSTRUM_BUILD selects a build other than release."""
     path = BUILD / name
     if not path.exists():
-        raise SystemExit(f"{path} is not built: swift build -c release")
+        raise SystemExit(f"{path} is not built; run: swift build -c release")
     return path
 
 
@@ -140,10 +140,10 @@ class Load:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.communicate()
-            raise RuntimeError("sfu-bench did not end") from None
+            raise RuntimeError("sfu-bench did not exit") from None
         text = Path(self._report.name).read_text()
         if not text:
-            raise RuntimeError(f"sfu-bench gave no report: {errors.strip()[-300:]}")
+            raise RuntimeError(f"sfu-bench wrote no report: {errors.strip()[-300:]}")
         return json.loads(text)
 
     def stop(self) -> None:

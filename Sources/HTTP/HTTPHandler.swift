@@ -43,7 +43,7 @@ extension HTTPHandler {
 
     /// Refuses every WebSocket with 404.
     package func upgrade(_ request: HTTPRequest) -> WebSocketDecision {
-        .refuse(refusal(404, "There is no WebSocket here."))
+        .refuse(refusal(404, "There is no WebSocket at this path."))
     }
 
     /// A line of plain text; handlers with an error format of their own override this.

@@ -50,14 +50,14 @@ struct RequestHead {
         let size =
             headers.fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 4 }
             + query.reduce(path.utf8.count) { $0 + $1.name.utf8.count + $1.value.utf8.count + 2 }
-        guard size <= maximumBytes else { throw Refusal(431, "The request's header is too large.") }
+        guard size <= maximumBytes else { throw Refusal(431, "The request's headers are too large.") }
         guard let version = wsi.text(WSI_TOKEN_HTTP), version.hasPrefix("HTTP/1.") else {
-            throw Refusal(400, "The request line does not end in an HTTP version.")
+            throw Refusal(400, "The request line doesn't end in an HTTP version.")
         }
         isOldHTTP = version == "HTTP/1.0"
         // RFC 9112 §3.2: an HTTP/1.1 request without Host gets 400.
         guard headers["host"] != nil || isOldHTTP else {
-            throw Refusal(400, "The request has no Host field.")
+            throw Refusal(400, "The request has no Host header.")
         }
         framing = try Self.framing(headers, method)
         expectsContinue = headers["expect"]?.lowercased() == "100-continue"
@@ -142,14 +142,14 @@ struct RequestHead {
         let length = headers["content-length"]
         if let coding = headers["transfer-encoding"] {
             guard length == nil else {
-                throw Refusal(400, "Transfer-Encoding does not go with the rest of the request.")
+                throw Refusal(400, "Transfer-Encoding can't be combined with Content-Length.")
             }
             guard coding.lowercased() == "chunked" else {
-                throw Refusal(501, "The transfer coding is not known here.")
+                throw Refusal(501, "The only supported transfer coding is chunked.")
             }
             // libwebsockets takes a chunked body of any other method for the next request.
             guard [.post, .put, .patch].contains(method) else {
-                throw Refusal(411, "This method's body needs a Content-Length.")
+                throw Refusal(411, "A body with this method requires Content-Length.")
             }
             return .chunked
         }
@@ -157,7 +157,7 @@ struct RequestHead {
         // Digits only, and few enough to fit an integer: no sign, no list such as `5, 5`.
         guard (1...15).contains(length.utf8.count), length.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
             let count = Int(length)
-        else { throw Refusal(400, "The Content-Length is malformed.") }
+        else { throw Refusal(400, "Content-Length is malformed.") }
         return count == 0 ? .none : .length(count)
     }
 }

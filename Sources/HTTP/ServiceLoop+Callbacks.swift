@@ -77,7 +77,7 @@ extension ServiceLoop {
         let words = unsafe line.split(separator: 0x20, omittingEmptySubsequences: false)
         let isMethod = unsafe words.count == 3 && words[2].starts(with: Array("HTTP/1.".utf8))
         let response = handler.refusal(
-            isMethod ? 501 : 400, isMethod ? "The method is not known here." : "This is not an HTTP request.")
+            isMethod ? 501 : 400, isMethod ? "This method isn't supported." : "This isn't an HTTP request.")
         let head = ResponseHead(response, closing: true, now: time(nil))
         return write(wsi, head.bytes, response.body[...], LWS_WRITE_HTTP) ? 0 : -1
     }

@@ -18,16 +18,16 @@ extension ServiceLoop {
             let head = try RequestHead(reading: wsi, maximumBytes: settings.maximumHeaderBytes)
             if isUnsafeToContinue(connection, head) {
                 let exchange = open(wsi, connection, nil, deadline)
-                return refuse(exchange, 400, "A request with a body must not be sent before the last answer.")
+                return refuse(exchange, 400, "Wait for the last response before you send a body.")
             }
             let exchange = open(wsi, connection, head, deadline)
             exchange.client = client(of: connection, head)
             if let seconds = count(exchange.client, on: connection) {
                 return refuse(
-                    exchange, 429, "Too many requests; wait a little.", rateLimit(wait: seconds).headers)
+                    exchange, 429, "Too many requests. Wait a moment.", rateLimit(wait: seconds).headers)
             }
             guard stopDeadline == nil else {
-                return refuse(exchange, 503, "The server is going away.", ["Retry-After": "5"])
+                return refuse(exchange, 503, "The server is stopping.", ["Retry-After": "5"])
             }
             switch head.framing {
             case .length(let count) where count > settings.maximumBodyBytes: return refuseBody(exchange)
@@ -170,7 +170,7 @@ extension ServiceLoop {
             }
         case .handling(let task):
             task.cancel()
-            answer(exchange.id, handler.refusal(503, "The answer took too long."))
+            answer(exchange.id, handler.refusal(503, "The response took too long."))
         case .sending, .streaming, .draining:
             exchange.deadline = .max
             unsafe cws_kill(exchange.wsi.pointer)
@@ -191,7 +191,7 @@ extension ServiceLoop {
         if stopDeadline != nil { exchange.closesConnection = true }
         if let stream = response.stream, exchange.head?.method != .head {
             guard stopDeadline == nil else {
-                return begin(handler.refusal(503, "The server is going away."), exchange)
+                return begin(handler.refusal(503, "The server is stopping."), exchange)
             }
             return begin(stream, response, exchange)
         }

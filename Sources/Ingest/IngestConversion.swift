@@ -16,7 +16,7 @@ package enum IngestConversion: Equatable, Sendable {
     var remedy: String {
         switch self {
         case .reordering:
-            "set B-frames to 0 (x264: tune zerolatency), or the profile to baseline"
+            "set B-frames to 0 (x264: tune zerolatency) or the profile to baseline"
         case .profile: "set the profile to baseline, main or high, with 8 bits and 4:2:0"
         case .colours: "set the encoder to 8 bits and 4:2:0 (NV12 or I420)"
         case .codec: "set the encoder to AV1, VP9, or H.264 without B-frames"
@@ -26,21 +26,21 @@ package enum IngestConversion: Equatable, Sendable {
     /// What the publisher sends, as the first clause of the advice and of the refusal.
     private var fact: String {
         switch self {
-        case .reordering: "The encoder sends B-frames, which browsers do not show"
-        case .profile(let number): "Browsers do not show H.264 of profile \(number)"
+        case .reordering: "The encoder sends B-frames, which browsers can't play"
+        case .profile(let number): "Browsers can't play H.264 with profile \(number)"
         case .colours(let codec):
-            "Not all browsers show \(codec.name) of more than 8 bits or with other colours than 4:2:0"
-        case .codec(let codec): "Hardly a browser shows \(codec.name) live"
+            "Some browsers can't play \(codec.name) with more than 8 bits or chroma other than 4:2:0"
+        case .codec(let codec): "Few browsers can play \(codec.name) live"
         }
     }
 
     /// Advice for the publisher where pictures are re-encoded.
     var advice: String {
-        "\(fact), so the picture is made anew here: that costs sharpness, time and this server's processor. "
-            + "To have it passed on as it is, \(remedy)."
+        "\(fact), so the server converts the video. That costs quality, latency and CPU time. "
+            + "To avoid this, \(remedy)."
     }
 
     /// The error text for the publisher where pictures cannot be re-encoded.
     /// - Parameter why: the obstacle, as a clause.
-    package func refusal(because why: String) -> String { "\(fact), and \(why): \(remedy)." }
+    package func refusal(because why: String) -> String { "\(fact), and \(why). To fix this, \(remedy)." }
 }

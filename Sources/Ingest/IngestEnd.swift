@@ -50,11 +50,11 @@ package enum IngestEnd: Error, Equatable, Sendable {
     package var detail: String {
         switch self {
         case .byPublisher, .timedOut: ""
-        case .stalled: "Nothing came for \(IngestTimeouts.silence.components.seconds) seconds."
-        case .unknownApplication: "The server's address ends with /\(RTMPSession.application)."
+        case .stalled: "No data arrived for \(IngestTimeouts.silence.components.seconds) seconds."
+        case .unknownApplication: "The server's address must end with /\(RTMPSession.application)."
         case .unknownStream:
-            "There is no such stream: make it first, in the studio or by POST /v1/streams."
-        case .overloaded: "The server has no room for another session now."
+            "There is no such stream. Create it first, in the studio or by POST /v1/streams."
+        case .overloaded: "The server is full. Try again in a moment."
         case .malformed(let text), .badKey(let text), .refused(let text), .unsupported(let text),
             .ended(let text):
             text

@@ -138,7 +138,7 @@ package struct IngestMedia: Sendable {
         if let found = try? IngestVideo(codec, parsing: record) {
             configure(video: found)
         } else {
-            refuse("The \(codec) configuration makes no sense.")
+            refuse("The \(codec) configuration is invalid.")
         }
         return advance(to: now)
     }
@@ -192,12 +192,12 @@ package struct IngestMedia: Sendable {
     static func refusal(
         ofVideo codec: some CustomStringConvertible, remedy: String = "H.264 (AVC)"
     ) -> [Effect] {
-        [.refuse(.unsupported("\(codec) cannot be shown here: set the encoder to \(remedy)."))]
+        [.refuse(.unsupported("\(codec) isn't supported. Set the encoder to \(remedy)."))]
     }
 
     /// The refusal of an audio codec; only AAC is accepted.
     static func refusal(ofAudio codec: some CustomStringConvertible) -> [Effect] {
-        [.refuse(.unsupported("\(codec) cannot be heard here: set the encoder to AAC."))]
+        [.refuse(.unsupported("\(codec) isn't supported. Set the encoder to AAC."))]
     }
 
     /// Counts received video, for reports.
@@ -214,7 +214,7 @@ package struct IngestMedia: Sendable {
         if formats?.hasVideo == false { tell(.cameTooLate(isAudio: false)) }
         if formats?.codec.map({ $0 != configuration.codec }) ?? false {
             return refuse(
-                "The codec changed while the stream was live: stop the encoder, and start it with the other one."
+                "The codec changed while the stream was live. Stop the encoder, then start it with the new codec."
             )
         }
         video = configuration
@@ -232,12 +232,12 @@ package struct IngestMedia: Sendable {
         case .asItIs, .unlessReordered, .unlessContradicted: break
         case .converted(let conversion):
             if !isDecoding {
-                refuse(conversion.refusal(because: "the transcoder, which would make it anew, is off here"))
+                refuse(conversion.refusal(because: "the transcoder to convert it is off on this server"))
             } else if formats?.hasVideo == true {
-                refuse(conversion.refusal(because: "this began while the stream was live"))
+                refuse(conversion.refusal(because: "conversion can't start while the stream is live"))
             }
         case .never(let conversion):
-            refuse(conversion.refusal(because: "this kind cannot be decoded here"))
+            refuse(conversion.refusal(because: "the server can't decode this kind"))
         }
     }
 
@@ -249,7 +249,7 @@ package struct IngestMedia: Sendable {
             let copy = try? bytes.bytes(0..<bytes.count), copy.count <= 64
         else {
             return effects.append(
-                .refuse(.unsupported("This kind of AAC cannot be heard here: set the encoder to AAC-LC.")))
+                .refuse(.unsupported("This kind of AAC isn't supported. Set the encoder to AAC-LC.")))
         }
         if formats?.hasAudio == false { tell(.cameTooLate(isAudio: true)) }
         guard audio?.bytes != copy else { return }
@@ -391,8 +391,8 @@ package struct IngestMedia: Sendable {
     private mutating func begin(at now: MonotonicTime) {
         guard video != nil || audio != nil else {
             return refuse(
-                "The sound is AAC, which becomes Opus in the transcoder, and that is off on this server: publish by WHIP, "
-                    + "or have the server's operator switch the transcoder on.")
+                "The transcoder that converts AAC to Opus is off on this server. Publish by WHIP, or ask the "
+                    + "server's operator to turn the transcoder on.")
         }
         var conversion: IngestConversion?
         if case .converted(let reason)? = fitness { conversion = reason }

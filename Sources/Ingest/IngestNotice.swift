@@ -27,13 +27,13 @@ package enum IngestNotice: Equatable, Sendable {
         switch self {
         case .converted(let conversion): conversion.advice
         case .rareKeyFrames(let milliseconds):
-            "Key frames are \(milliseconds / 1_000) s apart, and viewers may wait so long for a picture: set the "
-                + "encoder's key-frame interval to 2 s."
+            "Key frames are \(milliseconds / 1_000) s apart, so viewers may wait that long for the video. Set the "
+                + "encoder's key frame interval to 2 s."
         case .soundLeftOut:
-            "The sound is left out: AAC becomes Opus in the transcoder, which is off on this server."
+            "Viewers get no sound: the transcoder that converts AAC to Opus is off on this server."
         case .cameTooLate(let isAudio):
-            "\(isAudio ? "The sound" : "The picture") began when the stream was live already, and is left out: stop "
-                + "the encoder, and start it with both."
+            "\(isAudio ? "The sound" : "The video") started after the stream went live, so viewers don't get it. "
+                + "Stop the encoder, then start it with both sound and video."
         }
     }
 }

@@ -159,7 +159,7 @@ struct ControlReply: Encodable {
     /// Why a request was not carried out; reasons that are not the stage's own rules are reported as `unavailable`.
     static func refusal(_ refusal: StageRefusal) -> ControlReply {
         guard case .rejected(let rejection) = refusal else {
-            return .error("unavailable", "This cannot be done now.")
+            return .error("unavailable", "This can't be done now.")
         }
         return .error(rejection.name, rejection.explanation)
     }

@@ -99,7 +99,8 @@ extension Node {
         let (plan, answer) = try await desks.offers.answer(request, as: transport)
         guard request.purpose != .feed || plan.feedPairs.count == 2 else {
             throw .unsupportedOffer(
-                "The feed takes two audio and two video m-lines that receive, each with a codec of ours.")
+                "The feed requires two receiving audio and two receiving video m-lines with supported codecs."
+            )
         }
         return (plan, answer)
     }
@@ -185,7 +186,7 @@ extension Node {
     /// them.
     package func trickle(_ id: SessionID, fragment text: String) async throws(SessionRefusal) {
         guard case .candidates = try await readUpdate(text, of: id).update else {
-            throw .unsupportedOffer("The fragment has other ICE credentials: restart ICE with If-Match: *.")
+            throw .unsupportedOffer("The fragment has other ICE credentials. Restart ICE with If-Match: *.")
         }
     }
 
@@ -197,7 +198,7 @@ extension Node {
     ) async throws(SessionRefusal) -> (fragment: String, entityTag: String) {
         let (record, update) = try await readUpdate(text, of: id)
         guard case .restart(let remote) = update else {
-            throw .malformedOffer("An ICE restart needs an a=ice-ufrag and an a=ice-pwd that are new.")
+            throw .malformedOffer("An ICE restart requires a new a=ice-ufrag and a=ice-pwd.")
         }
         let local = ICECredentials(worker: record.worker, using: &random)
         // The worker first: if it accepts no command, nothing has changed.

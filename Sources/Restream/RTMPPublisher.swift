@@ -114,7 +114,7 @@ package struct RTMPPublisher: Sendable {
         guard !isOver, !bytes.isEmpty else { return }
         received &+= UInt64(bytes.count)
         guard received <= Self.chatterLimit + sent / 4 else {
-            return finish(.malformed("it sends more than a target has to say"))
+            return finish(.malformed("it sends more than a target should"))
         }
         do throws(WireError) {
             var start = 0
@@ -252,7 +252,7 @@ package struct RTMPPublisher: Sendable {
 
     private mutating func publish(on number: Double?) {
         guard let stream = number.flatMap({ UInt32(exactly: $0) }) else {
-            return finish(.malformed("a stream without a number"))
+            return finish(.malformed("it created a stream without a number"))
         }
         self.stream = stream
         phase = .asking

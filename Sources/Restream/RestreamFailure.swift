@@ -43,19 +43,19 @@ package enum RestreamFailure: Equatable, Sendable {
     package var text: String {
         switch self {
         case .refused(let words):
-            "The target refuses the stream\(words.isEmpty ? "" : " (it says: \(words))"). Check the key, and whether the "
-                + "target waits for a stream now."
-        case .malformed(let what): "The target does not speak RTMP as it should: \(what)."
-        case .timedOut: "The target does not answer. Check address and port."
+            "The target refused the stream\(words.isEmpty ? "" : " (it said: \(words))"). "
+                + "Check the key, and whether the target is expecting a stream now."
+        case .malformed(let what): "The target doesn't speak RTMP correctly: \(what)."
+        case .timedOut: "The target isn't responding. Check the address and port."
         case .closed:
-            "The target closed the connection. Often the key is wrong, or another encoder took over."
-        case .stalled: "The target takes the stream too slowly, or not at all any more."
-        case .unresolved: "There is no such host. Check the address."
-        case .forbidden: "This server does not send to addresses in private or local networks."
-        case .unreachable(let words): "The target cannot be reached (\(words)). Check address and port."
-        case .insecure(let words?): "The target's certificate is not good (\(words)), so nothing was sent."
-        case .insecure(nil): "The target does not speak TLS here: try rtmp:// or another port."
-        case .full: "This server sends to as many targets as it may. It is tried again."
+            "The target closed the connection. The key may be wrong, or another encoder may have taken over."
+        case .stalled: "The target receives the stream too slowly or not at all."
+        case .unresolved: "The target's host couldn't be found. Check the address."
+        case .forbidden: "This server doesn't send to addresses in private or local networks."
+        case .unreachable(let words): "The target couldn't be reached (\(words)). Check the address and port."
+        case .insecure(let words?): "The target's certificate isn't valid (\(words)), so nothing was sent."
+        case .insecure(nil): "The target doesn't use TLS on this port. Try rtmp:// or another port."
+        case .full: "This server already sends to as many targets as it can. Trying again…"
         }
     }
 }

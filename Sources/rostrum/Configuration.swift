@@ -139,7 +139,7 @@ struct Configuration: Sendable {
             (udp, lastUDPPort) = ports
             if let lastUDPPort, Int(lastUDPPort) - Int(udp.port) < workers - 1 {
                 throw ConfigurationError(
-                    "--udp \(udp)-\(lastUDPPort) has too few ports for \(workers) workers; give more, or one for all"
+                    "--udp \(udp)-\(lastUDPPort) has too few ports for \(workers) workers; give one each or one for all"
                 )
             }
         }
@@ -186,7 +186,7 @@ struct Configuration: Sendable {
         for (option, address) in [("rtmps", rtmps), ("turn-tls", turn.tls)] where address != nil && tls == nil
         {
             throw ConfigurationError(
-                "--\(option) needs a certificate: give --tls-certificate and --tls-key too")
+                "--\(option) needs a certificate: set --tls-certificate and --tls-key too")
         }
         try checkPorts()
         iceServers = try Self.iceServers(values)
@@ -221,7 +221,7 @@ struct Configuration: Sendable {
             // The holder of one HS256 token can try secrets offline, without any limit.
             guard isDevelopment || secret.utf8.count >= 32 else {
                 throw ConfigurationError(
-                    "the secret is too short, with \(secret.utf8.count) bytes of at least 32; take the output of "
+                    "the secret has \(secret.utf8.count) bytes, but needs at least 32; use the output of "
                         + "`openssl rand -hex 32`")
             }
             return SigningKey(id: id, secret: Secret(secret), previous: try previousKeys(values))
@@ -230,9 +230,9 @@ struct Configuration: Sendable {
         case (_, nil) where isDevelopment: return SigningKey(id: id ?? "dev", secret: nil)
         case (nil, nil):
             throw ConfigurationError(
-                "tokens need a key: give --key-id and ROSTRUM_SECRET (for example from `openssl rand -hex 32`), "
-                    + "or --dev to try things out on this machine")
-        case (nil, _): throw ConfigurationError("--secret needs a name for the key: give --key-id too")
+                "tokens need a key: set --key-id and ROSTRUM_SECRET (to the output of `openssl rand -hex 32`), "
+                    + "or give --dev to try Rostrum out on this machine")
+        case (nil, _): throw ConfigurationError("--secret needs a name for the key: set --key-id too")
         case (_, nil):
             throw ConfigurationError(
                 "--key-id needs the key itself: set ROSTRUM_SECRET, for example to the output of `openssl rand -hex 32`"
@@ -244,9 +244,9 @@ struct Configuration: Sendable {
     private static func previousKeys(_ values: OptionValues) throws(ConfigurationError) -> [Secret<String>] {
         for secret in values.previousSecrets where secret.utf8.count < 32 {
             throw ConfigurationError(
-                "a key of before in \(values["secret-file"]?.texts.first ?? "the file") is too short, with "
-                    + "\(secret.utf8.count) bytes of at least 32; lines after the first one are keys, too, "
-                    + "unless they begin with #")
+                "an earlier key in \(values["secret-file"]?.texts.first ?? "the file") has "
+                    + "\(secret.utf8.count) bytes, but needs at least 32; lines after the first one are earlier "
+                    + "keys unless they begin with #")
         }
         return values.previousSecrets.map { Secret($0) }
     }
@@ -256,7 +256,7 @@ struct Configuration: Sendable {
         let lengths = IngestSettings.SRT.passphraseLengths
         guard lengths.contains(text.utf8.count) else {
             throw ConfigurationError(
-                "\(value.origin) must have \(lengths.lowerBound) to \(lengths.upperBound) bytes, not "
+                "\(value.origin) must be \(lengths.lowerBound) to \(lengths.upperBound) bytes long, not "
                     + "\(text.utf8.count)")
         }
         return Secret(text)
@@ -269,7 +269,7 @@ struct Configuration: Sendable {
             for part in text.split(separator: ",") {
                 guard let address = IPAddress(part.trimmingBlanks), !address.isUnspecified else {
                     throw ConfigurationError(
-                        "\(value.origin): \(part) is no address clients could use; give it as 203.0.113.7")
+                        "\(value.origin): \(part) is not an address for clients; use the form 203.0.113.7")
                 }
                 addresses.append(address)
             }
@@ -283,7 +283,7 @@ struct Configuration: Sendable {
         for part in value.texts.flatMap({ $0.split(separator: ",") }) {
             guard let network = TrustedProxies.Network(part.trimmingBlanks) else {
                 throw ConfigurationError(
-                    "\(value.origin): \(part) is no network; give it as 127.0.0.1 or 10.0.0.0/8")
+                    "\(value.origin): \(part) is not a network; use the form 127.0.0.1 or 10.0.0.0/8")
             }
             networks.append(network)
         }
@@ -296,7 +296,7 @@ struct Configuration: Sendable {
         guard let secret = values["ice-server-secret"]?.texts.first else { return nil }
         guard servers.contains(where: { $0.url.hasPrefix("turn") && $0.credential == nil }) else {
             throw ConfigurationError(
-                "--ice-server-secret is for TURN servers without a password: give --ice-server turn:HOST:PORT too"
+                "--ice-server-secret is for TURN servers without a password: set --ice-server turn:HOST:PORT too"
             )
         }
         return Secret(secret)
@@ -308,8 +308,8 @@ struct Configuration: Sendable {
         case (nil, nil): return nil
         case (let certificate?, let key?):
             return HTTPServerSettings.TLSFiles(certificate: certificate, key: key)
-        case (nil, _): throw ConfigurationError("--tls-key needs its certificate: give --tls-certificate too")
-        case (_, nil): throw ConfigurationError("--tls-certificate needs its key: give --tls-key too")
+        case (nil, _): throw ConfigurationError("--tls-key needs its certificate: set --tls-certificate too")
+        case (_, nil): throw ConfigurationError("--tls-certificate needs its key: set --tls-key too")
         }
     }
 
@@ -326,23 +326,25 @@ struct Configuration: Sendable {
     private static func webhooks(_ values: OptionValues) throws(ConfigurationError) -> Webhooks? {
         let secret = values["webhook-secret"]?.texts.first
         let reviewers = try webhookURLs(values["review-webhook"])
-        guard reviewers.count <= 1 else { throw ConfigurationError("--review-webhook takes one URL") }
+        guard reviewers.count <= 1 else {
+            throw ConfigurationError("--review-webhook must be one URL, not \(reviewers.count)")
+        }
         let value = values["webhook"]
         guard value != nil || !reviewers.isEmpty else {
             guard secret == nil else {
                 throw ConfigurationError(
-                    "--webhook-secret has nothing to sign: give --webhook or --review-webhook too")
+                    "--webhook-secret has nothing to sign: set --webhook or --review-webhook too")
             }
             return nil
         }
         let urls = try webhookURLs(value)
         guard let secret, secret.utf8.count >= 16 else {
             throw ConfigurationError(
-                "webhooks are signed: set ROSTRUM_WEBHOOK_SECRET to at least 16 characters, for example to the output of "
+                "webhooks need a secret of at least 16 bytes: set ROSTRUM_WEBHOOK_SECRET, for example to the output of "
                     + "`openssl rand -hex 32`")
         }
         if let value, !(1...10).contains(urls.count) {
-            throw ConfigurationError("\(value.origin): give one to ten URLs, not \(urls.count)")
+            throw ConfigurationError("\(value.origin) must be 1 to 10 URLs, not \(urls.count)")
         }
         return Webhooks(urls: urls, reviewer: reviewers.first, secret: Secret(secret))
     }
@@ -352,7 +354,7 @@ struct Configuration: Sendable {
         for part in value?.texts.flatMap({ $0.split(separator: ",") }) ?? [] {
             guard let url = WebhookURL.checked(part.trimmingBlanks) else {
                 throw ConfigurationError(
-                    "\(value?.origin ?? ""): \(part) is no URL; give it as https://example.org/hook")
+                    "\(value?.origin ?? ""): \(part) is not a URL; use the form https://example.org/hook")
             }
             if !urls.contains(url) { urls.append(url) }
         }
@@ -372,7 +374,7 @@ struct Configuration: Sendable {
             let isPlain = parts[0].utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x3E && $0 != 0x22 }
             guard isKnown, isPlain, parts.count == 1 || parts.count == 3 else {
                 throw ConfigurationError(
-                    "\(value.origin): \(parts[0]) must be of the form stun:HOST:PORT or turn:HOST:PORT,USER,PASSWORD"
+                    "\(value.origin) must have the form stun:HOST:PORT or turn:HOST:PORT,USER,PASSWORD, not \(parts[0])"
                 )
             }
             servers.append(
@@ -431,7 +433,7 @@ extension OptionValues {
         guard let value = self[name], let text = value.texts.first, text != "forever" else { return nil }
         guard let seconds = TimeSpan.seconds(text, longest: 36_500 * 86_400) else {
             throw ConfigurationError(
-                "\(value.origin) must be forever or a time such as 30d, 12h or 90m, not \(text)")
+                "\(value.origin) must be forever or a duration such as 30d, 12h or 90m, not \(text)")
         }
         return seconds
     }
@@ -465,7 +467,7 @@ extension OptionValues {
         let address = try Self.address(String(text.dropLast(digits.count + 1)), of: value)
         guard let last = UInt16(String(digits.reversed())), address.port > 0, last >= address.port else {
             throw ConfigurationError(
-                "\(value.origin): \(text) names no ports; give them as 0.0.0.0:7000-7003, the lower first")
+                "\(value.origin): \(text) is not a port range; use 0.0.0.0:7000-7003, the lower first")
         }
         return (address, last)
     }
@@ -478,7 +480,7 @@ extension OptionValues {
         if wanted.hasPrefix(":") { wanted = "0.0.0.0" + wanted }
         guard let address = TransportAddress(wanted) else {
             throw ConfigurationError(
-                "\(value.origin): \(text) is no ADDRESS:PORT; give it as 127.0.0.1:8080 or [::1]:8080")
+                "\(value.origin): \(text) is not an ADDRESS:PORT; use the form 127.0.0.1:8080 or [::1]:8080")
         }
         return address
     }

@@ -30,7 +30,7 @@ struct ConfigurationFile: Sendable {
                 throw error
             } catch {
                 throw ConfigurationError(
-                    "cannot read the file \(path) that \(named.origin) names: \(reason(error))")
+                    "cannot read \(path), given by \(named.origin): \(reason(error))")
             }
         }
         let isDevelopment = try values.toggle("dev") ?? false
@@ -44,8 +44,8 @@ struct ConfigurationFile: Sendable {
             return nil
         } catch {
             throw ConfigurationError(
-                "cannot read \(usualPath): \(reason(error)); run this as a user who may, or name another file "
-                    + "by --config, such as /dev/null for none")
+                "cannot read \(usualPath): \(reason(error)); run this as a user with access, or name another file "
+                    + "with --config, such as /dev/null for none")
         }
     }
 
@@ -58,10 +58,10 @@ struct ConfigurationFile: Sendable {
         let bytes = try file.read(upToCount: Self.sizeLimit + 1) ?? Data()
         guard bytes.count <= Self.sizeLimit else {
             throw ConfigurationError(
-                "\(path) has more than \(Self.sizeLimit) bytes, which no configuration has")
+                "\(path) is not a configuration: it has more than \(Self.sizeLimit) bytes")
         }
         guard let text = String(data: bytes, encoding: .utf8) else {
-            throw ConfigurationError("\(path) is not written in UTF-8")
+            throw ConfigurationError("\(path) is not encoded in UTF-8")
         }
         self.path = path
         values = try OptionValues.parse(file: text, name: path)
@@ -90,7 +90,7 @@ enum SecretFile {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
             throw ConfigurationError(
-                "cannot read the file \(path) that \(value.origin) names: \(String(cString: strerror(errno)))"
+                "cannot read \(path), given by \(value.origin): \(String(cString: strerror(errno)))"
             )
         }
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
@@ -100,7 +100,7 @@ enum SecretFile {
             .split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }.map(\.trimmingBlanks)
         guard let secret = lines.first, !secret.isEmpty else {
             throw ConfigurationError(
-                "the first line of \(path), which \(value.origin) names, holds no secret")
+                "the first line of \(path), given by \(value.origin), is empty; put the secret there")
         }
         let previous = lines.dropFirst().filter { !$0.isEmpty && !$0.hasPrefix("#") }
         return (Secret(secret), previous.map { Secret($0) })

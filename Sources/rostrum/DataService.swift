@@ -33,7 +33,7 @@ struct DataService: Sendable {
             store = try await SQLiteStore.open(SQLiteSettings(directory: directory), log: log)
         } else {
             store = MemoryStore()
-            log.subsystem("store").info("store.none", ["why-it-matters": "a restart begins with nothing"])
+            log.subsystem("store").info("store.none", ["why-it-matters": "each restart begins empty"])
         }
         do {
             return try await DataService(store: store, configuration, log: log)
@@ -137,7 +137,8 @@ struct DataService: Sendable {
         var metrics = [
             Metric("rostrum_store_commits_total", .counter, "Commits made durable.", Double(store.commits)),
             Metric(
-                "rostrum_store_transactions_total", .counter, "Waits for the disk that commits shared.",
+                "rostrum_store_transactions_total", .counter,
+                "Disk writes, each of which may include several commits.",
                 Double(store.transactions)),
             Metric(
                 "rostrum_store_refused_total", .counter, "Commits refused, by reason.",
@@ -148,13 +149,13 @@ struct DataService: Sendable {
                     Metric.Sample(Double(count), [Metric.Label("reason", reason)])
                 }),
             Metric(
-                "rostrum_store_waiting", .gauge, "Commits that wait to be written.", Double(store.waiting)),
+                "rostrum_store_waiting", .gauge, "Commits waiting to be written.", Double(store.waiting)),
             Metric(
-                "rostrum_store_write_seconds", "How long the disk took for what commits shared.",
+                "rostrum_store_write_seconds", "Duration of disk writes.",
                 [([], store.writeTimes)]),
             Metric(
                 "rostrum_store_writing_seconds", .gauge,
-                "How long what is being written now has taken; 0 while nothing is.",
+                "Duration so far of the current disk write; 0 when there is none.",
                 Double(store.writing.components.seconds)
                     + Double(store.writing.components.attoseconds) / 1e18),
             Metric(
@@ -174,11 +175,11 @@ struct DataService: Sendable {
                     Metric.Sample(Double(count), [Metric.Label("outcome", outcome)])
                 }),
             Metric(
-                "rostrum_webhooks_waiting", .gauge, "Webhooks to be delivered, one for each receiver.",
+                "rostrum_webhooks_waiting", .gauge, "Webhooks waiting to be delivered, counted per receiver.",
                 Double(store.waitingEvents)),
             Metric(
                 "rostrum_webhooks_dropped_total", .counter,
-                "Webhooks given up: the outbox was full, or they waited for too long.",
+                "Webhooks dropped because the outbox was full or they waited too long.",
                 Double(store.droppedEvents)),
         ]
         return metrics
@@ -190,7 +191,7 @@ struct DataService: Sendable {
         return [
             Metric(
                 "rostrum_reviews_total", .counter,
-                "Comments that the review webhook was to be asked about, by outcome: late, failed and skipped count as the default.",
+                "Comments for the review webhook, by outcome; late, failed and skipped get --review-default.",
                 [
                     ("allowed", counters.allowed), ("denied", counters.denied), ("late", counters.late),
                     ("failed", counters.failed), ("skipped", counters.skipped),
@@ -198,7 +199,7 @@ struct DataService: Sendable {
                     Metric.Sample(Double(count), [Metric.Label("outcome", outcome)])
                 }),
             Metric(
-                "rostrum_reviews_under_way", .gauge, "Questions about comments that are under way.",
+                "rostrum_reviews_under_way", .gauge, "Requests to the review webhook in progress.",
                 Double(counters.underWay)),
         ]
     }

@@ -21,14 +21,14 @@ extension MixedPortCounters {
         return [
             Metric(
                 "rostrum_shared_port_undecided", .gauge,
-                "Connections to shared ports that have not said yet what they are.",
+                "Connections to shared ports whose protocol is not known yet.",
                 Double(ports.reduce(0) { $0 + $1.undecided })),
             Metric(
                 "rostrum_shared_port_pipes", .gauge,
-                "Connections to shared ports by TLS that did not say that it was for HTTP, and is carried there.",
+                "TLS connections to shared ports that did not announce HTTP and are passed on to it.",
                 Double(ports.reduce(0) { $0 + $1.pipes })),
             labelled(
-                "rostrum_shared_port_connections_total", "Connections to shared ports by what they were for.",
+                "rostrum_shared_port_connections_total", "Connections to shared ports, by protocol.",
                 "protocol",
                 [
                     ("https", \.https), ("https_unnamed", \.pipedHTTPS), ("http", \.http),
@@ -36,8 +36,8 @@ extension MixedPortCounters {
                 ]),
             labelled(
                 "rostrum_shared_port_closed_total",
-                "Connections to shared ports that were for nobody: of no known protocol or with TLS that failed, of one "
-                    + "that is not taken there, silent, given up by their clients, too many, and in the way of newer ones.",
+                "Connections to shared ports that were closed: unknown protocol or failed TLS, protocol not served "
+                    + "there, silent, closed by the client, too many, or displaced by newer ones.",
                 "reason",
                 [
                     ("unknown", \.strange), ("unserved", \.unserved), ("silent", \.expired), ("gone", \.gone),

@@ -36,14 +36,14 @@ struct OptionValues: Sendable, Equatable {
         // An empty variable is usually a mistake in a script. A list may be empty: a flag with an empty value overrides
         // the list of another source.
         guard !text.isEmpty || option.kind == .list else {
-            throw ConfigurationError("\(origin) is empty; give it a value or leave it out")
+            throw ConfigurationError("\(origin) is empty; set a value or leave it out")
         }
         guard let present = values[option.name] else {
             values[option.name] = Value(texts: [text], origin: origin, place: place ?? origin)
             return
         }
         guard option.kind == .list else {
-            throw ConfigurationError("\(origin) was given already (\(present.origin))")
+            throw ConfigurationError("\(origin) is set more than once (already by \(present.origin))")
         }
         values[option.name]?.texts.append(text)
     }
@@ -79,13 +79,13 @@ struct OptionValues: Sendable, Equatable {
                     try result.add(operand, argument, origin: operand.placeholder)
                     continue
                 }
-                throw ConfigurationError("\(argument) is no option; options begin with --")
+                throw ConfigurationError("unexpected argument \(argument); options begin with --")
             }
             let parts = argument.dropFirst(2).split(
                 separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard let name = parts.first, let option = options.first(where: { $0.name == name }) else {
                 throw ConfigurationError(
-                    "there is no option \(argument)"
+                    "unknown option \(argument)"
                         + Option.advice(instead: parts.first ?? "", of: options))
             }
             if parts.count == 2 {
@@ -95,7 +95,7 @@ struct OptionValues: Sendable, Equatable {
             } else if let value = rest.popFirst() {
                 try result.add(option, value, origin: "--\(name)")
             } else {
-                throw ConfigurationError("--\(name) wants a value: --\(name) \(option.placeholder)")
+                throw ConfigurationError("--\(name) needs a value: --\(name) \(option.placeholder)")
             }
         }
         return (result, requests)
@@ -135,7 +135,7 @@ struct OptionValues: Sendable, Equatable {
             // A file cannot name another file.
             guard let option = Option.named(entry.key), option.name != "config" else {
                 throw ConfigurationError(
-                    "\(place): there is no option \(entry.key)" + Option.advice(instead: entry.key))
+                    "\(place): unknown option \(entry.key)" + Option.advice(instead: entry.key))
             }
             let texts = try texts(of: entry, for: option, at: place)
             for text in texts {

@@ -34,204 +34,214 @@ struct Option: Sendable {
     static let all: [Option] = [
         Option(
             "http", .text, "ADDRESS:PORT",
-            "Where to serve HTTP. Default 127.0.0.1:8080; 0.0.0.0:8080 for everyone. --tcp, --turn-tls",
-            "and --turn-tcp may name the same port: what comes is told apart by its first bytes."),
+            "Address to serve HTTP on; 0.0.0.0:8080 lets other machines connect. --tcp, --turn-tls and",
+            "--turn-tcp may name the same port: the server tells connections apart by their first bytes.",
+            "Default: 127.0.0.1:8080."),
         Option(
             "admin", .text, "ADDRESS:PORT",
-            "Where to serve /metrics, /healthz and /readyz without a token, beside --http,",
-            "where /metrics takes an admin's token from other machines. Default: nowhere."),
+            "Address to serve /metrics, /healthz and /readyz on without a token. (On --http, /metrics",
+            "needs an admin's token, except from this machine.) Default: none."),
         Option(
             "trusted-proxy", .list, "CIDR[,CIDR]",
-            "Reverse proxies whose X-Forwarded-For says who asks, such as 127.0.0.1 or",
-            "10.0.0.0/8; limits then count for that address. Default: none."),
+            "Reverse proxies whose X-Forwarded-For header is trusted, such as 127.0.0.1 or 10.0.0.0/8;",
+            "limits then apply to the address that it names. Default: none."),
         Option(
             "udp", .text, "ADDRESS:PORT",
-            "Where to receive media, for all workers. Default 0.0.0.0:7000. Firefox connects to no",
-            "loopback address: with 127.0.0.1 only Chromium plays. ADDRESS:FIRST-LAST gives each",
-            "worker a port of its own, which saves copying where many publish."),
+            "Address to receive media on, for all workers. ADDRESS:FIRST-LAST gives each worker a port of",
+            "its own, which saves copying when many publish. Firefox cannot connect to a loopback address:",
+            "with 127.0.0.1, only Chromium plays. Default: 0.0.0.0:7000."),
         Option(
             "tcp", .text, "ADDRESS:PORT|off",
-            "Where to receive media from clients whose network blocks UDP; one port for all",
-            "workers, which it may share with --http. Default: address and first port of --udp."),
+            "Address to receive media on from clients whose network blocks UDP; one port for all workers,",
+            "which may be that of --http. Default: address and first port of --udp."),
         Option(
             "rtmp", .text, "ADDRESS:PORT|off",
-            "Where encoders may publish by RTMP, such as 0.0.0.0:1935. Keys and media go unencrypted.",
-            "Default: off."),
+            "Address where encoders publish over RTMP, such as 0.0.0.0:1935. Keys and media are not",
+            "encrypted. Default: off."),
         Option(
             "rtmps", .text, "ADDRESS:PORT|off",
-            "Where encoders may publish by RTMPS, such as 0.0.0.0:1936, with --tls-certificate.",
+            "Address where encoders publish over RTMPS, such as 0.0.0.0:1936. Needs --tls-certificate.",
             "Default: off."),
         Option(
             "srt", .text, "ADDRESS:PORT|off",
-            "Where encoders may publish by SRT, such as 0.0.0.0:9710 (UDP). Default: off."),
+            "Address where encoders publish over SRT, such as 0.0.0.0:9710 (UDP). Default: off."),
         Option(
             "srt-passphrase", .text, "SECRET",
-            "What encoders by SRT have to know beside their key, 10 to 79 characters: their media come",
-            "encrypted, but not their keys. Better in ROSTRUM_SRT_PASSPHRASE or in the file: other",
-            "users can see flags. Default: none."),
+            "Passphrase that SRT encoders need besides their key, 10 to 79 bytes. It encrypts media, but",
+            "not keys. Better set in ROSTRUM_SRT_PASSPHRASE or in the file: other users can see flags.",
+            "Default: none."),
         Option(
             "srt-latency", .text, "MILLISECONDS",
-            "How long packets by SRT that were lost may take to come again, 20 to 8000; encoders may ask",
-            "for more. Four times the round trip is good. Default 200."),
+            "Time for lost SRT packets to be sent again, 20 to 8000; encoders may ask for more. Four times",
+            "the round-trip time works well. Default: 200."),
         Option(
             "turn-tls", .text, "ADDRESS:PORT|off",
-            "Where to relay to this server's own sessions by TURN over TLS, with --tls-certificate, for",
-            "networks that let only HTTPS through: best on port 443, which it may share with --http.",
-            "Default: off."),
+            "Address of a TURN relay over TLS to this server's own sessions, for networks that allow only",
+            "HTTPS: best on port 443, which may be that of --http. Needs --tls-certificate. Default: off."),
         Option(
             "turn-tcp", .text, "ADDRESS:PORT|off",
             "The same over TCP, for clients that do not accept the certificate. Default: off."),
         Option(
             "turn-udp", .text, "ADDRESS:PORT|off",
-            "The same over UDP, for networks that let one UDP port through, such as 3478. Default: off."),
+            "The same over UDP, for networks that allow a single UDP port, such as 3478. Default: off."),
         Option(
             "public-address", .list, "IP[,IP]",
-            "Addresses that clients reach this machine by, when it stands",
-            "behind a NAT; advertised before its own."),
-        Option("workers", .text, "N", "Threads that carry media. Default: one for each processor."),
-        Option("max-sessions", .text, "N", "Refuse more peer connections than this. Default 20000."),
+            "Addresses at which clients reach this machine when it is behind a NAT; advertised before the",
+            "machine's own. Default: none."),
+        Option("workers", .text, "N", "Threads that carry media, 1 to 256. Default: one per processor."),
+        Option(
+            "max-sessions", .text, "N",
+            "Maximum number of peer connections; more are refused. Default: 20000."),
         Option(
             "max-sessions-per-address", .text, "N",
-            "Of viewers without a token, refuse more peer connections from one address, or one IPv6",
-            "/64, whose /56 and /48 may have four times as many. Loopback has no limit. Default 500."),
+            "Maximum number of peer connections without a token from one address or IPv6 /64; a /56 or a",
+            "/48 may have four times as many. Loopback has no limit. Default: 500."),
         Option(
             "max-compositions", .text, "N",
-            "Compose so many programmes at once, of those that somebody watches; viewers of",
-            "more see who speaks instead.",
-            "Default: two for each processor; one takes some tenths of a processor."),
+            "Maximum number of programmes to compose at once; only those with viewers count. Viewers of",
+            "further ones see the active speaker instead. Each takes a few tenths of a processor. Default:",
+            "two per processor."),
         Option(
             "max-renditions", .text, "N",
-            "Of publishers that send one size, make a smaller one of so many at once, for viewers",
-            "whose network does not take it; viewers of more get sound alone. 0 for none.",
-            "Default: one for each processor; one takes a quarter of a processor."),
+            "Maximum number of smaller pictures to encode at once for viewers with slow connections, where",
+            "a publisher sends only one size; beyond that, such viewers get audio only. Each takes a",
+            "quarter of a processor. 0 for none. Default: one per processor."),
         Option(
             "max-conversions", .text, "N",
-            "Of publishers by RTMP or SRT whose H.264 browsers do not show, such as that with B-frames, make",
-            "the pictures of so many anew at once; more are refused. 0 for none.",
-            "Default: one for two processors; one takes up to a processor."),
+            "Maximum number of RTMP and SRT publishers whose video is encoded again at once, because",
+            "browsers do not play their H.264, for example with B-frames. Further ones are refused. Each",
+            "takes up to one processor. 0 for none. Default: one per two processors."),
         Option(
             "max-hls", .text, "N",
-            "Make HLS of so many streams at once, while somebody asks for it at",
-            "/hls/{stream}/index.m3u8, such as viewers whom WebRTC does not reach; others are refused. One takes",
-            "a quarter of a processor, less where the publisher's own H.264 can be passed on, and as much again",
-            "while somebody's link takes a smaller picture alone. 0 for none. Default: one for two processors."
-        ),
+            "Maximum number of streams to make HLS of at once. HLS is made while someone requests",
+            "/hls/{stream}/index.m3u8, such as viewers whom WebRTC does not reach; requests for further",
+            "streams are refused. Each takes a quarter of a processor, less where the publisher's own",
+            "H.264 can be passed on, and as much again while a viewer needs the smaller picture. 0 for",
+            "none. Default: one per two processors."),
         Option(
-            "hls-part", .text, "MS",
-            "Parts of its segments are so long: 200, 400, 500 or 1000 milliseconds. Who watches is three",
-            "parts behind and little more, and asks as often as there are parts. Default: 500."),
+            "hls-part", .text, "MILLISECONDS",
+            "Length of HLS parts: 200, 400, 500 or 1000. Viewers are a little more than three parts",
+            "behind, and make one request per part. Default: 500."),
         Option(
             "max-dvr", .text, "SECONDS",
-            "Let hosts have so much of their streams kept on the disk for viewers by HLS who go back, with",
-            "--max-hls and --data; such a stream is packaged for as long as it is live. An hour of",
-            "2.5 Mbit/s takes 1.2 GB. 0 for nothing. Default: 7200, which is what a host may want at most."),
+            "Maximum time that hosts can keep on disk for HLS viewers to go back to. Needs --max-hls and",
+            "--data; such a stream is packaged for as long as it is live. One hour at 2.5 Mbit/s takes 1.2",
+            "GB. 0 for none. Default: 7200, which is also the most allowed."),
         Option(
             "max-restreams", .text, "N",
-            "Send live streams' programmes on, by RTMP and RTMPS, to so many targets at once that",
-            "their hosts name; others wait. A stream that is sent on takes a quarter of a processor or less,",
-            "whatever its targets and HLS. Default: 0, which is none."),
+            "Maximum number of RTMP and RTMPS targets, named by hosts, to send live programmes to at once;",
+            "further ones wait. Each stream that is sent on takes a quarter of a processor or less,",
+            "however many targets it has, with or without HLS. Default: 0, for none."),
         Option(
             "max-clips", .text, "N",
-            "Keep the last two minutes of so many live streams in memory, as they came, so that clips can",
-            "be made of them; of more none are. One takes what it sends in that time, 64 MB at most.",
-            "0 for none. Default: 4, where recordings are kept."),
+            "Maximum number of live streams to keep the last two minutes of in memory, so that clips can",
+            "be made of them. No clips can be made of further ones. Each takes the size of those two",
+            "minutes, 64 MB at most. 0 for none. Default: 4 where recordings are kept."),
         Option(
             "restream-networks", .text, "public|all",
-            "To which addresses they may be sent: all includes private and local ones, so that",
-            "hosts can make this server connect to what only it reaches. Default: public."),
+            "Addresses that programmes may be sent to. With all, private and local ones are included, so",
+            "hosts can make this server connect to machines that only it can reach. Default: public."),
         Option(
             "data", .text, "DIRECTORY",
-            "Where to keep what must outlive a restart, and recordings. Default: data;",
-            "with --dev nowhere: a restart begins with nothing, and nothing is recorded."),
+            "Directory for recordings and all else that must survive a restart. Default: data; with --dev",
+            "none: each restart begins empty, and nothing is recorded."),
         Option(
             "keep-streams", .text, "30d|12h|forever",
-            "Delete streams so long after their end, with all that is known of them: who was banned,",
-            "comments, gifts. One with recordings stays until those are gone. Default forever."),
+            "How long to keep streams after they end, with all that belongs to them: bans, comments,",
+            "gifts. A stream with recordings is kept until those are gone. Default: forever."),
         Option(
             "keep-recordings", .text, "30d|12h|forever",
-            "Delete recordings so long after their end; one that somebody plays, up to a day later.",
-            "Default forever."),
+            "How long to keep recordings after they end. One that is being played is kept up to a day",
+            "longer. Default: forever."),
         Option(
             "keep-clips", .text, "30d|12h|forever",
-            "Delete clips so long after they were made; one that somebody plays, up to a day later.",
-            "Default: as long as recordings."),
+            "How long to keep clips after they are made. One that is being played is kept up to a day",
+            "longer. Default: as long as recordings."),
         Option(
             "keep-comments", .text, "30d|12h|forever",
-            "Delete comments that old, and those of a stream that ended so long ago; the stream stays.",
-            "Default forever."),
+            "How long to keep comments after they are made or their stream ends, whichever comes first;",
+            "the stream itself is kept. Default: forever."),
         Option(
             "webhook", .list, "URL[,URL]",
-            "Where to post what happens to streams and participants."),
+            "URLs to post stream and participant events to, up to 10. Needs --webhook-secret. Default:",
+            "none."),
         Option(
             "review-webhook", .text, "URL",
-            "Who is asked about each comment before anybody is shown it: an answer of 200 to 299 within",
-            "200 ms lets it be shown, 403 keeps it away."),
+            "URL to ask about each comment before anyone sees it: 200 to 299 within 200 ms shows the",
+            "comment, 403 rejects it. Needs --webhook-secret. Default: none."),
         Option(
             "review-default", .text, "allow|deny",
-            "What counts where that receiver says neither in time. Default allow."),
+            "What to do with a comment when the review webhook gives neither answer in time. Default:",
+            "allow."),
         Option(
             "webhook-secret", .text, "SECRET",
-            "What webhooks are signed with, at least 16 characters. Better in",
-            "ROSTRUM_WEBHOOK_SECRET or in the file: other users can see flags."),
-        Option("key-id", .text, "ID", "The name of the key that signs tokens; their claim iss."),
+            "Secret that signs webhooks, at least 16 bytes. Better set in ROSTRUM_WEBHOOK_SECRET or in the",
+            "file: other users can see flags."),
+        Option("key-id", .text, "ID", "Name of the key that signs tokens; their iss claim."),
         Option(
             "secret", .text, "SECRET",
-            "The key itself, at least 32 bytes. Better in ROSTRUM_SECRET or in the",
-            "file: other users can see flags."),
+            "Key that signs tokens, at least 32 bytes. Better set in ROSTRUM_SECRET or in the file: other",
+            "users can see flags."),
         Option(
             "secret-file", .text, "FILE",
-            "A file whose first line is the key, unless --secret gives it. What the keys in",
-            "further lines signed is accepted until those are gone: put a new key above the",
-            "old one, reload, and take the old one away when its tokens have ended."),
+            "File with the key in its first line; --secret overrides it. Further lines are earlier keys:",
+            "tokens signed with them are still accepted. To change the key, put the new one above the old",
+            "one and reload; remove the old one when its tokens have expired."),
         Option(
             "viewers", .text, "public|token",
-            "Whether viewers need a token. Default token; public with --dev."),
+            "Whether viewers need a token. Default: token; public with --dev."),
         Option(
             "feed-viewers-weight", .text, "N",
-            "Points in the feed's order for each doubling of a stream's viewers, -1000 to 1000.",
-            "Default 10."),
+            "Points in the feed's order for each doubling of a stream's viewers, -1000 to 1000. Default:",
+            "10."),
         Option(
             "feed-age-weight", .text, "N",
-            "Points that a stream loses with each hour since its start. Default 5."),
+            "Points that a stream loses for each hour since its start, -1000 to 1000. Default: 5."),
         Option(
             "feed-boost-weight", .text, "N",
-            "Points for each step of boost that an operator gives a stream. Default 10."),
-        Option("tls-certificate", .text, "FILE", "PEM file with the certificate and those it depends on."),
-        Option("tls-key", .text, "FILE", "PEM file with the certificate's key."),
+            "Points for each step of boost that an operator gives a stream, -1000 to 1000. Default: 10."),
         Option(
-            "ice-server", .list, "URL[,USER,PASSWORD]", "A STUN or TURN server to tell clients of, such as",
-            "turn:turn.example.org:3478?transport=udp,ann,secret. May be repeated. Only",
-            "bearers of tokens are told of one with a password."),
+            "tls-certificate", .text, "FILE",
+            "PEM file with the certificate and its intermediate certificates."),
+        Option("tls-key", .text, "FILE", "PEM file with the certificate's private key."),
+        Option(
+            "ice-server", .list, "URL[,USER,PASSWORD]",
+            "STUN or TURN server for clients to use, such as",
+            "turn:turn.example.org:3478?transport=udp,ann,secret. May be repeated. One with a password is",
+            "given only to clients with a token."),
         Option(
             "ice-server-secret", .text, "SECRET",
-            "What TURN servers without USER,PASSWORD share (coturn's static-auth-secret):",
-            "each client gets a password for twelve hours. Better in the environment."),
+            "Secret shared with TURN servers that have no USER,PASSWORD (coturn's static-auth-secret):",
+            "each client gets a password for 12 hours. Better set in ROSTRUM_ICE_SERVER_SECRET or in the",
+            "file: other users can see flags."),
         Option(
-            "srtp-engine", .text, "openssl|libsrtp2", "What encrypts media. Default openssl, which is faster."
-        ),
+            "srtp-engine", .text, "openssl|libsrtp2",
+            "Library that encrypts media. Default: openssl, which is faster."),
         Option(
             "transcoder", .text, "on|off",
-            "Whether pictures and sound are decoded, in a process of its own: previews,",
-            "compositions, pause pictures and recordings. Default on."),
+            "Whether to decode pictures and sound, in a separate process, for previews, compositions,",
+            "pause pictures and recordings. Default: on."),
         Option(
             "transcoder-confinement", .text, "on|off",
-            "Whether that process is used only when the kernel confines it (Landlock of Linux 5.13,",
-            "and seccomp), so that a hostile picture gains nothing. Default on."),
+            "Whether to use that process only if the kernel confines it (Landlock, Linux 5.13 or later,",
+            "and seccomp), so that a malicious picture gains nothing. Default: on."),
         Option(
             "transcoder-nice", .text, "N",
-            "How far that process stands behind others where processors are short of time, 0 to 19.",
-            "Default 10; 0 on a machine that composes more than it forwards."),
+            "Niceness of that process, 0 to 19: how far it gives way to others when processors are busy.",
+            "Default: 10; use 0 on a machine that composes more than it forwards."),
         Option(
             "dev", .toggle, "",
-            "For trying out on one machine: a key made at start, and tokens for anyone on",
-            "this machine from POST /v1/tokens. Not for use behind a proxy: one that is neither",
-            "trusted nor tells that it forwards passes for somebody on this machine."),
-        Option("log-level", .text, "LEVEL", "debug, info, warning or error. Default info."),
-        Option("log-format", .text, "text|json", "How log lines look. Default text."),
+            "Try Rostrum out on one machine: makes a key at the start, and gives anyone on this machine",
+            "tokens from POST /v1/tokens. Do not use behind a proxy: requests through a proxy that is not",
+            "trusted and adds no forwarding header count as coming from this machine."),
+        Option(
+            "log-level", .text, "LEVEL",
+            "Lowest level to log: debug, info, warning or error. Default: info."),
+        Option("log-format", .text, "text|json", "Format of log lines. Default: text."),
         Option(
             "config", .text, "FILE",
-            "Read more options from a TOML file. Default: /etc/rostrum/rostrum.toml if there is one,",
-            "but not with --dev."),
+            "TOML file to read more options from. Default: /etc/rostrum/rostrum.toml if it exists; none",
+            "with --dev."),
     ]
 
     /// - Returns: nil if there is no such option.
@@ -245,19 +255,19 @@ enum Help {
     /// The commands; also printed if the program is started without one.
     static let usage = """
         usage: rostrum serve [OPTION...]      run the server
-               rostrum serve --check-config   say what would be run, without running it
+               rostrum serve --check-config   check the configuration and print it, without running
                rostrum config show [OPTION...]
-                                              print each option's value, and where it comes from
+                                              print each option's value and where it comes from
                rostrum doctor [--json] [OPTION...]
-                                              look at all that a server needs here, and say what to do
+                                              check all that a server needs on this machine
                rostrum backup DIRECTORY [OPTION...]
-                                              copy what the server has to remember, while it runs
+                                              back up the server's data while it runs
                rostrum restore DIRECTORY [OPTION...]
-                                              put a backup back, where there is no data
+                                              restore a backup where there is no data yet
                rostrum token --role ROLE --stream NAME [OPTION...]
-                                              sign a token, or make a link that holds one
+                                              sign a token, or make a link with one
                rostrum --help                 explain all options
-               rostrum --version
+               rostrum --version              print the versions of the program and its libraries
         """
 
     /// The help of `rostrum serve`, with every option and its variable.
@@ -267,33 +277,34 @@ enum Help {
 
             \(usage)
 
-            A start for trying out:  rostrum serve --dev
-            and in a browser:        http://localhost:8080
-            A start for others:      rostrum serve … with ROSTRUM_KEY_ID and ROSTRUM_SECRET, and with the same two
+            To try it out:           rostrum serve --dev
+            then open in a browser:  http://localhost:8080
+            To serve others:         rostrum serve … with ROSTRUM_KEY_ID and ROSTRUM_SECRET set, and with the same two
                                      rostrum token --role host --stream talk --link https://example.org
 
-            Each option is a flag, an environment variable, and a line `name = value` in the TOML file that --config
-            names: text in quotes, numbers and true or false without, lists as ["one", "two"]. Flags win over the
-            environment, and that over the file.
+            Each option can be a flag, an environment variable, or a line `name = value` in the TOML file given with
+            --config: text in quotes; numbers, true and false without; lists as ["one", "two"]. Flags override the
+            environment, which overrides the file.
 
             """
         for option in Option.all { text += option.explanation + "        Environment: \(option.variable)\n" }
         return text
             + """
 
-            Once it serves it prints one line, `ready http=ADDRESS:PORT udp=ADDRESS:PORT tcp=ADDRESS:PORT`, with
-            rtmp=, rtmps=, srt=, turn-tls=, turn-tcp= and turn-udp=ADDRESS:PORT where they are on, on standard
-            output; its log goes to standard error. SIGTERM and SIGINT end it in good order, with status 0. A start
-            that cannot work ends with status 2 when what it was told makes no sense, and with 1 for other reasons.
+            Once the server is ready, it prints one line, `ready http=ADDRESS:PORT udp=ADDRESS:PORT tcp=ADDRESS:PORT`,
+            to standard output, followed by rtmp=, rtmps=, srt=, turn-tls=, turn-tcp= and turn-udp=ADDRESS:PORT for
+            those that are on. The log goes to standard error. SIGTERM and SIGINT shut the server down cleanly, with
+            exit status 0. If it cannot start, the status is 2 for an invalid configuration and 1 for other reasons.
 
-            SIGHUP has it read its configuration again: who connects from then on gets the certificate that lies in its
-            file now, tokens are signed with the key that is named now, and the five --max-… limits hold for what begins
-            from then on. All else waits for a restart, as do passwords for TURN, which come of the key of the start.
+            SIGHUP reloads the configuration: new connections get the certificate that is in its file now, new tokens
+            are signed with the current key, and the five limits --max-sessions, --max-sessions-per-address,
+            --max-compositions, --max-renditions and --max-conversions apply to whatever begins from then on. All
+            other options need a restart, and so do TURN passwords, which are made from the key at the start.
 
-            `rostrum token`, `doctor`, `backup` and `restore` have options of their own: rostrum token --help.
+            `rostrum token`, `doctor`, `backup` and `restore` have options of their own: see rostrum token --help.
 
             `rostrum transcoder` is the process that decodes and encodes pictures and sound. The server starts it
-            when it has something to do, and again when it dies; nobody else can use it.
+            when needed, and restarts it if it dies; it is of no use on its own.
 
             """
     }
@@ -302,15 +313,15 @@ enum Help {
         """
         usage: rostrum doctor [--json] [OPTION...]
 
-        Looks at the configuration, the secret, the certificate, ports, addresses, the clock, socket buffers, the limit
-        on open files, the disk, codecs and the transcoder's confinement, with the options of rostrum serve, and
-        prints a line for each: ok, warn or fail, what was found, and what to do. It changes nothing and may run
-        beside the server, best as the server's user: sudo -u rostrum rostrum doctor.
+        Checks the configuration, the secret, the certificate, ports, addresses, the clock, socket buffers, the limit
+        on open files, the disk, codecs and the transcoder's confinement, with the options of rostrum serve. Prints
+        a line for each: ok, warn or fail, what was found, and what to do about it. It changes nothing, and can run
+        while the server does, best as the server's user: sudo -u rostrum rostrum doctor.
 
           --json
                 Print one JSON object instead: {"ok":…,"checks":[{"subject":…,"verdict":…,"text":…,"remedy":…}]}.
 
-        Status 0 says that nothing has failed, 1 that something has.
+        Exit status: 0 if no check failed, 1 if one did.
 
         """
     }
@@ -319,21 +330,21 @@ enum Help {
         """
         usage: rostrum backup DIRECTORY [OPTION...]
 
-        Copies what the server has to remember into a new directory, which nobody else may read: streams with all that
-        is known of them, pause pictures, and the files that hold the configuration and the key that signs tokens. The
-        server may run, and need not wait: what it said was done before the backup began is in it, and of each later
-        commit all or nothing. Certificates are not in it, and recordings only where that is said.
+        Copies the server's data into a new directory that only its owner can read: streams with all that belongs to
+        them, pause pictures, and the files that hold the configuration and the key that signs tokens. The server can
+        keep running: all that it confirmed before the backup began is included, and each later commit is included
+        whole or not at all. Certificates are not included, and recordings only with --recordings.
 
           --recordings
-                Copy recordings too; of one that is under way, what there is of it.
+                Copy recordings too; of one in progress, what there is so far.
 
           --data DIRECTORY, --config FILE, --secret-file FILE
                 Where the server has its data and settings, as for rostrum serve.
 
-        manifest.json in it is written last, and names each file with its SHA-256 digest. A backup that did not come to
-        its end is DIRECTORY.partial, and is begun anew by the next one to the same place. Run it as the server's user
-        or as root. Status 0 says that the backup is durable, 1 that there is none, with the reason on standard error,
-        and 2 that the command makes no sense.
+        manifest.json is written last, and lists each file with its SHA-256 digest. A backup that was interrupted
+        is left as DIRECTORY.partial; the next one to the same place starts over. Run this as the server's user or
+        as root. Exit status: 0 if the backup is safely on disk, 1 if there is none, with the reason on standard
+        error, and 2 if the command line is invalid.
 
         """
     }
@@ -342,19 +353,21 @@ enum Help {
         """
         usage: rostrum restore DIRECTORY [OPTION...]
 
-        Puts what rostrum backup has made where the server finds it, once every file is what it was and the store is
-        whole. It writes over nothing: where there is data already, or a server runs, it refuses, and so it does where
-        the backup is of a newer version. One that is killed leaves what no server takes for its data; run it again.
-        Settings and secrets are left in the backup, for you to compare. Webhooks that waited then are sent again.
+        Restores a backup made by rostrum backup to the server's data directory, after checking that every file is
+        unchanged and the store is intact. Nothing is overwritten: it refuses where there is data already, where a
+        server is running, and where the backup comes from a newer version. If it is interrupted, run it again; no
+        server uses a half-restored directory. Settings and secrets stay in the backup for you to compare. Webhooks
+        that were waiting at the time of the backup are sent again.
 
           --check
-                Only look whether the backup is whole and this program can use it.
+                Only check that the backup is complete and that this version can restore it.
 
           --data DIRECTORY, --config FILE
-                Where the server has its data, as for rostrum serve. Root gives what is restored to its owner.
+                Where the server has its data, as for rostrum serve. When run as root, restored files get the owner
+                of that directory.
 
-        Status 0 says that it is done, 1 that nothing was restored, with the reason on standard error, and 2 that the
-        command makes no sense.
+        Exit status: 0 on success, 1 if nothing was restored, with the reason on standard error, and 2 if the
+        command line is invalid.
 
         """
     }
@@ -363,8 +376,8 @@ enum Help {
         var text = """
             usage: rostrum token --role ROLE --stream NAME [OPTION...]
 
-            Prints a token, signed with the key that the server knows: --key-id and --secret, or what the environment
-            or the file that --config names says of them. With --link it prints the link of a page instead:
+            Prints a token signed with the server's key: the one given by --key-id and --secret, by the environment,
+            or by the file that --config names. With --link, prints the link of a page instead:
 
             rostrum token --role host --stream talk --name Ann --link https://example.org
 
@@ -373,9 +386,9 @@ enum Help {
         return text + """
 
               --key-id ID, --secret SECRET, --config FILE
-                    The key that signs, as for rostrum serve.
+                    Key to sign with, as for rostrum serve.
 
-            Status 2 says that it was told what makes no sense, with the reason on standard error.
+            Exit status: 2 if the command line or the configuration is invalid, with the reason on standard error.
 
             """
     }

@@ -54,7 +54,7 @@ import Transcoder
         case "--version", "version":
             print(BuildInfo.text, terminator: "")
         case let other:
-            complain(other.map { "there is no command \($0)" } ?? "say what to do")
+            complain(other.map { "unknown command \($0)" } ?? "no command given")
             FileHandle.standardError.write(Data((Help.usage + "\n").utf8))
             exit(2)
         }
@@ -198,7 +198,7 @@ import Transcoder
         var arguments = arguments
         do throws(ConfigurationError) {
             guard arguments.first == "show" || ["--help", "-h"].contains(arguments.first) else {
-                throw ConfigurationError("say what to do with the configuration: rostrum config show")
+                throw ConfigurationError("no command given: rostrum config show")
             }
             if arguments.first == "show" { arguments.removeFirst() }
             let (flags, requests) = try OptionValues.parse(arguments: arguments)

@@ -90,7 +90,7 @@ struct Server: Sendable {
             log.warning(warning.event, ["why-it-matters": warning.reason])
         }
         if let command = configuration.firstLink {
-            log.info("links", ["a-host-comes-in-by-what-this-prints": command])
+            log.info("links", ["create-a-host-link-with": command])
         }
         return server
     }

@@ -44,8 +44,8 @@ extension Configuration {
             guard let address = address?.over(.tcp), address.port != 0 else { continue }
             guard let other = owners.updateValue("--\(option)", forKey: address) else { continue }
             throw ConfigurationError(
-                "\(other) and --\(option) both name \(address): --http, --tcp, --turn-tls and --turn-tcp may share "
-                    + "a port, no others")
+                "\(other) and --\(option) both name \(address): only --http, --tcp, --turn-tls and --turn-tcp may "
+                    + "share a port")
         }
     }
 }

@@ -23,28 +23,27 @@ struct TokenCommand: Sendable {
 
     /// The flags of this command, besides those that choose the key.
     static let options: [Option] = [
-        Option("role", .text, "host|speaker|viewer|admin", "What its bearer may do. Must be given."),
+        Option("role", .text, "host|speaker|viewer|admin", "Role of the token's bearer. Required."),
         Option(
-            "stream", .text, "NAME|*", "Where: 1 to 64 of A-Z a-z 0-9 _ -, or * for everywhere. An admin's",
-            "is for everywhere unless it is given."),
-        Option(
-            "sub", .text, "ID",
-            "Who its bearer is. Default: somebody nobody else is."),
-        Option("name", .text, "NAME", "What others see. Default: none; pages ask for one."),
-        Option("ttl", .text, "1d|12h|30m|SECONDS", "For how long it is good. Default 1d; at most 366d."),
+            "stream", .text, "NAME|*",
+            "Stream that the token is for: 1 to 64 of A-Z a-z 0-9 _ -, or * for all.",
+            "Required, except for admins. Default for admins: *."),
+        Option("sub", .text, "ID", "Identity of the bearer. Default: a new, random one."),
+        Option("name", .text, "NAME", "Name that others see. Default: none; pages ask for one."),
+        Option("ttl", .text, "1d|12h|30m|SECONDS", "How long the token is valid, up to 366d. Default: 1d."),
         Option(
             "capability", .list, "join-backstage|give-gifts|moderate",
-            "join-backstage lets its bearer in before the doors open; give-gifts is a shop's,",
-            "which says what was given; moderate lets its bearer take comments away."),
+            "join-backstage: enter before the doors open. give-gifts: report gifts, for a shop's",
+            "server. moderate: remove comments."),
         Option(
             "tier", .list, "NAME",
-            "What its bearer has paid for: it opens the gates of streams that take it, and lets",
-            "comment where that takes it. Up to 16 names of 1 to 32 of A-Z a-z 0-9 _ -."),
+            "Tier that the bearer has paid for: lets them watch streams that require it, and comment",
+            "where comments require it. Up to 16 names, each 1 to 32 of A-Z a-z 0-9 _ -."),
         Option(
             "link", .text, "https://HOST",
-            "Print the link of the page that it opens. A speaker's or viewer's link is",
-            "an invitation, which many may open, each under their own name, unless",
-            "--sub says whose it is; an admin's leads to the operators' page."),
+            "Print a link to the page for this role instead. A speaker's or viewer's link is an",
+            "invitation that any number of people can open, each under their own name, unless --sub",
+            "is given. An admin's link opens the operators' page."),
     ]
 
     /// The server's options that choose the key; they are accepted as flags too.
@@ -63,13 +62,13 @@ struct TokenCommand: Sendable {
     /// - Throws: if something is missing or makes no sense, in words for an operator.
     init(_ values: OptionValues, server: OptionValues) throws(ConfigurationError) {
         guard let role: Role = try values.choice("role") else {
-            throw ConfigurationError("say what its bearer may do: --role host, speaker, viewer or admin")
+            throw ConfigurationError("--role is missing: give host, speaker, viewer or admin")
         }
         self.role = role
         let stream = values["stream"]?.texts.first
         // Only an admin's token may omit the stream: it is for all streams then.
         guard stream != nil || role == .admin else {
-            throw ConfigurationError("say for which stream: --stream NAME, or --stream '*' for all of them")
+            throw ConfigurationError("--stream is missing: give the stream's name, or '*' for all streams")
         }
         guard let scope = Token.Scope(stream, for: role) else {
             throw ConfigurationError("--stream must be * or 1 to 64 of A-Z a-z 0-9 _ -, not \(stream ?? "")")
@@ -89,7 +88,7 @@ struct TokenCommand: Sendable {
         let tiers = values["tier"]?.texts ?? []
         guard tiers.count <= Token.tierLimit, tiers.allSatisfy(Tier.isName) else {
             throw ConfigurationError(
-                "--tier takes up to \(Token.tierLimit) names of 1 to 32 of A-Z a-z 0-9 _ -")
+                "--tier must be up to \(Token.tierLimit) names, each 1 to 32 of A-Z a-z 0-9 _ -")
         }
         self.tiers = Set(tiers)
         origin = try values["link"]?.texts.first.map(Self.origin)
@@ -102,7 +101,7 @@ struct TokenCommand: Sendable {
         switch (role, scope) {
         case (.host, .all), (.speaker, .all):
             throw ConfigurationError(
-                "a \(role.rawValue)'s link leads to one stream: give its name as --stream")
+                "a \(role.rawValue)'s link is for one stream: give its name with --stream, not *")
         default: return
         }
     }
@@ -122,7 +121,7 @@ struct TokenCommand: Sendable {
     static func seconds(_ text: String) throws(ConfigurationError) -> Int {
         guard let seconds = TimeSpan.seconds(text, longest: longestLifetime) else {
             throw ConfigurationError(
-                "--ttl must be a time such as 1d, 12h, 30m or 3600, up to 366d, not \(text)")
+                "--ttl must be a duration such as 1d, 12h, 30m or 3600, up to 366d, not \(text)")
         }
         return seconds
     }
@@ -138,7 +137,7 @@ struct TokenCommand: Sendable {
             url.user == nil
         else {
             throw ConfigurationError(
-                "--link must be where people reach the server, such as https://example.org, not \(text)")
+                "--link must be the server's public address, such as https://example.org, not \(text)")
         }
         return origin
     }
@@ -149,8 +148,8 @@ struct TokenCommand: Sendable {
         let key = try Configuration.signingKey(server)
         guard let secret = key.secret else {
             throw ConfigurationError(
-                "a server with --dev makes its own key, and tokens for this machine at POST /v1/tokens; "
-                    + "give both the same --secret to sign here")
+                "a server with --dev makes its own key, and tokens for this machine with POST /v1/tokens; "
+                    + "to sign tokens here, give both commands the same --secret")
         }
         return TokenAuthority.Key(id: key.id, secret: Secret(Array(secret.exposed.utf8)))
     }
@@ -186,7 +185,7 @@ struct TokenCommand: Sendable {
             return byte < 16 ? "0" + text : text
         }
         guard let id = ParticipantID("\(role.rawValue)-\(digits.joined())") else {
-            throw ConfigurationError("there is nobody")
+            throw ConfigurationError("cannot make up an identity")
         }
         return id
     }

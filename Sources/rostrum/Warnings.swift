@@ -17,24 +17,26 @@ extension Configuration {
         if tls == nil, !http.ip.isLoopback {
             warnings.append(
                 Warning(
-                    event: "no-tls", reason: "browsers open cameras only on HTTPS pages, or on localhost"))
+                    event: "no-tls", reason: "browsers allow cameras only on HTTPS pages and on localhost"))
         }
         if isDevelopment, !http.ip.isLoopback {
             warnings.append(
-                Warning(event: "development", reason: "anyone on this machine gets any token"))
+                Warning(event: "development", reason: "anyone on this machine can get any token"))
         }
         if transcoding == .on, confinement == .off {
             warnings.append(
                 Warning(
                     event: "transcoder-unconfined",
                     reason:
-                        "a hostile picture may reach what this server can, where the kernel confines nothing")
+                        "a malicious picture may reach whatever this server can, unless the kernel confines it"
+                )
             )
         }
         if let admin, !admin.ip.isLoopback {
             warnings.append(
                 Warning(
-                    event: "admin-open", reason: "anyone who reaches \(admin) may read the server's numbers"))
+                    event: "admin-open", reason: "anyone who can reach \(admin) can read the server's metrics"
+                ))
         }
         if announced.allSatisfy(\.isLoopback) {
             warnings.append(Warning(event: "only-loopback", reason: onlyLoopback))
@@ -56,11 +58,11 @@ extension Configuration {
     /// other candidates with a loopback address. Without a pair to check, its ICE fails before it sends a single
     /// packet.
     private var onlyLoopback: String {
-        let browsers = "Firefox connects to no loopback address, only Chromium does"
+        let browsers = "Firefox cannot connect to a loopback address, only Chromium can"
         guard !udp.ip.isUnspecified else {
-            return "\(browsers); this machine has no other address that is up"
+            return "\(browsers); this machine has no other address"
         }
         let any = TransportAddress(ip: udp.ip.ipv4 == nil ? IPAddress(high: 0, low: 0) : .any, port: udp.port)
-        return "\(browsers); give --udp \(any)"
+        return "\(browsers); set --udp \(any)"
     }
 }

@@ -24,7 +24,8 @@ extension Report.GeneratorUse {
     @Test(arguments: [
         (Report.GeneratorUse.thread(busy: 0.86), "busy 86 %"),
         (.thread(busy: 0.2, waiting: 0.26), "waited 26 %"),
-        (.thread(busy: 0.2, overflowed: 1), "overflowed"), (.thread(busy: 0.2, unsent: 3), "did not take 3"),
+        (.thread(busy: 0.2, overflowed: 1), "overflowed"),
+        (.thread(busy: 0.2, unsent: 3), "did not accept 3"),
         (.thread(busy: 0.6, process: 0.97), "used 97 %"), (.thread(busy: 0.9, process: 0.97), "busy 90 %"),
     ])
     func `is void when the tool was the bottleneck`(use: Report.GeneratorUse, words: String) {
@@ -87,7 +88,7 @@ extension Report.GeneratorUse {
         #expect(verdict.exitCode == .success)
         verdict.isVoid = true
         #expect(verdict.exitCode == .void)
-        verdict.failures = ["no viewer got a packet"]
+        verdict.failures = ["no viewer received a packet"]
         #expect(verdict.exitCode == .failure)
     }
 
@@ -151,7 +152,7 @@ extension Report.GeneratorUse {
         let text = TextReport.text(Self.sample)
         for words in [
             "300, joined 299, saw a frame 298", "690 000 in 10.0 s", "2.17 µs", "32.0 kB",
-            "FAILED: 1 of 301", "7 (0.001 %)", "busy 40.0 %", "500 µs: 2000 a second on one core",
+            "FAILED: 1 of 301", "7 (0.001 %)", "busy 40.0 %", "500 µs: 2000 per second on one core",
         ] {
             #expect(text.contains(words))
         }

@@ -218,7 +218,7 @@ private func time(_ milliseconds: Int64) -> MonotonicTime {
             #expect(text.contains(words), "\(words)")
         }
         let page = HTMLReport.page(report)
-        #expect(page.contains("&lt;later&gt;") && page.contains("since the server is ready again, ms"))
+        #expect(page.contains("&lt;later&gt;") && page.contains("since the server was ready again, ms"))
         #expect(try JSONDecoder().decode(Report.self, from: try JSONReport.data(report)) == report)
     }
 }

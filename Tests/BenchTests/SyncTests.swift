@@ -100,7 +100,7 @@ import Testing
 
     @Test func `fails where somebody was lost`() {
         let report = report(seen: [5, 5], waited: nil, lost: 1)
-        #expect(report.verdict.failures == ["1 were lost"])
+        #expect(report.verdict.failures == ["1 clients were lost"])
         #expect(report.verdict.exitCode == .failure)
     }
 

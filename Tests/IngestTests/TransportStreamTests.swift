@@ -130,8 +130,10 @@ import Wire
     }
 
     @Test(arguments: [
-        (UInt8(0x24), "HEVC cannot be shown"), (0x02, "MPEG-2 video cannot be shown"),
-        (0x03, "MPEG audio cannot be heard"), (0x81, "AC-3 cannot be heard"),
+        (UInt8(0x24), "HEVC isn't supported. Set the encoder to H.264"),
+        (0x02, "MPEG-2 video isn't supported. Set the encoder to H.264"),
+        (0x03, "MPEG audio isn't supported. Set the encoder to AAC"),
+        (0x81, "AC-3 isn't supported. Set the encoder to AAC"),
     ]) mutating func `refuses in words what viewers cannot be given`(type: UInt8, words: String) {
         let effects = receive(writer.tables([(type, 0x100)]))
         guard case .unsupported(let text)? = Self.refusal(effects) else {

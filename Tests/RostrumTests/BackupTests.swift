@@ -72,14 +72,14 @@ private func text(_ path: String) throws -> String { try String(contentsOfFile: 
                     directory + "/secret",
                 ], file: directory + "/rostrum.toml")
             #expect(told.contains("as of \(now.text), with recordings: 8 files"))
-            #expect(told.contains("with secrets, so nobody else may read it: \(directory)/rostrum.toml"))
+            #expect(told.contains("contains secrets, so keep it private: \(directory)/rostrum.toml"))
             for name in try FileManager.default.subpathsOfDirectory(atPath: directory + "/backup") {
                 let path = directory + "/backup/" + name
                 let rights = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
                 #expect((rights ?? 0o777) & 0o077 == 0, "\(name)")
             }
             #expect(try text(directory + "/backup/settings/secret").hasPrefix("0123456789"))
-            #expect(try restore([directory + "/backup", "--check"]).contains("backup is whole"))
+            #expect(try restore([directory + "/backup", "--check"]).contains("backup is complete"))
             let restored = try restore([directory + "/backup", "--data", directory + "/new"])
             #expect(restored.contains("settings/secret was \(directory)/secret"))
             let store = try await SQLiteStore.open(
@@ -111,7 +111,7 @@ private func text(_ path: String) throws -> String { try String(contentsOfFile: 
             _ = try backup([directory + "/b", "--data", directory + "/data"])
             #expect(
                 complaint { try backup([directory + "/b", "--data", directory + "/data"]) }
-                    == "there is something in \(directory)/b already: name a directory that is not there yet")
+                    == "\(directory)/b is not empty: give a directory that does not exist yet")
             #expect(
                 complaint { try restore([directory + "/b", "--data", directory + "/data"]) }
                     .hasPrefix(
@@ -138,12 +138,12 @@ private func text(_ path: String) throws -> String { try String(contentsOfFile: 
             for arguments in [[backup, "--check"], [backup, "--data", new]] {
                 #expect(
                     complaint { try restore(arguments) }
-                        == "\(backup) is not whole: \(name) is not what it was when the backup was made")
+                        == "\(backup) is damaged: \(name) has changed since the backup was made")
             }
             try FileManager.default.removeItem(atPath: "\(backup)/\(name)")
             #expect(
                 complaint { try restore([backup, "--data", new]) }
-                    == "\(backup) is not whole: \(name) is missing")
+                    == "\(backup) is damaged: \(name) is missing")
             #expect(try FileManager.default.contentsOfDirectory(atPath: new) == ["rostrum.lock"])
         }
     }
@@ -161,9 +161,11 @@ private func text(_ path: String) throws -> String { try String(contentsOfFile: 
             try write(manifest.replacing(#""format" : 1"#, with: #""format" : 2"#), path)
             #expect(
                 complaint { try restore([directory + "/b", "--check"]) }.contains(
-                    "format 2, this one knows 1"))
+                    "format 2, this one reads 1"))
             try FileManager.default.removeItem(atPath: path)
-            #expect(complaint { try restore([directory + "/b", "--check"]) }.contains("b is no backup"))
+            #expect(
+                complaint { try restore([directory + "/b", "--check"]) }.contains(
+                    "b is not a complete backup"))
             #expect(!FileManager.default.fileExists(atPath: directory + "/new"))
         }
     }
@@ -173,9 +175,10 @@ private func text(_ path: String) throws -> String { try String(contentsOfFile: 
             #expect(complaint { try backup([]) }.contains("rostrum backup DIRECTORY"))
             #expect(complaint { try restore([]) }.contains("rostrum restore DIRECTORY"))
             #expect(
-                complaint { try backup(["--dev", directory + "/b"]) }.contains("name the directory by --data")
+                complaint { try backup(["--dev", directory + "/b"]) }.contains(
+                    "give the directory with --data")
             )
-            #expect(complaint { try backup(["a", "b"]) }.contains("given already"))
+            #expect(complaint { try backup(["a", "b"]) }.contains("set more than once"))
             #expect(
                 complaint { try backup([directory + "/b", "--data", directory]) }
                     .contains("there is no data in \(directory)"))
@@ -227,12 +230,12 @@ private func text(_ path: String) throws -> String { try String(contentsOfFile: 
             let other = BackupManifest(
                 schema: 3, createdAt: WallTime(milliseconds: 0), recordings: false,
                 files: manifest.files + [BackupManifest.File(path: path, bytes: 1, sha256: "")])
-            #expect(complaint(other.bytes).contains("it names a file"), "\(path)")
+            #expect(complaint(other.bytes).contains("it lists a file"), "\(path)")
         }
         let twice = BackupManifest(
             schema: 3, createdAt: WallTime(milliseconds: 0), recordings: false,
             files: manifest.files + manifest.files)
-        #expect(complaint(twice.bytes).contains("something twice"))
+        #expect(complaint(twice.bytes).contains("lists a file twice"))
     }
 
     @Test(arguments: 0..<50 as Range<UInt64>)

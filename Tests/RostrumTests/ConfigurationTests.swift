@@ -148,7 +148,7 @@ import Transcoder
         for bad in ["0d", "never", "1 week", "36501d"] {
             #expect(
                 complaint(["--dev", "--keep-recordings", bad])
-                    == "--keep-recordings must be forever or a time such as 30d, 12h or 90m, not \(bad)")
+                    == "--keep-recordings must be forever or a duration such as 30d, 12h or 90m, not \(bad)")
         }
     }
 
@@ -327,13 +327,14 @@ import Transcoder
         (["--dev", "--http", "80"], "127.0.0.1:8080"),
         (["--dev", "--http", "example.org:80"], "127.0.0.1:8080"),
         (["--dev", "--http", ":70000"], "127.0.0.1:8080"),
-        (["--http", ":1", "--http", ":2"], "given already"), (["serve"], "begin with --"),
+        (["--http", ":1", "--http", ":2"], "set more than once"), (["serve"], "begin with --"),
         (["--http="], "empty"),
         (["--dev", "--workers", "0"], "1 to 256"), (["--dev", "--workers", "x"], "1 to 256"),
         (["--dev", "--udp", ":7000-7002", "--workers", "4"], "too few ports"),
         (["--dev", "--udp", ":7003-7000"], "the lower first"),
-        (["--dev", "--udp", ":7000-70000"], "names no ports"),
-        (["--dev", "--udp", ":0-9"], "names no ports"), (["--dev", "--udp", "host:1-2"], "no ADDRESS:PORT"),
+        (["--dev", "--udp", ":7000-70000"], "is not a port range"),
+        (["--dev", "--udp", ":0-9"], "is not a port range"),
+        (["--dev", "--udp", "host:1-2"], "not an ADDRESS:PORT"),
         (["--dev=perhaps"], "true or false"),
         (["--dev", "--tcp", "no"], "--tcp"),
         (["--dev", "--log-level", "loud"], "debug, info, warning, error"),
@@ -346,8 +347,8 @@ import Transcoder
         (["--dev", "--ice-server", "turn:a,b"], "USER,PASSWORD"),
         (["--dev", "--ice-server", "turn:a>; rel=x"], "stun:HOST:PORT"),
         (["--dev", "--srtp-engine", "nss"], "libsrtp2"), (["--dev", "--transcoder", "no"], "on, off"),
-        ([], "--dev"), (["--secret-file", "/nonexistent"], "/nonexistent that --secret-file names"),
-        (["--secret-file", "/dev/null"], "holds no secret"), (["--key-id", "k"], "ROSTRUM_SECRET"),
+        ([], "--dev"), (["--secret-file", "/nonexistent"], "/nonexistent, given by --secret-file"),
+        (["--secret-file", "/dev/null"], "first line of /dev/null"), (["--key-id", "k"], "ROSTRUM_SECRET"),
         (["--secret", "s"], "--key-id"),
         (["--dev", "--max-sessions", "-1"], "1 to 1000000"),
         (["--dev", "--max-sessions-per-address", "0"], "1 to 1000000"),
@@ -363,12 +364,15 @@ import Transcoder
         (["--dev", "--admin", ":9", "--rtmp", ":9"], "--admin and --rtmp"),
         (["--dev", "--udp", ":9", "--admin", ":9"], "--tcp and --admin"),
         (["--dev", "--webhook", "http://a/"], "ROSTRUM_WEBHOOK_SECRET"),
-        (["--dev", "--webhook", "http://a/", "--webhook-secret", "short"], "16 characters"),
+        (["--dev", "--webhook", "http://a/", "--webhook-secret", "short"], "16 bytes"),
         (
             ["--dev", "--webhook", "a.example", "--webhook-secret", "0123456789abcdef"],
             "https://example.org/hook"
         ),
-        (["--key-id", "k", "--secret", "0123456789abcdef0123456789abcde"], "31 bytes of at least 32"),
+        (
+            ["--key-id", "k", "--secret", "0123456789abcdef0123456789abcde"],
+            "31 bytes, but needs at least 32"
+        ),
         (["--dev", "--trusted-proxy", "10.0.0.0/33"], "10.0.0.0/8"),
         (["--dev", "--trusted-proxy", "nginx"], "127.0.0.1 or"),
         (["--dev", "--admin", "9090"], "ADDRESS:PORT"),
@@ -390,7 +394,7 @@ import Transcoder
     @Test func `says where in the file or environment the mistake is`() {
         #expect(complaint(file: "dev = true\n\nhtpp = 'x'").contains("line 3 of rostrum.toml"))
         #expect(complaint(file: "dev").contains("line 1 of rostrum.toml"))
-        #expect(complaint(file: "config = 'other'").contains("no option config"))
+        #expect(complaint(file: "config = 'other'").contains("unknown option config"))
         #expect(complaint(file: "dev = true\nworkers = 'many'").contains("workers in line 2 of rostrum.toml"))
         #expect(
             complaint(environment: ["ROSTRUM_DEV": "1", "ROSTRUM_WORKERS": "many"]).contains(

@@ -86,17 +86,18 @@ import Testing
 
     @Test func `says what is missing or cannot be`() {
         #expect(
-            complaint("--stream", "a") == "say what its bearer may do: --role host, speaker, viewer or admin")
+            complaint("--stream", "a") == "--role is missing: give host, speaker, viewer or admin")
         #expect(complaint("--role", "king").contains("must be one of host, speaker, viewer, admin, not king"))
         #expect(
             complaint("--role", "host")
-                == "say for which stream: --stream NAME, or --stream '*' for all of them")
+                == "--stream is missing: give the stream's name, or '*' for all streams")
         #expect(complaint("--role", "host", "--stream", "a b").contains("A-Z a-z 0-9 _ -, not a b"))
         #expect(
-            complaint("--role", "host", "--stream", "a", "--workers", "2").contains("no option --workers"))
+            complaint("--role", "host", "--stream", "a", "--workers", "2").contains(
+                "unknown option --workers"))
         #expect(
             complaint("--role", "host", "--stream", "*", "--link", "https://a").contains(
-                "leads to one stream"))
+                "is for one stream"))
         #expect(
             complaint("--role", "admin", "--capability", "fly").contains(
                 "must be one of join-backstage, give-gifts, moderate, not fly"))

@@ -29,20 +29,20 @@ import Testing
     }
 
     @Test func `warns when Firefox cannot reach what it announces, and names the flag`() throws {
-        let reason = "Firefox connects to no loopback address, only Chromium does; "
+        let reason = "Firefox cannot connect to a loopback address, only Chromium can; "
         let first = try warnings("--udp", "127.0.0.1:17000", announced: [.loopback, .loopback])
-        #expect(first == [Warning(event: "only-loopback", reason: reason + "give --udp 0.0.0.0:17000")])
+        #expect(first == [Warning(event: "only-loopback", reason: reason + "set --udp 0.0.0.0:17000")])
         let sixth = IPAddress(high: 0, low: 1)
         #expect(
             try warnings("--udp", "[::1]:9", announced: [sixth])
-                == [Warning(event: "only-loopback", reason: reason + "give --udp [::]:9")])
+                == [Warning(event: "only-loopback", reason: reason + "set --udp [::]:9")])
         // Nothing to give: there is no network.
         #expect(
             try warnings(announced: [.loopback])
                 == [
                     Warning(
                         event: "only-loopback",
-                        reason: reason + "this machine has no other address that is up")
+                        reason: reason + "this machine has no other address")
                 ])
         #expect(Help.full.contains("Firefox"))
     }

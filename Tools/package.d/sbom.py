@@ -1,4 +1,4 @@
-"""Prints what is in a package and what it needs, as SPDX 2.3 JSON (https://spdx.github.io/spdx-spec/v2.3/)."""
+"""Prints the contents and dependencies of a package as SPDX 2.3 JSON (https://spdx.github.io/spdx-spec/v2.3/)."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ extension GatewayHandler {
         let stream = try call.stream
         let token = try call.access.requirePublisher(of: stream)
         guard settings.takesRTMP || settings.takesSRT else {
-            throw Problem(404, nil, "Encoders are not taken by RTMP or SRT here, so there are no keys.")
+            throw Problem(404, nil, "This server doesn't accept RTMP or SRT, so there are no keys.")
         }
         let answer = try await service.perform(.replaceKey, in: stream, from: token.sender)
         return Self.fresh(try await ingest(call, token, after: answer.linkRevocations), status: 201)
@@ -93,7 +93,7 @@ extension Access {
         // Keys issued up to a revocation are invalid, so this one has to be issued later.
         let issued = max(now(), revocations.firstKey(of: token.subject))
         guard let text = authority.mint(ingestKeyOf: key, issuedAt: issued) else {
-            throw Problem(503, nil, "This server has no key to sign with.")
+            throw Problem(503, nil, "This server has no signing key.")
         }
         return (text, expires)
     }

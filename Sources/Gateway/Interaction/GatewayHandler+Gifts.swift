@@ -32,7 +32,7 @@ extension GatewayHandler {
         let stream = try call.stream
         let token = try call.access.requireViewer(of: stream)
         guard let rank = call.parameters["rank"].flatMap(RankName.init) else {
-            throw Problem(404, "unknown-rank", "There is no such rank; there are givers and fans.")
+            throw Problem(404, "unknown-rank", "The rank must be givers or fans.")
         }
         guard let period = RankPeriod(rawValue: call.request.query("period") ?? "stream") else {
             throw Interaction.Refusal.invalid("period")

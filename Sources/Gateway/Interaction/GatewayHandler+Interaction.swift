@@ -30,7 +30,7 @@ extension GatewayHandler {
     /// The 401 for an anonymous viewer, over HTTP and on sockets.
     static func identityMissing(in stream: StreamID) -> Problem {
         Access.unauthorized(
-            "Whoever takes part has a token: POST /v1/streams/\(stream)/tokens with {\"name\":\"…\"} gives you one."
+            "Taking part requires a token. Get one by POST /v1/streams/\(stream)/tokens with {\"name\":\"…\"}."
         )
     }
 
@@ -249,46 +249,46 @@ extension GatewayHandler {
 extension Interaction.Refusal: ProblemConvertible {
     /// Ends the sentence "FIELD must be …", by the field's name.
     private static let allowed: [String: String] = [
-        "from": "the name of the stream whose host invites", "to": "the name of another stream",
-        "stream": "the name of one of the duel's streams, for which an admin acts",
+        "from": "the name of the inviting host's stream", "to": "the name of another stream",
+        "stream": "the name of one of the duel's streams, on whose behalf an admin acts",
         "duelSeconds":
             "a whole number from \(DuelTerms.secondsRange.lowerBound) to \(DuelTerms.secondsRange.upperBound)",
         "penaltySeconds": "a whole number from 0 to \(DuelTerms.penaltyRange.upperBound)",
         "weights":
-            "an object of gifts and reactions, each a whole number from 0 to \(DuelTerms.weightRange.upperBound), not both 0",
-        "title": "1 to \(StreamCard.titleLength) characters that can be seen",
+            "an object with gifts and reactions, each a whole number from 0 to \(DuelTerms.weightRange.upperBound), not both 0",
+        "title": "1 to \(StreamCard.titleLength) visible characters",
         "link": "an https address of up to \(StreamCard.addressLength) characters",
         "picture": "an https address or a path, of up to \(StreamCard.addressLength) characters",
         "data": "JSON of up to \(StreamCard.dataLength) bytes",
-        "key": "1 to \(Interaction.keyLength) printable characters of ASCII, without blanks",
-        "giver": "the identity of who gave it", "name": "1 to \(Gift.nameLength) characters that can be seen",
-        "gift": "the id of a gift of the stream's catalogue",
+        "key": "1 to \(Interaction.keyLength) printable ASCII characters without spaces",
+        "giver": "the giver's identity", "name": "1 to \(Gift.nameLength) visible characters",
+        "gift": "the id of a gift in the stream's catalogue",
         "count": "a whole number from \(Gift.countRange.lowerBound) to \(Gift.countRange.upperBound)",
         "price":
-            "an object of a currency, and an amount in its smallest unit: a whole number from 0 to "
+            "an object with a currency and an amount in its smallest unit, a whole number from 0 to "
             + "\(GiftCatalogue.priceRange.upperBound)",
         "gifts":
-            "an object of a currency, 1 to 8 of A-Z, and up to \(GiftCatalogue.limit) kinds, each with an id of 1 to "
+            "an object with a currency, 1 to 8 of A-Z, and up to \(GiftCatalogue.limit) kinds, each with an id of 1 to "
             + "\(GiftCatalogue.idLength) of a-z 0-9 -, a name of up to \(GiftCatalogue.nameLength) characters, a picture, "
             + "which is an emoji, an https address or a path, and a price, a whole number from 0 to "
             + "\(GiftCatalogue.priceRange.upperBound)",
-        "id": "1 to \(Interaction.keyLength) printable characters of ASCII, without blanks",
+        "id": "1 to \(Interaction.keyLength) printable ASCII characters without spaces",
         "text": "the comment's text",
         "question": "1 to \(Poll.questionLength) characters",
         "options":
-            "of a new poll \(Poll.optionRange.lowerBound) to \(Poll.optionRange.upperBound) different texts of up to "
-            + "\(Poll.optionLength) characters, of a vote different numbers of options, from 0 on, and only one unless "
-            + "the poll takes several",
+            "for a new poll \(Poll.optionRange.lowerBound) to \(Poll.optionRange.upperBound) different texts of up to "
+            + "\(Poll.optionLength) characters; for a vote different positions of options, from 0, and only one unless "
+            + "the poll allows several",
         "results": "live or closed",
         "right":
-            "a list of different numbers of the poll's options, from 0 on, and only one unless the poll takes several",
+            "a list of different positions of options, from 0, and only one unless the poll allows several",
         "before": "the number of a comment", "after": "the number of a comment or gift",
         "limit": "a whole number from 1 to 200",
         "seconds":
             "a whole number from \(Interaction.silenceRange.lowerBound) to \(Interaction.silenceRange.upperBound)",
         "reactions":
             "up to \(InteractionSettings.reactionLimit) different names of 1 to "
-            + "\(InteractionSettings.reactionNameLength) of a-z 0-9 -; of taps, an object of numbers above 0 by such names",
+            + "\(InteractionSettings.reactionNameLength) of a-z 0-9 -; for taps, an object of numbers above 0 by such names",
         "commentTier": "a tier's name, 1 to 32 of A-Z a-z 0-9 _ -, or null",
         "slowMode": "a whole number from 0 to \(InteractionSettings.slowModeRange.upperBound)",
         "period": "stream or day",

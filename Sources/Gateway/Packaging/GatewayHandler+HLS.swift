@@ -23,7 +23,7 @@ extension GatewayHandler {
         let (stream, audience) = try await hlsStream(call)
         let renditions = call.request.query("renditions")
         guard renditions == nil || renditions == "all" else {
-            throw Problem(400, "malformed-query", "renditions is all, or left out.")
+            throw Problem(400, "malformed-query", "renditions must be all, or left out.")
         }
         do throws(HLSRefusal) {
             let text = try await service.hlsMultivariantPlaylist(
@@ -63,9 +63,9 @@ extension GatewayHandler {
         } catch {
             let words =
                 switch error {
-                case .partAlone: "_HLS_part needs _HLS_msn."
-                case .malformed: "_HLS_msn and _HLS_part are numbers of up to 12 digits."
-                case .unknownRendition: "rendition is source, original, low or sound."
+                case .partAlone: "_HLS_part requires _HLS_msn."
+                case .malformed: "_HLS_msn and _HLS_part must be numbers of up to 12 digits."
+                case .unknownRendition: "rendition must be source, original, low or sound."
                 }
             throw Problem(400, "malformed-query", words)
         }

@@ -100,7 +100,7 @@ package struct WebPages: Sendable {
     /// A page by its file name.
     func page(_ name: String, for request: HTTPRequest) -> HTTPResponse {
         guard let file = files[name] else {
-            return Problem(404, nil, "This page is not part of this build.").response
+            return Problem(404, nil, "This page isn't part of this build.").response
         }
         return file.response(to: request, headers: Self.headers)
     }
@@ -114,7 +114,7 @@ package struct WebPages: Sendable {
         let isVersioned = first == "v1" || first.hasPrefix(Self.prefix)
         let name = isVersioned ? path.dropFirst(first.count + 1) : path[...]
         guard let file = files["assets/" + String(name)] else {
-            throw Problem(404, nil, "There is no such file.")
+            throw Problem(404, nil, "This file doesn't exist.")
         }
         var headers = Self.headers
         // A year (RFC 9111 §5.2.2.1, RFC 8246), as a different file would have a different address. Only for this

@@ -45,7 +45,7 @@ extension GatewayHandler {
         let (_, id) = try await playerSession(call)
         let names = call.request.query("kinds")?.split(separator: ",").map(String.init)
         guard let kinds = names.map({ PlayerEvent.kinds(named: $0) }) ?? Set(PlayerEvent.allCases) else {
-            throw Problem(400, "malformed-query", "kinds has none of \(PlayerEvent.all).")
+            throw Problem(400, "malformed-query", "kinds must contain at least one of \(PlayerEvent.all).")
         }
         var response = HTTPResponse(
             status: 200,
@@ -59,7 +59,7 @@ extension GatewayHandler {
         }
         guard response.stream != nil else {
             throw Problem(
-                503, "overloaded", "The server has no room for another stream of events.",
+                503, "overloaded", "The server can't open more event streams now.",
                 headers: ["Retry-After": "10"])
         }
         return response
@@ -98,7 +98,7 @@ extension GatewayHandler {
         for name in ["spatialLayerId", "temporalLayerId"] {
             guard let layer = try Self.layer(name, in: body), layer != 0 else { continue }
             throw Problem(
-                422, "unknown-layer", "\(name) is 0 or missing: each encoding has one layer to choose.")
+                422, "unknown-layer", "\(name) must be 0 or absent: each encoding has one layer.")
         }
         // Limits have no effect on encodings with one layer, but have to be well-formed.
         for name in ["maxSpatialLayerId", "maxTemporalLayerId"] { _ = try Self.layer(name, in: body) }
@@ -143,10 +143,10 @@ extension GatewayHandler {
             throw Problem(415, nil, "The request's Content-Type must be \(MediaType.json).")
         }
         guard let names = try? JSONDecoder().decode([String].self, from: Data(request.body)) else {
-            throw Problem(400, nil, "The body must be a JSON array of names of events.")
+            throw Problem(400, nil, "The body must be a JSON array of event names.")
         }
         guard let kinds = PlayerEvent.kinds(named: names) else {
-            throw Problem(422, nil, "The body names none of \(PlayerEvent.all).")
+            throw Problem(422, nil, "The body must contain at least one of \(PlayerEvent.all).")
         }
         return kinds
     }

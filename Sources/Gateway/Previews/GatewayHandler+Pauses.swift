@@ -12,13 +12,13 @@ extension GatewayHandler {
     func choosePausePicture(_ call: Call) async throws -> HTTPResponse {
         let stream = try await moderatedStream(call)
         guard call.request.body.count <= Node.pausePictureLimit else {
-            throw Problem(413, nil, "A pause picture has at most \(Node.pausePictureLimit) bytes.")
+            throw Problem(413, nil, "A pause picture can have up to \(Node.pausePictureLimit) bytes.")
         }
         guard Self.isPicture(call.request.body) else {
-            throw Problem(415, nil, "A pause picture is a JPEG, WebP or PNG file.")
+            throw Problem(415, nil, "A pause picture must be a JPEG, WebP or PNG file.")
         }
         guard await service.setPausePicture(call.request.body, of: stream) else {
-            throw Problem(503, nil, "There is no room for this picture.")
+            throw Problem(503, nil, "The server has no room for this picture.")
         }
         return HTTPResponse(status: 204)
     }

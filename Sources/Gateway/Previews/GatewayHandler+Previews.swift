@@ -26,7 +26,7 @@ extension GatewayHandler {
             if let sender { try await requireAdmitted(sender, to: stream) }
         }
         guard let preview = await service.preview(of: stream) else {
-            throw Problem(404, nil, "There is no picture of this stream.")
+            throw Problem(404, nil, "There is no preview of this stream.")
         }
         let isGated = try await service.gate(of: stream, before: nil) != nil
         let isBlurred = try await service.gate(of: stream, before: sender) != nil

@@ -53,7 +53,7 @@ struct RecordingPart {
         guard let file else { return nil }
         var response = HTTPResponse(status: status, headers: headers)
         if status == 416 {
-            response = Problem(416, nil, "The file has no such bytes.", headers: headers).response
+            response = Problem(416, nil, "The range is outside the file.", headers: headers).response
         } else if status != 304 {
             response.file = file
         }

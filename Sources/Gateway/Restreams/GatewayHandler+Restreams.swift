@@ -15,14 +15,14 @@ extension GatewayHandler {
         guard let key = try body.string("key"), RestreamAddress.isKey(key) else {
             throw Problem(
                 422, nil,
-                "The field key is missing, or is no stream key: 1 to "
-                    + "\(RestreamAddress.keyLengthLimit) characters of ASCII without blanks.")
+                "key must be a stream key: 1 to "
+                    + "\(RestreamAddress.keyLengthLimit) ASCII characters without spaces.")
         }
         let address: RestreamAddress
         do throws(RestreamAddress.Failure) {
             address = try RestreamAddress(text)
         } catch {
-            throw Problem(422, nil, "The field url is wrong: \(error.text)")
+            throw Problem(422, nil, "url is invalid: \(error.text)")
         }
         let restream = try await service.addRestream(to: address, key: Secret(key), of: stream)
         var response = Self.fresh(restream.json, status: 201)
@@ -67,12 +67,12 @@ extension RestreamAddress.Failure {
     /// What a valid URL looks like, for the error's detail.
     fileprivate var text: String {
         switch self {
-        case .scheme: "it begins with rtmp:// or rtmps://."
-        case .host: "its host is no name, and no address as one writes it."
-        case .port: "its port is 80, 443, or 1024 to 65535."
-        case .application: "behind the host comes the application, as in rtmps://live.example.org/app."
-        case .secret: "it has no user, password, query or fragment; what is secret belongs into key."
-        case .tooLong: "it has at most \(RestreamAddress.lengthLimit) bytes."
+        case .scheme: "it must begin with rtmp:// or rtmps://."
+        case .host: "its host must be a name or an IP address."
+        case .port: "its port must be 80, 443, or 1024 to 65535."
+        case .application: "the application must follow the host, as in rtmps://live.example.org/app."
+        case .secret: "it can't have a user name, password, query or fragment. Put secrets in key."
+        case .tooLong: "it can have up to \(RestreamAddress.lengthLimit) bytes."
         }
     }
 }

@@ -40,7 +40,7 @@ struct Access: Sendable {
         let parts = field.trimmed.split(separator: " ", maxSplits: 1)
         guard parts.count == 2, parts[0].lowercased() == "bearer" else {
             throw Self.unauthorized(
-                "Only the scheme Bearer is known here.", error: "invalid_request",
+                "Authorization must use the scheme Bearer.", error: "invalid_request",
                 rule: "token-invalid")
         }
         return parts[1].trimmed
@@ -52,7 +52,7 @@ struct Access: Sendable {
             throw Self.unauthorized("Publishing requires a token.")
         }
         guard token.mayPublish(to: stream) else {
-            throw Self.forbidden("This token does not allow publishing to this stream.")
+            throw Self.forbidden("This token doesn't allow publishing to this stream.")
         }
         return token
     }
@@ -127,7 +127,7 @@ struct Access: Sendable {
     }
 
     /// The token is valid, but for another stream.
-    static var otherStream: Problem { forbidden("This token is not for this stream.", rule: "other-stream") }
+    static var otherStream: Problem { forbidden("This token is for another stream.", rule: "other-stream") }
 
     /// A 403 with a challenge.
     /// - Parameter rule: the kind of problem, for programs to compare; nil for `not-allowed`.

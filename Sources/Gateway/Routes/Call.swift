@@ -19,7 +19,7 @@ struct Call: Sendable {
     var stream: StreamID {
         get throws(Problem) {
             guard let stream = parameters["stream"].flatMap({ StreamID($0) }) else {
-                throw Problem(404, nil, "A stream's name is 1 to 64 of A-Z a-z 0-9 _ -.")
+                throw Problem(404, nil, "A stream's name must be 1 to 64 of A-Z a-z 0-9 _ -.")
             }
             return stream
         }

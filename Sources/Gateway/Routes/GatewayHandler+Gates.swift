@@ -18,7 +18,7 @@ extension GatewayHandler {
     func openGate(_ call: Call, _ purpose: SessionRequest.Purpose) async throws -> HTTPResponse {
         let id = try await session(call, purpose)
         guard let token = try call.access.token() else {
-            throw Access.unauthorized("This takes the token that opens the gate.")
+            throw Access.unauthorized("This requires the token that opens the gate.")
         }
         if purpose == .feed {
             let scope = try call.access.requireFeedReader().standing

@@ -25,7 +25,8 @@ extension GatewayHandler {
         }
         guard MediaType.isContent(of: call.request, MediaType.sdp) else {
             throw Problem(
-                415, nil, "The offer must come as \(MediaType.sdp).", headers: ["Accept-Post": MediaType.sdp])
+                415, nil, "The offer must be sent as \(MediaType.sdp).",
+                headers: ["Accept-Post": MediaType.sdp])
         }
         let offer = try Self.text(of: call.request)
         let patience = purpose == .play ? try patience(call) : nil
@@ -41,7 +42,7 @@ extension GatewayHandler {
             // The client has disconnected or the time is up: without this, the session would hold a place until it
             // times out.
             _ = await service.endSession(created.id)
-            throw Problem(503, nil, "The answer took too long.")
+            throw Problem(503, nil, "Creating the session took too long. Try again.")
         }
         var response = HTTPResponse(
             status: 201, headers: ["Content-Type": MediaType.sdp], body: Array(created.answer.utf8))
@@ -72,7 +73,7 @@ extension GatewayHandler {
     private func patience(_ call: Call) throws(Problem) -> Duration? {
         guard let text = call.request.query("wait") else { return nil }
         guard !text.isEmpty else { return settings.usualPatience }
-        guard let seconds = UInt32(text) else { throw Problem(400, nil, "wait is a number of seconds.") }
+        guard let seconds = UInt32(text) else { throw Problem(400, nil, "wait must be a number of seconds.") }
         return min(.seconds(Int64(seconds)), settings.longestPatience)
     }
 
@@ -128,16 +129,16 @@ extension GatewayHandler {
         }
         guard MediaType.isContent(of: call.request, MediaType.fragment) else {
             let patches = MediaType.patches(of: purpose)
-            throw Problem(415, nil, "Changes must come as \(patches).", headers: ["Accept-Patch": patches])
+            throw Problem(415, nil, "Changes must be sent as \(patches).", headers: ["Accept-Patch": patches])
         }
         guard let field = call.request.headers["if-match"] else {
-            throw Problem(428, nil, "Changes need If-Match: the session's ETag, or * to restart ICE.")
+            throw Problem(428, nil, "Changes require If-Match: the session's ETag, or * to restart ICE.")
         }
         guard let condition = EntityTags(field) else { throw Problem(400, nil, "If-Match is malformed.") }
         guard let tag = await service.entityTag(of: id) else { throw SessionRefusal.unknownSession }
         // The tag names the ICE credentials: candidates for credentials of before a restart are stale.
         guard condition.haveExactly(EntityTag(value: tag)) else {
-            throw Problem(412, nil, "ICE was restarted meanwhile.")
+            throw Problem(412, nil, "ICE was restarted in the meantime.")
         }
         let fragment = try Self.text(of: call.request)
         do throws(SessionRefusal) {
@@ -191,7 +192,7 @@ extension GatewayHandler {
     private static func text(of request: HTTPRequest) throws(Problem) -> String {
         guard !request.body.isEmpty else { throw Problem(400, nil, "The body is empty.") }
         guard let text = String(validating: request.body, as: UTF8.self) else {
-            throw Problem(400, nil, "The body is not valid UTF-8.")
+            throw Problem(400, nil, "The body isn't valid UTF-8.")
         }
         return text
     }

@@ -11,7 +11,7 @@ extension GatewayHandler {
     func listStreams(_ call: Call) async throws -> HTTPResponse {
         let token = try call.access.token()
         guard token != nil || settings.viewers == .everyone else {
-            throw Access.unauthorized("Seeing streams requires a token.")
+            throw Access.unauthorized("Listing streams requires a token.")
         }
         // Where viewers are public, everything in a snapshot may be seen by everyone.
         let query = try StreamListQuery(call.request)
@@ -50,7 +50,7 @@ extension GatewayHandler {
         // An admin's program may create a stream for another host.
         var (host, name) = (token.subject, token.name)
         if let other = try body.participant("host"), other != host {
-            guard token.role == .admin else { throw Access.forbidden("Only an admin may name another host.") }
+            guard token.role == .admin else { throw Access.forbidden("Only admins can set another host.") }
             (host, name) = (other, nil)
         }
         if let text = try body.string("hostName") {

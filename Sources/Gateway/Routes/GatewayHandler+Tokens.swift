@@ -25,10 +25,10 @@ extension GatewayHandler {
         // An expired or forged token is refused, even in development, where none is needed.
         if let token = try call.access.token() {
             guard token.role == .admin else {
-                throw Access.forbidden("Making tokens requires an admin's token.")
+                throw Access.forbidden("Creating tokens requires an admin's token.")
             }
         } else if !call.access.isTrustedDeveloper {
-            throw Access.unauthorized("Making tokens requires an admin's token.")
+            throw Access.unauthorized("Creating tokens requires an admin's token.")
         }
         guard MediaType.isContent(of: call.request, MediaType.json) else {
             throw Problem(415, nil, "The request's Content-Type must be \(MediaType.json).")
@@ -39,7 +39,7 @@ extension GatewayHandler {
         }
         guard let wanted = try? JSONDecoder().decode(TokenRequest.self, from: Data(call.request.body)) else {
             throw Problem(
-                400, nil, "The body must be a JSON object with sub, role, stream, and perhaps name and ttl.")
+                400, nil, "The body must be a JSON object with sub, role, stream and optionally name, ttl.")
         }
         // The same rules as for verification, so that no token is issued that would be refused later.
         guard let subject = ParticipantID(wanted.sub) else {
@@ -58,12 +58,12 @@ extension GatewayHandler {
         // corrected.
         let capabilities = (wanted.capabilities ?? []).map { Capability(rawValue: $0) }
         guard capabilities.allSatisfy({ $0 != nil }) else {
-            throw Self.invalid("capabilities", "capabilities may hold \(Capability.list).")
+            throw Self.invalid("capabilities", "capabilities must be a list of \(Capability.list).")
         }
         let tiers = wanted.tiers ?? []
         guard tiers.count <= Token.tierLimit, tiers.allSatisfy(Tier.isName) else {
             throw Self.invalid(
-                "tiers", "tiers may hold \(Token.tierLimit) names of 1 to 32 of A-Z a-z 0-9 _ -.")
+                "tiers", "tiers can have up to \(Token.tierLimit) names, each 1 to 32 of A-Z a-z 0-9 _ -.")
         }
         let lifetime = wanted.ttl ?? Double(Self.usualLifetime)
         guard lifetime.isFinite, (1...Double(Self.longestLifetime)).contains(lifetime) else {
@@ -76,7 +76,7 @@ extension GatewayHandler {
                 subject: subject, name: wanted.name, scope: scope, role: role,
                 capabilities: Set(capabilities.compactMap { $0 }), tiers: Set(tiers), issuedAt: now,
                 expires: expires)
-        else { throw Problem(503, nil, "This server has no key to sign with.") }
+        else { throw Problem(503, nil, "This server has no signing key.") }
         var response = HTTPResponse.json(
             201,
             .object(["token": .string(token.exposed), "expiresAt": .string(Timestamp.text(Double(expires)))]))

@@ -150,8 +150,8 @@ package struct GatewayHandler: HTTPHandler {
     /// `GET /readyz`: whether a load balancer may send clients here; 503 while stopping or while the disk is
     /// unusable.
     func readiness() async -> HTTPResponse {
-        guard await service.isReady else { return refusal(503, "The server is going away.") }
-        if let reason = settings.hindrance?() { return refusal(503, "Nothing can be written: \(reason).") }
+        guard await service.isReady else { return refusal(503, "The server is stopping.") }
+        if let reason = settings.hindrance?() { return refusal(503, "The server can't write: \(reason).") }
         return .text(200, "ready")
     }
 
@@ -185,7 +185,8 @@ extension GatewayHandler {
         let methods = allowed.map(\.rawValue).joined(separator: ", ")
         guard request.method == .options else {
             throw Problem(
-                405, nil, "This path does not know \(request.method.rawValue).", headers: ["Allow": methods])
+                405, nil, "This path doesn't support \(request.method.rawValue).", headers: ["Allow": methods]
+            )
         }
         var response = HTTPResponse(
             status: 204,

@@ -21,7 +21,7 @@ extension Problem: ProblemConvertible {
     static func describing(_ error: any Error) -> Problem {
         if let error = error as? any ProblemConvertible { return error.problem }
         assertionFailure("routes throw what has a problem document, and \(type(of: error)) has none")
-        return Problem(500, nil, "The server made a mistake.")
+        return Problem(500, nil, "Something went wrong on the server.")
     }
 }
 
@@ -50,21 +50,21 @@ extension SessionRefusal: ProblemConvertible {
         case .noPublisher:
             Problem(
                 409, "no-publisher",
-                "Nobody publishes this stream now; ask again, or wait with ?wait=SECONDS.",
+                "No one is publishing this stream now. Try again, or wait with ?wait=SECONDS.",
                 headers: ["Retry-After": "2"])
         case .overloaded:
             Problem(
-                503, "overloaded", "The server has no room for another session.",
+                503, "overloaded", "The server is full. Try again in a moment.",
                 headers: ["Retry-After": "5"])
         case .stopping:
             // Short, because the next process is there soon: a longer delay would keep clients away from it.
             Problem(
-                503, "stopping", "The server is being stopped or restarted; ask again in a moment.",
+                503, "stopping", "The server is stopping or restarting. Try again in a moment.",
                 headers: ["Retry-After": "1"])
         case .tooManySessions:
             Problem(
                 429, "too-many-sessions",
-                "From this address there are as many sessions without a token as one may have; end one, or show a token.",
+                "Too many sessions without a token from this address. End one, or use a token.",
                 headers: ["Retry-After": "10"])
         case .unknownSession: Problem(404, "unknown-session", "There is no such session.")
         // Behind a gate, after the free seconds.
@@ -82,20 +82,21 @@ extension EncodingRefusal: ProblemConvertible {
         case .unknownMedia(let known):
             Problem(
                 422, "unknown-media",
-                "mediaId is no m-line with pictures of this session; there is: \(Self.list(known)).")
+                "mediaId must be an m-line of this session with video: \(Self.list(known)).")
         case .unknownEncoding(let known):
             Problem(
                 422, "unknown-encoding",
-                "encodingId is nothing that is sent now; there is: \(Self.list(known)), as events tell.")
+                "encodingId must be an encoding that is sent now: \(Self.list(known)) (see the layers events)."
+            )
         case .unknownSize:
             Problem(
-                409, "unknown-size", "No key frame of this encoding has come yet; ask again.",
+                409, "unknown-size", "No key frame of this encoding has arrived yet. Try again.",
                 headers: ["Retry-After": "1"])
         }
     }
 
     private static func list(_ names: [String]) -> String {
-        names.isEmpty ? "nothing" : names.joined(separator: ", ")
+        names.isEmpty ? "there is none" : names.joined(separator: ", ")
     }
 }
 
@@ -106,7 +107,7 @@ extension CaptureRefusal: ProblemConvertible {
         case .unknownSession: SessionRefusal.unknownSession.problem
         case .running:
             Problem(
-                409, "capture-running", "Another capture is under way; one may take a minute.",
+                409, "capture-running", "Another capture is running, for up to a minute. Try again later.",
                 headers: ["Retry-After": "5"])
         }
     }
@@ -115,9 +116,9 @@ extension CaptureRefusal: ProblemConvertible {
 extension StageDetails.Gate {
     /// The refusal for a sender without the gate's tier.
     var problem: Problem {
-        let place = unlock.map { " It is to be had at \($0)." } ?? ""
+        let place = unlock.map { " Get it at \($0)." } ?? ""
         var problem = Access.forbidden(
-            "Watching this stream takes a token with the tier \(tier).\(place)", rule: "gated")
+            "Watching this stream requires a token with the tier \(tier).\(place)", rule: "gated")
         // For players, which show where the tier can be bought.
         problem.members["tier"] = .string(tier)
         problem.members["unlock"] = .text(unlock)
@@ -139,18 +140,20 @@ extension StageRefusal: ProblemConvertible {
                 422, "idempotency-key-reused", "This Idempotency-Key was used with a different request.")
         case .busy:
             Problem(
-                409, "under-way", "The same request is being carried out.", headers: ["Retry-After": "1"])
+                409, "under-way", "The same request is still in progress.", headers: ["Retry-After": "1"])
         case .tooManyCommands(let wait):
             Problem(
-                429, "too-many-commands", "You did much in a short time; try again in \(wait) seconds.",
+                429, "too-many-commands", "Too many changes in a short time. Try again in \(wait.inSeconds).",
                 headers: ["Retry-After": "\(wait)"])
         case .storage:
             // The cause, such as a full disk, is only in the log.
             Problem(
-                503, "storage", "The change could not be stored, so it was not made.",
+                503, "storage", "The server couldn't save the change, so nothing was changed.",
                 headers: ["Retry-After": "5"])
         case .overloaded:
-            Problem(503, "overloaded", "The server has no room for this.", headers: ["Retry-After": "5"])
+            Problem(
+                503, "overloaded", "The server is full. Try again in a moment.", headers: ["Retry-After": "5"]
+            )
         }
     }
 }
@@ -194,25 +197,26 @@ extension RecordingRefusal: ProblemConvertible {
     var problem: Problem {
         switch self {
         case .unavailable:
-            Problem(503, "no-recordings", "This server keeps no recordings: it was started without --data.")
-        case .notLive: Problem(409, "not-live", "Only a live stream can be recorded.")
-        case .diskFull: Problem(507, "disk-full", "The server's disk has no room for a recording.")
+            Problem(503, "no-recordings", "Recordings are off on this server: it was started without --data.")
+        case .notLive: Problem(409, "not-live", "Only live streams can be recorded.")
+        case .diskFull: Problem(507, "disk-full", "The server's disk is too full for a recording.")
         case .storage: StageRefusal.storage("").problem
         case .overloaded:
             Problem(
-                503, "overloaded", "The server records as much as it can.", headers: ["Retry-After": "30"])
+                503, "overloaded", "The server can't make more recordings now.",
+                headers: ["Retry-After": "30"])
         case .unknownRecording: Problem(404, "unknown-recording", "There is no such recording.")
         case .underWay:
             Problem(
                 409, "recording-under-way",
-                "Only a recording that has ended can be removed, or played by HLS.")
+                "The recording hasn't ended yet. End it before deleting it or playing it over HLS.")
         case .notFragmented:
             Problem(
                 404, "not-fragmented",
-                "HLS plays recordings in MP4: those of streams in H.264. Others are played as files.")
+                "Only MP4 recordings, made of H.264 streams, play over HLS. Play this one as a file.")
         case .busy:
             Problem(
-                503, "overloaded", "Many recordings are being prepared for HLS.",
+                503, "overloaded", "Too many recordings are being prepared for HLS. Try again in a moment.",
                 headers: ["Retry-After": "5"])
         }
     }
@@ -225,33 +229,34 @@ extension ClipRefusal: ProblemConvertible {
         case .unavailable:
             Problem(
                 503, "no-clips",
-                "This server makes no clips: it was started without --data, or with --max-clips 0.")
-        case .off: Problem(409, "clips-off", "The stream's settings allow no clips.")
-        case .notLive: Problem(409, "not-live", "Clips are made of live streams only.")
+                "Clips are off on this server: it was started without --data or with --max-clips 0.")
+        case .off: Problem(409, "clips-off", "Clips are turned off for this stream.")
+        case .notLive: Problem(409, "not-live", "Only live streams can be clipped.")
         case .full:
             Problem(
                 503, "clips-full",
-                "The last minutes of as many streams as this server may (--max-clips) are kept already.",
+                "The server already keeps clips for as many streams as it can (--max-clips).",
                 headers: ["Retry-After": "60"])
         case .nothingThere:
             Problem(
-                409, "nothing-there", "Nothing of the stream came in this time, or for less than a second.")
+                409, "nothing-there", "Less than a second of the stream arrived in that time.")
         case .underWay:
-            Problem(409, "clip-under-way", "A clip of this stream is being made; the next may follow it.")
+            Problem(409, "clip-under-way", "A clip of this stream is being made. Try again when it is done.")
         case .tooOften(let seconds):
             Problem(
-                429, "too-many-clips", "Of a stream six clips a minute are made.",
+                429, "too-many-clips", "A stream can get six clips a minute. Try again later.",
                 headers: ["Retry-After": "\(seconds)"])
         case .tooMany:
-            Problem(409, "too-many-kept", "Of a stream 200 clips are kept; delete some first.")
+            Problem(409, "too-many-kept", "This stream already has 200 clips. Delete some first.")
         case .busy:
             Problem(
-                503, "overloaded", "Clips of other streams are being made.", headers: ["Retry-After": "10"])
+                503, "overloaded", "Clips of other streams are being made. Try again soon.",
+                headers: ["Retry-After": "10"])
         case .lost:
             Problem(
-                503, "clip-lost", "What makes clips has died, and is started again; what it kept is lost.",
+                503, "clip-lost", "Clips had to restart, so the last minutes were lost. Try again soon.",
                 headers: ["Retry-After": "5"])
-        case .diskFull: Problem(507, "disk-full", "The server's disk has no room for a clip.")
+        case .diskFull: Problem(507, "disk-full", "The server's disk is too full for a clip.")
         case .storage: StageRefusal.storage("").problem
         }
     }
@@ -264,27 +269,28 @@ extension HLSRefusal: ProblemConvertible {
         case .unavailable:
             Problem(
                 404, "no-hls",
-                "This server makes no HLS: it was started with --max-hls 0, or without a transcoder.")
-        case .off: Problem(404, "hls-off", "The stream's settings allow no HLS.", headers: Self.short)
-        case .notLive: Problem(404, "not-live", "No such stream is live.", headers: Self.short)
+                "HLS is off on this server: it was started with --max-hls 0 or without a transcoder.")
+        case .off: Problem(404, "hls-off", "HLS is turned off for this stream.", headers: Self.short)
+        case .notLive: Problem(404, "not-live", "This stream isn't live.", headers: Self.short)
         case .noWindow:
             Problem(
                 404, "no-dvr",
-                "Nobody can go back in this stream: its dvrSeconds are 0, or the server keeps nothing (--max-dvr).",
+                "Rewinding is off: the stream's dvrSeconds is 0, or the server keeps nothing (--max-dvr).",
                 headers: Self.short)
         case .full:
             Problem(
-                503, "hls-full", "HLS is made of as many streams as this server may (--max-hls).",
+                503, "hls-full", "The server already makes HLS for as many streams as it can (--max-hls).",
                 headers: ["Retry-After": "10"])
         case .overloaded:
             Problem(
-                503, "overloaded", "Too many requests wait for the next part.", headers: ["Retry-After": "1"])
+                503, "overloaded", "Too many requests are waiting for the next part.",
+                headers: ["Retry-After": "1"])
         case .late:
-            Problem(503, "late", "What was waited for did not come in time.", headers: ["Retry-After": "1"])
+            Problem(503, "late", "The requested data didn't arrive in time.", headers: ["Retry-After": "1"])
         case .tooFarAhead:
-            Problem(400, "too-far-ahead", "This is further ahead than the next segment.", headers: Self.short)
+            Problem(400, "too-far-ahead", "This is beyond the next segment.", headers: Self.short)
         case .unknownFile:
-            Problem(404, "unknown-file", "There is no such part or segment any more.", headers: Self.short)
+            Problem(404, "unknown-file", "This part or segment is no longer available.", headers: Self.short)
         }
     }
 
@@ -299,14 +305,14 @@ extension RestreamRefusal: ProblemConvertible {
         case .unavailable:
             Problem(
                 404, "no-restreams",
-                "This server sends no programme on: it was started without --max-restreams.")
+                "Restreaming is off on this server: it was started without --max-restreams.")
         case .list(.full):
             Problem(
                 409, "too-many-restreams",
-                "A stream has at most \(RestreamList.limit) targets; remove one first.")
+                "A stream can have up to \(RestreamList.limit) targets. Remove one first.")
         case .list(.duplicate):
-            Problem(409, "restream-exists", "The stream goes to this address with this key already.")
-        case .unknown: Problem(404, "unknown-restream", "The stream has no such target.")
+            Problem(409, "restream-exists", "The stream already goes to this address with this key.")
+        case .unknown: Problem(404, "unknown-restream", "This stream has no such target.")
         case .stage(let refusal): refusal.problem
         }
     }
@@ -317,7 +323,7 @@ extension CursorRefusal: ProblemConvertible {
     var problem: Problem {
         switch self {
         case .unknown: Problem(400, "malformed-cursor", "This server did not issue this cursor.")
-        case .expired: Problem(410, "expired-cursor", "The cursor is too old; begin again without one.")
+        case .expired: Problem(410, "expired-cursor", "The cursor is too old. Start over without one.")
         }
     }
 }
@@ -326,17 +332,18 @@ extension CursorRefusal: ProblemConvertible {
 extension FeedRefusal: ProblemConvertible {
     var problem: Problem {
         switch self {
-        case .notLive: Problem(404, "not-live", "No such stream is live.")
-        case .notPermitted: Problem(403, "not-permitted", "You may not see this stream.")
+        case .notLive: Problem(404, "not-live", "This stream isn't live.")
+        case .notPermitted: Problem(403, "not-permitted", "You don't have access to this stream.")
         case .noFocus:
-            Problem(409, "no-focus", "No stream is in focus, so there is nothing to swipe away from.")
+            Problem(409, "no-focus", "No stream is in focus, so there is nothing to swipe from.")
         case .heldElsewhere:
-            Problem(409, "held-elsewhere", "A newer session of yours uses the second stream.")
+            Problem(409, "held-elsewhere", "The second stream is used by a newer session of yours.")
         case .tooManyMessages:
             Problem(
-                429, "too-many-messages", "Too many messages; wait a little.", headers: ["Retry-After": "1"])
+                429, "too-many-messages", "Too many messages. Wait a moment.", headers: ["Retry-After": "1"])
         case .noSession: Problem(404, "unknown-session", "There is no such session.")
-        case .full: Problem(503, "full", "The feed is full.", headers: ["Retry-After": "1"])
+        case .full:
+            Problem(503, "full", "The feed is full. Try again in a moment.", headers: ["Retry-After": "1"])
         }
     }
 }

@@ -92,10 +92,11 @@ struct RequestMembers: Sendable {
         let name = String(name.prefix(64))
         let nearest = NearestName.of(name, among: known)
         let question = nearest.map { " Did you mean \($0)?" } ?? ""
-        let allowed = known.isEmpty ? "none is." : known.joined(separator: ", ") + "."
+        let allowed =
+            known.isEmpty ? "No members are allowed here." : "Allowed: \(known.joined(separator: ", "))."
         var problem = Problem(
             400, "unknown-member",
-            "The body's member \(path)\(name) is not known here.\(question) Allowed: \(allowed)")
+            "The body's member \(path)\(name) isn't known.\(question) \(allowed)")
         problem.members = [
             "member": .string(path + name), "nearest": .text(nearest),
             "allowed": .array(known.map { .string($0) }),

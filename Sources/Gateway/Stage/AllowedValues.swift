@@ -9,12 +9,12 @@ enum AllowedValues {
     /// Ends the sentence "FIELD must be …", by the field's name.
     static let byField: [String: String] = [
         "title": "1 to \(StageDetails.titleLength) printable characters, or null",
-        "startsAt": "a time with its zone that is not past, such as 2030-01-01T20:00:00Z, or null",
+        "startsAt": "a future time with its time zone, such as 2030-01-01T20:00:00Z, or null",
         "joinAheadSeconds": range(StageDetails.joinAheadRange),
         "hostGraceSeconds": range(StageDetails.hostGraceRange),
         "dvrSeconds": range(StageDetails.dvrRange),
         "maxSpeakers": range(StageDetails.maxSpeakersRange),
-        "place": "a whole number from 1 to \(Stage.handLimit); give it, or held",
+        "place": "a whole number from 1 to \(Stage.handLimit); give either place or held",
         "held": "true or false", "programme": choice(StageDetails.Programme.self),
         "recording": choice(StageDetails.Recording.self),
         "clips": choice(StageDetails.Clips.self),
@@ -22,24 +22,24 @@ enum AllowedValues {
         "audienceData": choice(StageDetails.AudienceData.self),
         "layers": "a list of different \(choice(StageDetails.Layer.self))",
         "composition":
-            "an object of width, height, fps, bitrate, layout (grid or spotlight) and background (#RRGGBB), "
-            + "with even sides, or null",
+            "an object with width, height, fps, bitrate, layout (grid or spotlight) and background (#RRGGBB), "
+            + "both sides even, or null",
         "gate":
-            "an object of tier (1 to 32 of A-Z a-z 0-9 _ -), freeSeconds (\(range(StageDetails.Gate.freeRange))) "
+            "an object with tier (1 to 32 of A-Z a-z 0-9 _ -), freeSeconds (\(range(StageDetails.Gate.freeRange))) "
             + "and unlock (an https address of up to \(StageDetails.Gate.addressLength) bytes), or null",
         "pinned": range(StagePlacement.pinnedRange) + ", or null", "boost": range(StagePlacement.boostRange),
         "id": "1 to 64 of A-Z a-z 0-9 _ -", "stream": "1 to 64 of A-Z a-z 0-9 _ -",
         "host": "1 to 128 printable characters", "hostName": "1 to 128 printable characters",
-        "name": "1 to 128 printable characters, and not only blanks",
+        "name": "1 to 128 printable characters, not only spaces",
         "participant": "an identity of 1 to 128 printable characters",
         "kind": choice(StageChange.MediaKind.self),
-        "audioMuted": "true or false; give it, videoMuted or paused", "videoMuted": "true or false",
+        "audioMuted": "true or false; give audioMuted, videoMuted or paused", "videoMuted": "true or false",
         "paused": "true or false", "role": "speaker or viewer",
         "ttl": "a whole number of seconds from 1 to 2592000",
-        "state": choice(StreamState.self), "limit": "a whole number from 1 up to what the route allows",
-        "cursor": "what an earlier answer gave as next",
-        "after": "a time with its zone, such as 2030-01-01T20:00:00Z",
-        "before": "a time with its zone, such as 2030-01-01T20:00:00Z",
+        "state": choice(StreamState.self), "limit": "a whole number from 1 to what the operation allows",
+        "cursor": "the value of next from an earlier response",
+        "after": "a time with its time zone, such as 2030-01-01T20:00:00Z",
+        "before": "a time with its time zone, such as 2030-01-01T20:00:00Z",
         "Idempotency-Key": "1 to 255 bytes",
     ]
 

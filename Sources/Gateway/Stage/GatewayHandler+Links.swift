@@ -63,7 +63,7 @@ extension GatewayHandler {
         case .invitation(let invitation):
             let stream = try call.stream
             guard invitation.stream == stream else {
-                throw Access.forbidden("This invitation is not for this stream.")
+                throw Access.forbidden("This invitation is for another stream.")
             }
             let name = try call.body(isOptional: true).personName("name")
             let revocations = try await service.linkRevocations(of: stream)
@@ -88,7 +88,8 @@ extension GatewayHandler {
     private func takeGuest(_ call: Call) throws(Problem) {
         guard let wait = guests.take(call.request, at: call.access.now()) else { return }
         var problem = Problem(
-            429, "too-many-guests", "Your address has taken many names; try again in \(wait) seconds.",
+            429, "too-many-guests",
+            "Too many people joined from your network. Try again in \(wait.inSeconds).",
             headers: ["Retry-After": "\(wait)"])
         problem.quota = GuestAllowance.quota
         throw problem

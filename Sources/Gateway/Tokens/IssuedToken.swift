@@ -39,7 +39,7 @@ extension Access {
             subject: token.subject, name: token.name, scope: token.scope, role: token.role,
             capabilities: token.capabilities, tiers: token.tiers, issuedAt: now(), expires: token.expires,
             renewableUntil: token.renewableUntil, link: token.link)
-        guard let minted else { throw Problem(503, nil, "This server has no key to sign with.") }
+        guard let minted else { throw Problem(503, nil, "This server has no signing key.") }
         return IssuedToken(text: minted, token: token)
     }
 
@@ -81,7 +81,7 @@ extension Access {
         // 96 random bits: an identity cannot be guessed, nor does it occur twice.
         guard let random = try? RandomBytes.make(12),
             let subject = ParticipantID(Token.guestPrefix + Base64URL.encode(random))
-        else { throw Problem(503, nil, "This server has no random numbers at the moment.") }
+        else { throw Problem(503, nil, "The server can't create a token now. Try again.") }
         let role = invitation.map { Role($0.role) } ?? .viewer
         let expires = now() + Self.guestLifetime
         return try issue(
@@ -104,7 +104,7 @@ extension Access {
         let issued = max(now(), revoked.map { Int($0.milliseconds / 1_000) + 1 } ?? 0)
         let invitation = Invitation(stream: stream, role: role, issued: issued, expires: now() + lifetime)
         guard let text = authority.mint(invitation) else {
-            throw Problem(503, nil, "This server has no key to sign with.")
+            throw Problem(503, nil, "This server has no signing key.")
         }
         return (invitation, text)
     }

@@ -128,12 +128,12 @@ package enum TokenRefusal: Error, Equatable, Sendable, CustomStringConvertible {
         switch self {
         case .malformed: "The token is malformed."
         case .wrongAlgorithm: "The token must be signed with HS256."
-        case .unknownKey: "The token's iss names no key of this server."
-        case .badSignature: "The token's signature does not match."
+        case .unknownKey: "The token's iss isn't a key of this server."
+        case .badSignature: "The token's signature doesn't match."
         case .expired: "The token has expired."
-        case .notYetValid: "The token is not valid yet."
+        case .notYetValid: "The token isn't valid yet."
         case .invitation:
-            "This is an invitation, for many people: exchange it for a token of one's own by POST …/tokens."
+            "This is an invitation for many people. Exchange it for your own token by POST …/tokens."
         case .badClaim(let name): "The token's claim \(name) is missing or malformed."
         }
     }

@@ -40,7 +40,7 @@ extension IngestMedia {
         guard let tag = try? FLVVideoTag(parsing: bytes) else {
             guard FLVVideoTag.isEnhanced(bytes) else { return [] }
             return [
-                .refuse(.unsupported("A picture of Enhanced RTMP makes no sense: its header is cut off."))
+                .refuse(.unsupported("An Enhanced RTMP video message is invalid: its header is cut off."))
             ]
         }
         guard !tag.isCommand else { return advance(to: now) }

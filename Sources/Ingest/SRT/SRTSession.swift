@@ -71,7 +71,7 @@ package struct SRTSession: Sendable {
         case .publishing where now >= lastReceived + IngestTimeouts.silence: return .stalled
         case .publishing:
             return .unsupported(
-                "Neither H.264 nor AAC came in MPEG-TS: set the encoder to these, and its format to mpegts.")
+                "No H.264 or AAC arrived in MPEG-TS. Set the encoder to them and its format to mpegts.")
         case .over: return nil
         }
     }

@@ -104,10 +104,10 @@ extension SRTStreamID.Fault {
     /// Explanation for the person who set up the encoder.
     package var text: String {
         switch self {
-        case .malformed: "The streamid has to be publish:NAME:KEY, as the studio shows it."
-        case .notPublishing: "Nothing is played by SRT here: watch in a browser, or by WHEP."
-        case .unnamed: "The streamid names no stream: it has to be publish:NAME:KEY."
-        case .keyless: "The streamid lacks the key: it has to be publish:NAME:KEY, as the studio shows it."
+        case .malformed: "The streamid must be publish:NAME:KEY. Copy it from the studio."
+        case .notPublishing: "Streams can't be played over SRT. Watch in a browser or by WHEP."
+        case .unnamed: "The streamid is missing the stream's name. It must be publish:NAME:KEY."
+        case .keyless: "The streamid is missing the key. Copy publish:NAME:KEY from the studio."
         }
     }
 }

@@ -35,7 +35,7 @@ package struct TransportStreamMedia: Sendable {
         }
         if reader.isHopeless {
             effects.append(
-                .refuse(.malformed("What comes is no MPEG-TS: set the encoder's format to mpegts.")))
+                .refuse(.malformed("The data isn't MPEG-TS. Set the encoder's format to mpegts.")))
         }
         return effects
     }

@@ -147,7 +147,7 @@ package final class IngestEntrance: Sendable {
         do throws(NetError) {
             return try make(address)
         } catch {
-            throw Failure(description: "cannot take publishers by \(name): \(error)")
+            throw Failure(description: "cannot listen for \(name): \(error)")
         }
     }
 

@@ -113,6 +113,6 @@ final class IngestReception {
         pictures.take(picture, at: now)
         guard pictures.isHopeless else { return nil }
         return .unsupported(
-            "The picture cannot be decoded here: set the encoder to H.264 of profile baseline, main or high.")
+            "This video can't be decoded. Set the encoder to H.264 with the profile baseline, main or high.")
     }
 }

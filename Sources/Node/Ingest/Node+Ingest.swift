@@ -93,7 +93,7 @@ extension Node {
         if let conversion = formats.conversion,
             !ingests.convert(connection, limit: live.limits.conversions)
         {
-            let why = "this server makes no more pictures anew at once (--max-conversions)"
+            let why = "the server can't convert more videos at once (--max-conversions)"
             entrance?.tell(.end(.unsupported(conversion.refusal(because: why))), to: connection)
             return
         }
@@ -127,7 +127,7 @@ extension Node {
         guard let connection = ingests.end(session) else { return }
         let text =
             reason == "replaced"
-            ? "Another publisher of this stream took over." : "The stream, or this session of it, was ended."
+            ? "Another publisher has taken over this stream." : "The stream or this session has ended."
         entrance?.tell(.end(.ended(text)), to: connection)
     }
 
@@ -198,10 +198,10 @@ extension IngestEnd {
     fileprivate init(_ refusal: SessionRefusal) {
         switch refusal {
         case .stage(.rejected(.linkRevoked)):
-            self = .badKey("This key was revoked or replaced: copy the new one from the studio.")
+            self = .badKey("This key was revoked or replaced. Copy the new one from the studio.")
         case .stage(.rejected(let rejection)): self = .refused(rejection.explanation)
         case .stage(.unknownStream): self = .unknownStream
-        case .stage: self = .refused("This cannot be done now. Try again.")
+        case .stage: self = .refused("This can't be done now. Try again.")
         case .overloaded, .stopping, .tooManySessions, .noPublisher, .unknownSession, .malformedOffer,
             .unsupportedOffer, .notAcceptable, .gated:
             self = .overloaded

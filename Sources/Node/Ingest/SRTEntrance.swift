@@ -22,8 +22,8 @@ final class SRTEntrance: Sendable {
             // The handshake began and was not completed; a wrong passphrase is the most likely reason for that.
             let text =
                 port.server.passphrase == nil
-                ? "The handshake was not finished."
-                : "The encryption was not agreed on: check the passphrase."
+                ? "The handshake wasn't completed."
+                : "Encryption couldn't be set up. Check the passphrase."
             Self.tell(.ended(.refused(text), from: call.remote), of: call, report)
         } make: { number, remote, now in
             SRTConversation(remote: remote, isDecoding: isDecoding, at: now) { event in

@@ -84,11 +84,11 @@ extension StageRefusal {
             (refusal.name, refusal.explanation, refusal.wait ?? (refusal.kind == .limit ? 10 : nil))
         case .rejected(let rejection): (rejection.name, rejection.explanation, nil)
         case .tooManyCommands(let wait):
-            ("too-many-commands", "You did much in a short time; try again in \(wait) seconds.", wait)
-        case .storage: ("storage", "The change could not be stored, so it was not made.", 5)
+            ("too-many-commands", "Too many changes in a short time. Try again in \(wait.inSeconds).", wait)
+        case .storage: ("storage", "The server couldn't save the change, so nothing was changed.", 5)
         case .unknownStream: ("unknown-stream", "There is no such stream.", nil)
         case .overloaded, .streamExists, .keyReused, .busy:
-            ("overloaded", "The server has no room for this.", 5)
+            ("overloaded", "The server is full. Try again in a moment.", 5)
         }
     }
 }

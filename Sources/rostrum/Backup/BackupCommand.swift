@@ -22,7 +22,7 @@ struct BackupCommand: Sendable {
     /// The flags of this command, besides the server's.
     static let options: [Option] = [
         Option(
-            "recordings", .toggle, "", "Copy recordings too; of one that is under way, what there is of it.")
+            "recordings", .toggle, "", "Copy recordings too; of one in progress, what there is so far.")
     ]
     /// All flags of `rostrum backup`, with the server's options that say where its data and settings are.
     static let flags =
@@ -37,7 +37,8 @@ struct BackupCommand: Sendable {
     ///   - file: the configuration file that was read; nil if none was.
     init(_ values: OptionValues, server: OptionValues, file: String?) throws(ConfigurationError) {
         guard let directory = values[Self.operand.name]?.texts.first else {
-            throw ConfigurationError("say where to: rostrum backup DIRECTORY, which must not be there yet")
+            throw ConfigurationError(
+                "a directory is missing: rostrum backup DIRECTORY, one that does not exist yet")
         }
         self.directory = Self.withoutSlashes(directory)
         data = try Self.dataDirectory(server)
@@ -63,7 +64,7 @@ struct BackupCommand: Sendable {
     static func dataDirectory(_ server: OptionValues) throws(ConfigurationError) -> String {
         if let directory = server["data"]?.texts.first { return withoutSlashes(directory) }
         guard try server.toggle("dev") != true else {
-            throw ConfigurationError("with --dev nothing is kept: name the directory by --data")
+            throw ConfigurationError("with --dev nothing is kept: give the directory with --data")
         }
         return "data"
     }
@@ -98,7 +99,7 @@ struct BackupCommand: Sendable {
         }
         // Read again rather than digested while it was copied: SQLite writes the copy itself.
         guard let store = try FileCopy.content(of: "\(folder)/\(StoreCopy.fileName)") else {
-            throw BackupFailure("the copy of the store has vanished")
+            throw BackupFailure("the copy of the store has disappeared")
         }
         files.append(BackupManifest.File(BackupManifest.store, store))
         files += try draft.copyPictures(from: "\(data)/pause-pictures")
@@ -130,9 +131,9 @@ struct BackupCommand: Sendable {
         if isSameDisk { needed += Self.reserve }
         guard let free = FileCopy.freeBytes(at: target), free < needed else { return }
         throw BackupFailure(
-            "there is no room for it: it takes \(needed >> 20) MB"
-                + (isSameDisk ? " with what must stay free for the server" : "")
-                + ", and \(free >> 20) MB are free")
+            "not enough disk space: the backup needs \(needed >> 20) MB"
+                + (isSameDisk ? ", including what must stay free for the server" : "")
+                + ", but only \(free >> 20) MB are free")
     }
 
     /// What the backup contains, whether it contains secrets, and what is missing from it.
@@ -143,10 +144,10 @@ struct BackupCommand: Sendable {
             + "\(hasRecordings ? "with" : "without") recordings: \(manifest.files.count) files, \(bytes >> 10) kB\n"
         let names = manifest.files.filter { $0.path.hasPrefix("settings/") }.compactMap(\.origin)
         if !names.isEmpty {
-            text += "with secrets, so nobody else may read it: \(names.joined(separator: ", "))\n"
+            text += "contains secrets, so keep it private: \(names.joined(separator: ", "))\n"
         }
         if let missing {
-            text += "without the key that signs tokens, which comes from \(missing): keep that too\n"
+            text += "does not contain the key that signs tokens, which comes from \(missing): keep that too\n"
         }
         return text
     }

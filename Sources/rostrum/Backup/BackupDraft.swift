@@ -25,17 +25,17 @@ struct BackupDraft: ~Copyable {
         if let names = try? FileManager.default.contentsOfDirectory(atPath: target) {
             guard names.isEmpty else {
                 throw BackupFailure(
-                    "there is something in \(target) already: name a directory that is not there yet")
+                    "\(target) is not empty: give a directory that does not exist yet")
             }
         } else if access(target, F_OK) == 0 {
-            throw BackupFailure("\(target) is no directory: name one that is not there yet")
+            throw BackupFailure("\(target) is not a directory: give one that does not exist yet")
         }
         try FileCopy.makeFolder(path)
         let lock = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard lock >= 0 else { throw FileCopy.failure("open", path) }
         guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
             close(lock)
-            throw BackupFailure("another backup to \(target) is under way")
+            throw BackupFailure("another backup to \(target) is in progress")
         }
         // With the lock held, anything in here is the rest of a killed command.
         for name in (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? [] {
@@ -57,7 +57,7 @@ struct BackupDraft: ~Copyable {
     func finish(_ manifest: BackupManifest) throws(BackupFailure) {
         _ = try FileCopy.write(Array(manifest.bytes), BackupManifest.name, in: path)
         try FileCopy.sync(path)
-        guard rename(path, target) == 0 else { throw FileCopy.failure("make", target) }
+        guard rename(path, target) == 0 else { throw FileCopy.failure("create", target) }
         // The rename has happened; if the parent cannot be opened, only its durability is uncertain.
         let descriptor = open(FileCopy.folder(of: target), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { return }

@@ -52,7 +52,7 @@ struct BackupManifest: Codable, Equatable, Sendable {
         let path = "\(directory)/\(name)"
         guard FileManager.default.fileExists(atPath: path) else {
             throw BackupFailure(
-                "\(directory) is no backup: there is no \(name) in it, which is written when a backup is complete"
+                "\(directory) is not a complete backup: it has no \(name), which is written last"
             )
         }
         guard let file = FileHandle(forReadingAtPath: path),
@@ -72,12 +72,12 @@ struct BackupManifest: Codable, Equatable, Sendable {
         guard bytes.count <= Self.sizeLimit else { throw BackupFailure("is too large") }
         // The format first: another version may lack members that this one needs.
         guard let version = try? JSONDecoder().decode(Version.self, from: bytes) else {
-            throw BackupFailure("is damaged: it is no JSON object with a format")
+            throw BackupFailure("is damaged: it is not a JSON object with a format")
         }
         guard version.format == Self.format else {
             throw BackupFailure(
-                "was written by another Rostrum (format \(version.format), this one knows \(Self.format)); restore with "
-                    + "that one")
+                "was written by another version of Rostrum (format \(version.format), this one reads "
+                    + "\(Self.format)); restore it with that version")
         }
         do {
             self = try JSONDecoder().decode(BackupManifest.self, from: bytes)
@@ -86,9 +86,9 @@ struct BackupManifest: Codable, Equatable, Sendable {
         }
         // A path that occurs twice would make one file replace the other.
         guard Set(files.map(\.path)).count == files.count, files.contains(where: { $0.path == Self.store })
-        else { throw BackupFailure("is damaged: it names no \(Self.store), or something twice") }
+        else { throw BackupFailure("is damaged: it does not list \(Self.store), or lists a file twice") }
         for file in files where !Self.isPlain(file.path) || file.bytes < 0 {
-            throw BackupFailure("is damaged: it names a file \(file.path) of \(file.bytes) bytes")
+            throw BackupFailure("is damaged: it lists a file \(file.path) of \(file.bytes) bytes")
         }
     }
 

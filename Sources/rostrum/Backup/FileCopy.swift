@@ -23,7 +23,7 @@ enum FileCopy {
         guard let source = try open(path) else { return nil }
         defer { close(source.descriptor) }
         let descriptor = Glibc.open(target, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw failure("make", target) }
+        guard descriptor >= 0 else { throw failure("create", target) }
         defer { close(descriptor) }
         let content = try read(source, of: path) { part throws(BackupFailure) in
             var place = 0
@@ -61,7 +61,7 @@ enum FileCopy {
             digest.update(bytes.span)
             return Content(bytes: Int64(bytes.count), sha256: hexadecimal(try digest.finish()))
         } catch {
-            throw BackupFailure("OpenSSL makes no digest")
+            throw BackupFailure("OpenSSL cannot compute a SHA-256 digest")
         }
     }
 
@@ -70,7 +70,7 @@ enum FileCopy {
         do throws(FileError) {
             try DurableFile.makeFolder(path)
         } catch {
-            throw failure("make", path, error.code)
+            throw failure("create", path, error.code)
         }
     }
 
@@ -125,7 +125,7 @@ enum FileCopy {
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             close(descriptor)
-            throw BackupFailure("\(path) is no file")
+            throw BackupFailure("\(path) is not a regular file")
         }
         return (descriptor, Int64(status.st_size))
     }
@@ -137,7 +137,9 @@ enum FileCopy {
         _ source: (descriptor: CInt, size: Int64), of path: String,
         each: (ArraySlice<UInt8>) throws(BackupFailure) -> Void
     ) throws(BackupFailure) -> Content {
-        guard var digest = try? SHA256Digest() else { throw BackupFailure("OpenSSL makes no digest") }
+        guard var digest = try? SHA256Digest() else {
+            throw BackupFailure("OpenSSL cannot compute a SHA-256 digest")
+        }
         var part = [UInt8](repeating: 0, count: partSize)
         var bytes: Int64 = 0
         while bytes < source.size {
@@ -150,7 +152,9 @@ enum FileCopy {
             try each(part[..<count])
             bytes += Int64(count)
         }
-        guard let code = try? digest.finish() else { throw BackupFailure("OpenSSL makes no digest") }
+        guard let code = try? digest.finish() else {
+            throw BackupFailure("OpenSSL cannot compute a SHA-256 digest")
+        }
         return Content(bytes: bytes, sha256: hexadecimal(code))
     }
 

@@ -17,7 +17,9 @@ struct RestoreCommand: Sendable {
     static let operand = Option("from", .text, "DIRECTORY")
     /// The flags of this command, besides the server's.
     static let options: [Option] = [
-        Option("check", .toggle, "", "Only look whether the backup is whole and this program can use it.")
+        Option(
+            "check", .toggle, "",
+            "Only check that the backup is complete and that this version can restore it.")
     ]
     /// All flags of `rostrum restore`.
     static let flags = options + Option.all.filter { ["data", "config", "dev"].contains($0.name) }
@@ -27,7 +29,7 @@ struct RestoreCommand: Sendable {
     ///   - server: the server's options of all sources.
     init(_ values: OptionValues, server: OptionValues) throws(ConfigurationError) {
         guard let directory = values[Self.operand.name]?.texts.first else {
-            throw ConfigurationError("say of which backup: rostrum restore DIRECTORY")
+            throw ConfigurationError("a backup is missing: rostrum restore DIRECTORY")
         }
         self.directory = BackupCommand.withoutSlashes(directory)
         isCheck = try values.toggle("check") ?? false
@@ -43,7 +45,7 @@ struct RestoreCommand: Sendable {
         guard manifest.schema <= StoreCopy.schema else {
             throw BackupFailure(
                 "\(directory) was made by a newer Rostrum (\(manifest.rostrum), schema \(manifest.schema); this is "
-                    + "\(Rostrum.version), which knows \(StoreCopy.schema)): restore it with that one")
+                    + "\(Rostrum.version), schema \(StoreCopy.schema)): restore it with that version")
         }
         if isCheck { return try check(manifest) }
         // Before `RestoreTarget` creates it.
@@ -79,7 +81,8 @@ struct RestoreCommand: Sendable {
         let bytes = files.reduce(Int64(0)) { $0.addingReportingOverflow($1.bytes).partialValue }
         if let free = FileCopy.freeBytes(at: target.staging), free < bytes {
             throw BackupFailure(
-                "there is no room in \(data): it takes \(bytes >> 20) MB, and \(free >> 20) MB are free")
+                "not enough disk space in \(data): needs \(bytes >> 20) MB, but only \(free >> 20) MB are free"
+            )
         }
         for file in files {
             let name = file.path.dropFirst("data/".count)
@@ -104,18 +107,18 @@ struct RestoreCommand: Sendable {
             try check(try FileCopy.content(of: "\(directory)/\(file.path)"), of: file)
         }
         try check(store: "\(directory)/\(BackupManifest.store)")
-        return "\(directory) is whole: \(description(of: manifest))\n"
+        return "\(directory) is complete: \(description(of: manifest))\n"
     }
 
     /// Compares a file with the manifest.
     /// - Parameter content: nil if the file is missing.
     private func check(_ content: FileCopy.Content?, of file: BackupManifest.File) throws(BackupFailure) {
         guard let content else {
-            throw BackupFailure("\(directory) is not whole: \(file.path) is missing")
+            throw BackupFailure("\(directory) is damaged: \(file.path) is missing")
         }
         guard content.bytes == file.bytes, content.sha256 == file.sha256 else {
             throw BackupFailure(
-                "\(directory) is not whole: \(file.path) is not what it was when the backup was made")
+                "\(directory) is damaged: \(file.path) has changed since the backup was made")
         }
     }
 
@@ -140,13 +143,13 @@ struct RestoreCommand: Sendable {
         let names = (try? FileManager.default.subpathsOfDirectory(atPath: folder)) ?? []
         for path in names.map({ "\(folder)/\($0)" }) + [folder] {
             guard lchown(path, status.st_uid, status.st_gid) == 0 else {
-                throw FileCopy.failure("give away", path)
+                throw FileCopy.failure("change the owner of", path)
             }
         }
     }
 
     private func description(of manifest: BackupManifest) -> String {
-        "the data as of \(manifest.createdAt), \(manifest.recordings ? "with" : "without") recordings, of Rostrum "
+        "the data as of \(manifest.createdAt), \(manifest.recordings ? "with" : "without") recordings, from Rostrum "
             + manifest.rostrum
     }
 
@@ -156,10 +159,10 @@ struct RestoreCommand: Sendable {
         var text = "\(data) holds \(description(of: manifest))\n"
         for file in manifest.files where file.path.hasPrefix("settings/") {
             text +=
-                "\(directory)/\(file.path) was \(file.origin ?? "a setting"): put that back yourself if it is gone\n"
+                "\(directory)/\(file.path) was \(file.origin ?? "a setting"): copy it back yourself if it is gone\n"
         }
         if isNew, geteuid() == 0 {
-            text += "\(data) belongs to root now: chown -R it to the server's user\n"
+            text += "\(data) now belongs to root: give it to the server's user with chown -R\n"
         }
         return text
     }

@@ -12,18 +12,18 @@ enum AddressCheck {
 
     /// - Parameter addresses: the addresses in candidates.
     static func judge(_ addresses: [IPAddress]) -> Finding {
-        let text = "clients are told \(addresses.prefix(6).map(\.description).joined(separator: ", "))"
+        let text = "clients are given \(addresses.prefix(6).map(\.description).joined(separator: ", "))"
         if addresses.allSatisfy(\.isLoopback) {
             return .warn(
                 subject, text,
-                remedy: "nobody else gets media; give --udp 0.0.0.0:7000 and perhaps --public-address")
+                remedy: "other machines get no media; set --udp 0.0.0.0:7000, and --public-address if needed")
         }
         if addresses.allSatisfy({ $0.isLoopback || $0.isPrivate }) {
             return .warn(
-                subject, text + ", which the Internet does not reach",
-                remedy: "behind a NAT that forwards the ports give its address: --public-address 203.0.113.7")
+                subject, text + ", which the Internet cannot reach",
+                remedy: "behind a NAT that forwards the ports, set its address: --public-address 203.0.113.7")
         }
-        return .ok(subject, text + "; /check, opened on another network, says what gets through")
+        return .ok(subject, text + "; open /check from another network to see what gets through")
     }
 }
 

@@ -38,7 +38,7 @@ enum CertificateCheck {
             return [
                 .fail(
                     subject, error.description,
-                    remedy: "the server's user must be able to read both, and they must belong together")
+                    remedy: "check that the server's user can read both files, and that they belong together")
             ]
         }
     }
@@ -46,12 +46,14 @@ enum CertificateCheck {
     /// No certificate is fine only if pages are served to this machine alone.
     private static func withoutTLS(_ configuration: Configuration) -> Finding {
         guard !configuration.http.ip.isLoopback else {
-            return .ok(subject, "none: pages are for this machine, or for a proxy with TLS on it")
+            return .ok(
+                subject,
+                "none needed: pages are served to this machine only, perhaps through a proxy with TLS")
         }
         return .warn(
-            subject, "none, and pages are served on \(configuration.http)",
-            remedy: "browsers give the camera to HTTPS pages only; give --tls-certificate and --tls-key, "
-                + "or put a proxy before --http 127.0.0.1:8080")
+            subject, "none, though pages are served on \(configuration.http)",
+            remedy: "browsers allow cameras only on HTTPS pages; set --tls-certificate and --tls-key, "
+                + "or put a proxy in front of --http 127.0.0.1:8080")
     }
 
     /// The most severe problem of a certificate, from what breaks every browser to what breaks some clients.
@@ -60,34 +62,35 @@ enum CertificateCheck {
         let names = facts.names.isEmpty ? "no names" : facts.names.prefix(4).joined(separator: ", ")
         if now < facts.from {
             return .fail(
-                subject, "for \(names), begins only in \(time(facts.from - now))",
-                remedy: "see whether this machine's clock is right")
+                subject, "for \(names), not valid until \(time(facts.from - now)) from now",
+                remedy: "check this machine's clock")
         }
         if now >= facts.until {
             return .fail(
-                subject, "for \(names), ended \(time(now - facts.until)) ago",
-                remedy: "renew it, then let the server read it: systemctl reload rostrum")
+                subject, "for \(names), expired \(time(now - facts.until)) ago",
+                remedy: "renew it, then have the server reload it: systemctl reload rostrum")
         }
-        let left = "for \(names), good for \(time(facts.until - now))"
+        let left = "for \(names), valid for \(time(facts.until - now))"
         if facts.names.isEmpty {
             return .fail(
                 subject, left,
-                remedy: "browsers need the host's name as a subjectAltName; have another one made")
+                remedy: "browsers need the host name as a subjectAltName; get a certificate that has it")
         }
         if facts.until - now < warningTime {
             return .warn(
                 subject, left,
-                remedy: "renew it now, and see why that was not done by itself; then systemctl reload rostrum"
+                remedy: "renew it, check why it was not renewed automatically, then: systemctl reload rostrum"
             )
         }
         if facts.isSelfIssued {
             return .warn(
-                subject, left + ", signed by itself", remedy: "browsers take it only where they were told to")
+                subject, left + ", self-signed",
+                remedy: "browsers accept it only where it was installed as trusted")
         }
         if facts.lacksChain {
             return .warn(
-                subject, left + ", without those that it depends on",
-                remedy: "give the full chain (fullchain.pem): some clients do not find them")
+                subject, left + ", without intermediate certificates",
+                remedy: "use the full chain (fullchain.pem); some clients reject it otherwise")
         }
         return .ok(subject, left)
     }

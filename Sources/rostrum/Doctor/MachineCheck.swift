@@ -15,12 +15,12 @@ enum MachineCheck {
     /// - Parameter isSynchronised: nil if the kernel does not report it.
     static func judgeClock(isSynchronised: Bool?, now: Date) -> Finding {
         let time = now.formatted(Date.ISO8601FormatStyle())
-        let remedy = "tokens and certificates depend on it; install systemd-timesyncd or chrony"
+        let remedy = "tokens and certificates depend on the clock; install systemd-timesyncd or chrony"
         switch isSynchronised {
-        case true?: return .ok("clock", "\(time), kept right by the network")
-        case false?: return .warn("clock", "\(time), and nothing keeps it right", remedy: remedy)
+        case true?: return .ok("clock", "\(time), synchronized over the network")
+        case false?: return .warn("clock", "\(time), not synchronized", remedy: remedy)
         case nil:
-            return .warn("clock", "\(time); the kernel does not tell what keeps it right", remedy: remedy)
+            return .warn("clock", "\(time); cannot tell whether it is synchronized", remedy: remedy)
         }
     }
 
@@ -46,10 +46,13 @@ enum MachineCheck {
     ///   judged.
     static func judgeBuffers(_ limits: [(name: String, bytes: Int?)]) -> Finding {
         let small = limits.filter { $0.bytes.map { $0 < wantedBuffer } ?? false }
-        guard !small.isEmpty else { return .ok("socket-buffers", "up to 4 MB or more, or not told here") }
+        guard !small.isEmpty else {
+            return .ok("socket-buffers", "4 MB or more allowed, or limits unknown here")
+        }
         let settings = small.map { "net.core.\($0.name)=\(wantedBuffer)" }.joined(separator: " ")
         let text = small.map { "net.core.\($0.name) is \($0.bytes ?? 0)" }.joined(separator: ", ")
-        return .warn("socket-buffers", text, remedy: "large audiences lose packets: sysctl -w \(settings)")
+        return .warn(
+            "socket-buffers", text, remedy: "large audiences will lose packets; run: sysctl -w \(settings)")
     }
 
     // MARK: Open files
@@ -86,15 +89,16 @@ enum MachineCheck {
     ///   - isServers: whether it is the limit of a running server.
     static func judgeOpenFiles(limit: Int?, sessions: Int?, isServers: Bool) -> Finding {
         guard let limit else {
-            return .warn("open-files", "the limit is not told here", remedy: "see that it is 65536 or more")
+            return .warn(
+                "open-files", "the limit cannot be read", remedy: "make sure that it is 65536 or more")
         }
-        let owner = isServers ? "the server that runs" : "a server started here"
-        let text = "\(owner) may open \(limit)"
+        let owner = isServers ? "the running server" : "a server started here"
+        let text = "\(owner) can open \(limit)"
         // A thousand more than sessions for sockets, files and connections without a session.
         let wanted = min(65_536, (sessions ?? 20_000) + 1_000)
         guard limit < wanted else { return .ok("open-files", text) }
         let remedy =
-            "each page that is open takes one; raise it to \(wanted) or more: LimitNOFILE= of the service"
+            "each open page needs one; set LimitNOFILE=\(wanted) or more for the service"
         return limit < 256
             ? .fail("open-files", text, remedy: remedy) : .warn("open-files", text, remedy: remedy)
     }
@@ -121,10 +125,10 @@ enum MachineCheck {
         let wanted = Int(WorkerConfiguration.wantedNiceness)
         // Bit 23 is CAP_SYS_NICE, which lifts the limit.
         if (niceLimit ?? 0) >= 20 - wanted || (capabilities ?? 0) & 1 << 23 != 0 {
-            return .ok(subject, "packets go before what else the machine does")
+            return .ok(subject, "packets have priority over other work on this machine")
         }
         // Not a warning: most machines do not allow it, and serve well.
-        let text = "packets take turns with what else the machine does"
-        return .ok(subject, "\(text), unless the service has LimitNICE=\(wanted)")
+        let text = "packets have the same priority as other work on this machine"
+        return .ok(subject, "\(text); set LimitNICE=\(wanted) for the service to change that")
     }
 }

@@ -72,32 +72,32 @@ enum PortCheck {
         case nil where server.process == nil: return .ok(subject, "\(kind) \(address) is free")
         case nil:
             return .warn(
-                subject, "\(kind) \(address) is free, though a server runs here",
-                remedy: "it was started with other options; restart it: systemctl restart rostrum")
+                subject, "\(kind) \(address) is free, although the server is running",
+                remedy: "it was started with other options; to apply these: systemctl restart rostrum")
         case EADDRINUSE:
             if let process = server.process {
                 return .ok(
-                    subject, "\(kind) \(address) is in use, by the server that runs (process \(process))")
+                    subject, "\(kind) \(address) is in use by the running server (process \(process))")
             }
             let listing = address.transport == .udp ? "ss -lunp" : "ss -ltnp"
             return .fail(
                 subject, "\(kind) \(address) is in use by another program",
                 remedy:
-                    "\(listing) 'sport = :\(address.port)' names it; end it, or choose another by --\(option)"
+                    "\(listing) 'sport = :\(address.port)' shows which; stop it, or set another port with --\(option)"
             )
         // The packaged service runs with CAP_NET_BIND_SERVICE, which this user may lack.
         case EACCES:
             return .warn(
-                subject, "\(kind) \(address) could not be tried: this user may not use ports below 1024",
-                remedy: "run this as root; the packaged service may use them")
+                subject, "\(kind) \(address) was not checked: this user cannot use ports below 1024",
+                remedy: "run this as root to check it; the packaged service can use them")
         case EADDRNOTAVAIL:
             return .fail(
                 subject, "this machine has no address \(address.ip)",
-                remedy: "give one of its own, or 0.0.0.0 for all, by --\(option)")
+                remedy: "set one that it has, or 0.0.0.0 for all, with --\(option)")
         case let code?:
             return .fail(
                 subject, "\(kind) \(address): \(String(cString: strerror(code)))",
-                remedy: "choose another by --\(option)")
+                remedy: "set another address with --\(option)")
         }
     }
 }

@@ -11,7 +11,7 @@ enum TranscoderCheck {
 
     static func examine(_ configuration: Configuration) async -> [Finding] {
         guard let settings = configuration.transcoderSettings else {
-            return [.ok("transcoder", "off: no previews, compositions, renditions and recordings")]
+            return [.ok("transcoder", "off: no previews, compositions, renditions or recordings")]
         }
         let trial = await drawCard(settings)
         return [
@@ -29,7 +29,7 @@ enum TranscoderCheck {
         guard missing.isEmpty else {
             return .warn(
                 "codecs", "no decoder for \(missing.joined(separator: ", "))",
-                remedy: "streams in it have no previews and compositions; install Debian's own libavcodec59")
+                remedy: "such streams have no previews or compositions; install Debian's libavcodec59")
         }
         return .ok("codecs", decoders.map(\.name).joined(separator: ", "))
     }
@@ -41,18 +41,19 @@ enum TranscoderCheck {
     static func judge(hasDrawn: Bool, complaints: [String], mustBeConfined: Bool) -> Finding {
         let reason = complaints.isEmpty ? "" : " (\(complaints.joined(separator: "; ")))"
         switch (hasDrawn, complaints.isEmpty) {
-        case (true, true): return .ok("transcoder", "it starts, is confined, and draws")
+        case (true, true): return .ok("transcoder", "starts, is confined, and draws")
         case (true, false):
             return .warn(
-                "transcoder", "it starts and draws, but not all of its confinement is there\(reason)",
+                "transcoder", "starts and draws, but is not fully confined\(reason)",
                 remedy:
-                    "a hostile picture may reach more than it should; use Linux 5.13 or later with Landlock")
+                    "a malicious picture could reach more than it should; use Linux 5.13 or later with Landlock"
+            )
         case (false, _):
             let confinement =
                 mustBeConfined
-                ? "see that Landlock (Linux 5.13) and seccomp are there, or give --transcoder off"
-                : "give --transcoder off"
-            return .fail("transcoder", "it does not start, or does not draw\(reason)", remedy: confinement)
+                ? "enable Landlock (Linux 5.13 or later) and seccomp, or set --transcoder off"
+                : "set --transcoder off"
+            return .fail("transcoder", "does not start, or does not draw\(reason)", remedy: confinement)
         }
     }
 

@@ -13,10 +13,12 @@ enum CommandLineParser {
     static func parse(
         _ arguments: [String], environment: [String: String] = [:]
     ) throws(UsageError) -> Outcome {
-        guard let first = arguments.first else { throw UsageError("say what to do: " + commandNames) }
+        guard let first = arguments.first else {
+            throw UsageError("no command given; commands are " + commandNames)
+        }
         if isHelp(first) || first == "help" { return .help(HelpText.overview) }
         guard let command = Command(rawValue: first) else {
-            throw UsageError("\"\(first)\" is no command: write " + commandNames)
+            throw UsageError("unknown command \"\(first)\"; commands are " + commandNames)
         }
         var options = Options(command)
         options.target.token = environment["SFU_BENCH_TOKEN"]
@@ -28,7 +30,7 @@ enum CommandLineParser {
         while let argument = rest.popFirst() {
             if isHelp(argument) { return .help(HelpText.text(for: command)) }
             guard argument.hasPrefix("-") else {
-                guard !hasServer else { throw UsageError("one server is enough: \"\(argument)\"") }
+                guard !hasServer else { throw UsageError("more than one server given: \"\(argument)\"") }
                 options.server = try ServerAddress(parsing: argument)
                 hasServer = true
                 continue
@@ -56,14 +58,14 @@ enum CommandLineParser {
             throw UsageError("unknown option \(name)\(suggestion(for: name, options.command))")
         }
         guard definition.commands.contains(options.command) else {
-            throw UsageError("\(name) has no meaning for \(options.command.rawValue)")
+            throw UsageError("\(name) does not apply to \(options.command.rawValue)")
         }
         guard definition.placeholder != nil else {
             guard parts.count == 1 else { throw UsageError("\(name) takes no value") }
             return try definition.apply(&options, "")
         }
         guard let value = parts.count == 2 ? String(parts[1]) : rest.popFirst() else {
-            throw UsageError("\(name) wants a value: \(name) \(definition.placeholder ?? "")")
+            throw UsageError("\(name) needs a value: \(name) \(definition.placeholder ?? "")")
         }
         try definition.apply(&options, value)
     }
@@ -100,28 +102,29 @@ enum CommandLineParser {
         if options.command == .restart { hosts.append(try options.server.host(of: options.restart.ready)) }
         if !target.isOwned, let host = hosts.first(where: { !ServerAddress.isLoopback(host: $0) }) {
             throw UsageError(
-                "\(host) is not this machine. Load hurts: if the server is yours, say --i-own-this-server")
+                "\(host) is not this machine, and load can hurt; if the server is yours, add --i-own-this-server"
+            )
         }
-        if target.keyID != nil, target.secret == nil { throw UsageError("--key-id wants --secret too") }
+        if target.keyID != nil, target.secret == nil { throw UsageError("--key-id needs --secret too") }
         if options.command == .interact { try options.interacting.check(viewers: options.audience.viewers) }
         if options.command == .feed, options.media.bitrate == 0 {
-            throw UsageError("a feed is swiped through by its pictures: --bitrate must not be 0")
+            throw UsageError("a feed needs video: --bitrate must not be 0")
         }
         if options.command.publishes, options.media.bitrate == 0, options.media.audioBitrate == 0 {
-            throw UsageError("with neither video nor audio there is nothing to publish")
+            throw UsageError("nothing to publish: --bitrate and --audio-bitrate are both 0")
         }
         if options.media.layers > 1, options.media.videoFile != nil {
-            throw UsageError("--layers are made of synthetic video, not of a --file")
+            throw UsageError("--layers needs synthetic video: leave out --file")
         }
         if isFilm, options.media.bitrate == 0 {
-            throw UsageError("by RTMP and SRT a film is published: --bitrate must not be 0")
+            throw UsageError("RTMP and SRT need video: --bitrate must not be 0")
         }
         let audience = options.audience
         // The largest number of viewers at any time of the run.
         let most = max(audience.viewers, audience.ramp == nil ? 0 : audience.rampMaximum) + audience.playing
         let viewers = options.command == .feed ? most : most * target.streams
         guard viewers <= 50_000 else {
-            throw UsageError("\(viewers) viewers are more than one tool can be: 50000")
+            throw UsageError("\(viewers) viewers are too many; the maximum is 50000")
         }
     }
 }

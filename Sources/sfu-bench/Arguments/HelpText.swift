@@ -10,15 +10,15 @@ enum HelpText {
             "  " + command.rawValue.padded(to: 12) + command.summary
         }
         return """
-            sfu-bench: measures servers that speak WHIP and WHEP, with real ICE, DTLS and SRTP, and RTMP, SRT and HLS.
+            sfu-bench measures WHIP and WHEP servers with real ICE, DTLS and SRTP, and also RTMP, SRT and HLS.
 
             usage: sfu-bench COMMAND [SERVER] [OPTION...]
                    sfu-bench COMMAND --help
 
             \(commands.joined(separator: "\n"))
 
-            SERVER is a URL like http://127.0.0.1:8080, which is the default. Exit codes: 0 measured, 1 failed,
-            2 wrong command line, 3 void, because this tool itself was the bottleneck.
+            SERVER is a URL (default http://127.0.0.1:8080). Exit codes: 0 measured, 1 failed,
+            2 invalid command line, 3 void: this tool itself was the bottleneck.
 
             """
     }
@@ -28,7 +28,7 @@ enum HelpText {
         var text = """
             usage: sfu-bench \(command.rawValue) [SERVER] [OPTION...]
 
-            Will \(command.summary).
+            \(command.rawValue): \(command.summary).
 
             """
         for group in OptionDefinition.Group.allCases {
@@ -99,7 +99,7 @@ enum HelpText {
             case .restart:
                 [
                     "sfu-bench restart --streams 20 --viewers 25 --command 'systemctl restart rostrum'",
-                    "sfu-bench restart --viewers 300        # and restart the server when you are told to",
+                    "sfu-bench restart --viewers 300        # then restart the server when prompted",
                 ]
             case .network:
                 [

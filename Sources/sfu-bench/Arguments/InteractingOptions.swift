@@ -3,23 +3,23 @@ extension OptionDefinition {
     static let interactingOptions = [
         OptionDefinition(
             "--hearts", "N", .audience, for: [.interact],
-            "what each viewer taps in a second, as a whole number; a server counts 20 of one person (default 2)"
+            "hearts that each viewer taps per second, a whole number; servers count 20 per person (default 2)"
         ) { options, text throws(UsageError) in
             options.interacting.hearts = try OptionValue.count(
                 text, "--hearts", 0...InteractingOptions.mostHearts)
         },
         OptionDefinition(
             "--tap-interval", "TIME", .audience, for: [.interact],
-            "between two messages in which a viewer tells what they tapped (default 500ms, as pages do)"
+            "time between two messages in which a viewer reports taps (default 500ms, as pages do)"
         ) { options, text throws(UsageError) in
             options.interacting.tapInterval = try OptionValue.seconds(text, "--tap-interval", 0.5...2)
         },
-        rate("--comments", "comments a second, at most one of each viewer (default 20)", \.comments),
-        rate("--gifts", "gifts a second, as a shop gives them by HTTP (default 10)", \.gifts),
-        rate("--votes", "votes a second, until each viewer has voted once (default 50)", \.votes),
+        rate("--comments", "comments per second, at most one per viewer (default 20)", \.comments),
+        rate("--gifts", "gifts per second, sent over HTTP as a shop does (default 10)", \.gifts),
+        rate("--votes", "votes per second, until each viewer has voted once (default 50)", \.votes),
         OptionDefinition(
             "--quiet-time", "TIME", .timing, for: [.interact],
-            "how long nobody does anything before, which tells what a quiet stream costs (default 5s)"
+            "time without any interaction beforehand, to measure what a quiet stream costs (default 5s)"
         ) { options, text throws(UsageError) in
             options.interacting.quiet = try OptionValue.seconds(text, "--quiet-time", 0...600)
         },
@@ -38,9 +38,9 @@ extension OptionDefinition {
 extension InteractingOptions {
     /// Checks that no viewer has to do more than the server allows one person: refusals are not to be measured.
     func check(viewers: Int) throws(UsageError) {
-        guard viewers > 0 else { throw UsageError("an audience wants --viewers") }
+        guard viewers > 0 else { throw UsageError("interact needs an audience: --viewers must not be 0") }
         guard comments <= Double(viewers) else {
-            throw UsageError("--comments wants as many --viewers: each writes one a second at most")
+            throw UsageError("--comments needs as many --viewers: each writes one per second at most")
         }
     }
 }

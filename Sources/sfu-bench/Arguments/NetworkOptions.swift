@@ -24,7 +24,7 @@ extension OptionDefinition {
     static let networkOptions = [
         OptionDefinition(
             "--profile", "NAMES", .audience, for: [.network],
-            "networks to watch over, like lte,train, or all (default rfc8867-5.1): "
+            "networks to watch over, such as lte,train, or all (default rfc8867-5.1): "
                 + NetworkProfile.all.map(\.name).joined(separator: ", ")
         ) { options, text throws(UsageError) in
             guard text != "all" else { return options.network.profiles = NetworkProfile.all }
@@ -32,20 +32,22 @@ extension OptionDefinition {
             for name in text.split(separator: ",").prefix(NetworkProfile.all.count) {
                 guard let profile = NetworkProfile.named(String(name)) else {
                     throw UsageError(
-                        "--profile knows no \"\(name)\", but "
+                        "--profile must be all, or names of these, not \"\(name)\": "
                             + NetworkProfile.all.map(\.name).joined(separator: ", "))
                 }
                 options.network.profiles.append(profile)
             }
-            guard !options.network.profiles.isEmpty else { throw UsageError("--profile wants names") }
+            guard !options.network.profiles.isEmpty else {
+                throw UsageError("--profile needs at least one name")
+            }
         },
         OptionDefinition(
             "--reports-only", nil, .audience, for: [.network],
-            "tell what comes by receiver reports alone, as simple players do, and not of each packet"
+            "send only receiver reports, as simple players do, instead of feedback for each packet"
         ) { options, _ in options.network.feedback = .reports },
         OptionDefinition(
             "--no-publisher", nil, .target, for: [.network],
-            "watch a stream that somebody else publishes: then nothing is said of the best layer"
+            "watch a stream that is already published; the best layer is then unknown"
         ) { options, _ in options.network.isPublishing = false },
     ]
 }

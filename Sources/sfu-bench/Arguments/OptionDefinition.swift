@@ -5,10 +5,10 @@ struct OptionDefinition: Sendable {
     /// Sections of `--help`, in this order.
     enum Group: String, CaseIterable, Sendable {
         case target = "Target"
-        case media = "What publishers send"
+        case media = "Media to publish"
         case audience = "Viewers"
         case restart = "Restart"
-        case timing = "Times"
+        case timing = "Timing"
         case machine = "Machine"
         case report = "Report"
     }
@@ -55,14 +55,16 @@ extension OptionDefinition {
         + interactingOptions + restartOptions + timingOptions + machineOptions + reportOptions
 
     private static let targetOptions = [
-        OptionDefinition("--stream", "NAME", .target, "stream to use (default bench)") {
+        OptionDefinition("--stream", "NAME", .target, "name of the stream (default bench)") {
             options, text throws(UsageError) in
-            guard !text.isEmpty, text.utf8.count <= 64 else { throw UsageError("--stream wants a name") }
+            guard !text.isEmpty, text.utf8.count <= 64 else {
+                throw UsageError("--stream must be a name of 1 to 64 bytes")
+            }
             options.target.stream = text
         },
         OptionDefinition(
             "--streams", "N", .target, for: media.subtracting([.network]),
-            "use N streams, NAME-1 to NAME-N (default 1, feed 8); feed also takes names of live ones: a,b,c"
+            "number of streams, NAME-1 to NAME-N (default 1, feed 8); for feed, also names of live ones: a,b,c"
         ) { options, text throws(UsageError) in
             if options.command == .feed, text.contains(",") {
                 options.target.liveStreams = try OptionValue.names(text, "--streams")
@@ -72,34 +74,34 @@ extension OptionDefinition {
         },
         OptionDefinition(
             "--whip", "PATH", .target, for: publishing,
-            "WHIP endpoint, a path or a URL; {stream} is the stream's name (default /whip/{stream})"
+            "WHIP endpoint, a path or URL; {stream} is the stream's name (default /whip/{stream})"
         ) { options, text in options.target.whip = text },
         OptionDefinition(
             "--whep", "PATH", .target, for: playing.subtracting([.feed]),
-            "WHEP endpoint (default /whep/{stream}, restart \(RestartOptions.whep) as pages do)"
+            "WHEP endpoint (default /whep/{stream}; restart \(RestartOptions.whep), as pages do)"
         ) { options, text in options.target.whep = text },
         OptionDefinition(
             "--feed", "PATH", .target, for: [.feed],
-            "where viewers enter the feed (default /v1/feed/sessions?stream={stream})"
+            "endpoint where viewers enter the feed (default /v1/feed/sessions?stream={stream})"
         ) { options, text in options.target.feed = text },
         OptionDefinition(
             "--token", "TOKEN", .target,
-            "bearer token for every request (or SFU_BENCH_TOKEN); without one, and without a secret, tokens are "
-                + "asked of a server with --dev"
+            "bearer token for every request (or SFU_BENCH_TOKEN); with neither a token nor a secret, tokens come "
+                + "from a server started with --dev"
         ) { options, text in options.target.token = text },
         // Rostrum with `--dev` has a key of this name.
-        OptionDefinition("--key-id", "ID", .target, "make tokens by this key (default dev)") {
+        OptionDefinition("--key-id", "ID", .target, "name of the key to sign tokens with (default dev)") {
             options, text in options.target.keyID = text
         },
         OptionDefinition(
-            "--secret", "SECRET", .target, "make tokens with this secret (or SFU_BENCH_SECRET)"
+            "--secret", "SECRET", .target, "secret to sign tokens with (or SFU_BENCH_SECRET)"
         ) { options, text in options.target.secret = text },
         OptionDefinition(
             "--transport", "NAME", .target, for: media,
-            "connect by udp, by tcp (ICE-TCP, RFC 6544), or by turn, the server's own relay by UDP (default udp)"
+            "transport: udp, tcp (ICE-TCP, RFC 6544), or turn, the server's own relay over UDP (default udp)"
         ) { options, text throws(UsageError) in
             guard let transport = ClientTransport(rawValue: text) else {
-                throw UsageError("--transport wants udp, tcp or turn, not \"\(text)\"")
+                throw UsageError("--transport must be udp, tcp or turn, not \"\(text)\"")
             }
             options.target.transport = transport
         },
@@ -111,107 +113,108 @@ extension OptionDefinition {
     private static let mediaOptions = [
         OptionDefinition(
             "--bitrate", "BITS", .media, for: publishing,
-            "video, in bits a second like 1500k; 0 for none (default 1500k, network 2M)"
+            "video bit rate in bit/s, such as 1500k; 0 for no video (default 1500k, network 2M)"
         ) { options, text throws(UsageError) in
             options.media.bitrate = try OptionValue.bitrate(text, "--bitrate", 20_000...50_000_000)
         },
-        OptionDefinition("--fps", "N", .media, for: publishing, "frames a second (default 30)") {
+        OptionDefinition("--fps", "N", .media, for: publishing, "frames per second (default 30)") {
             options, text throws(UsageError) in
             options.media.framesPerSecond = try OptionValue.count(text, "--fps", 1...120)
         },
         OptionDefinition(
             "--layers", "N", .media, for: publishing,
-            "simulcast: layers of synthetic video, each half as large as the one before (default 1, network 3)"
+            "simulcast layers of synthetic video, each half the size of the one before (default 1, network 3)"
         ) { options, text throws(UsageError) in
             options.media.layers = try OptionValue.count(text, "--layers", 1...MediaOptions.rids.count)
         },
         OptionDefinition(
             "--key-frame-every", "TIME", .media, for: publishing,
-            "also send a key frame that often; 0 only when asked, or by RTMP and SRT every 2 s (default 0)"
+            "interval of extra key frames; 0 for those on request only, or every 2 s over RTMP and SRT (default 0)"
         ) { options, text throws(UsageError) in
             options.media.keyFrameInterval = try OptionValue.seconds(text, "--key-frame-every", 0...600)
         },
         OptionDefinition(
             "--audio-bitrate", "BITS", .media, for: publishing,
-            "Opus, by RTMP and SRT AAC; 0 for none (default 48k)"
+            "audio bit rate in bit/s, as Opus, or AAC over RTMP and SRT; 0 for no audio (default 48k)"
         ) { options, text throws(UsageError) in
             options.media.audioBitrate = try OptionValue.bitrate(text, "--audio-bitrate", 10_000...400_000)
         },
         OptionDefinition(
             "--burst", "MS", .media, for: publishing,
-            "a frame leaves in bursts so many milliseconds apart; 0 all at once (default 5, as browsers do)"
+            "milliseconds between the bursts of a frame; 0 to send all at once (default 5, as browsers do)"
         ) { options, text throws(UsageError) in
             options.media.burstMilliseconds = try OptionValue.count(text, "--burst", 0...100)
         },
         OptionDefinition(
             "--file", "FILE", .media, for: publishing,
-            "play an IVF or WebM file with VP8, and the WebM file's Opus, instead of synthetic media"
+            "IVF or WebM file with VP8 to publish instead of synthetic media, with a WebM file's Opus"
         ) { options, text in options.media.videoFile = text },
         OptionDefinition(
-            "--audio-file", "FILE", .media, for: publishing, "play an Ogg or WebM file with Opus"
+            "--audio-file", "FILE", .media, for: publishing, "Ogg or WebM file with Opus to publish"
         ) { options, text in options.media.audioFile = text },
     ]
 
     private static let audienceOptions = [
         OptionDefinition(
             "--viewers", "N", .audience, for: crowds.union([.interact]),
-            "viewers of each stream (default: play 1, load, churn and restart 100, join-storm 300, interact 1000); "
-                + "feed: of all (20)"
+            "viewers per stream (default play 1; load, churn and restart 100; join-storm 300; interact 1000); for "
+                + "feed, viewers in total (default 20)"
         ) { options, text throws(UsageError) in
             options.audience.viewers = try OptionValue.count(text, "--viewers", 0...20_000)
         },
         OptionDefinition(
             "--join-rate", "N", .audience, for: crowds.subtracting([.joinStorm]),
-            "joins a second (default 100)"
+            "joins per second (default 100)"
         ) { options, text throws(UsageError) in
             options.audience.joinRate = try OptionValue.number(text, "--join-rate", 0.1...5_000)
         },
         OptionDefinition(
             "--playing", "N", .audience, for: [.joinStorm],
-            "viewers of each stream that play before the storm begins (default 0)"
+            "viewers per stream that already play when the storm begins (default 0)"
         ) { options, text throws(UsageError) in
             options.audience.playing = try OptionValue.count(text, "--playing", 0...20_000)
         },
         OptionDefinition(
             "--handshakes-only", nil, .audience, for: [.joinStorm],
-            "negotiate first; then connect (ICE and DTLS) \(HandshakeLine<ClientSetup>.width) at a time for each thread, and leave "
-                + "without media: the server's CPU for a handshake, and how many it does in a second"
+            "negotiate first, then connect (ICE and DTLS), \(HandshakeLine<ClientSetup>.width) at a time per thread, and leave "
+                + "without media: measures the server's CPU per handshake, and handshakes per second"
         ) { options, _ in options.audience.handshakesOnly = true },
         OptionDefinition(
             "--decrypt-every", "K", .audience, for: crowds,
-            "decrypt one packet in K, which gives latencies (default 20); feed: all of one viewer in K (1)"
+            "decrypt one packet in K, to measure latency (default 20); for feed, all of one viewer in K (default 1)"
         ) { options, text throws(UsageError) in
             options.audience.decryptEvery = try OptionValue.count(text, "--decrypt-every", 1...10_000)
         },
         OptionDefinition(
-            "--nack", nil, .audience, for: crowds.subtracting([.feed]), "ask for lost packets"
+            "--nack", nil, .audience, for: crowds.subtracting([.feed]), "request lost packets again"
         ) { options, _ in
             options.audience.asksForRepair = true
         },
         OptionDefinition(
             "--transport-cc", nil, .audience, for: crowds.subtracting([.feed]),
-            "tell of each packet when it came, as browsers do: a server then sends what the path takes"
+            "report when each packet arrived, as browsers do, so that the server adapts to the path"
         ) { options, _ in options.audience.tellsOfPackets = true },
         OptionDefinition(
             "--gro", nil, .audience, for: crowds,
-            "take coalesced datagrams (UDP_GRO): cheaper for both ends than any real network"
+            "accept coalesced datagrams (UDP_GRO): cheaper for both ends than any real network"
         ) { options, _ in options.audience.coalesces = true },
         OptionDefinition(
-            "--srtp", "PROFILE", .audience, for: media, "offer any, gcm, gcm256 or cm alone (default any)"
+            "--srtp", "PROFILE", .audience, for: media,
+            "SRTP profiles to offer: any, or only gcm, gcm256 or cm (default any)"
         ) { options, text throws(UsageError) in
             guard let choice = SRTPChoice(rawValue: text) else {
-                throw UsageError("--srtp wants any, gcm, gcm256 or cm, not \"\(text)\"")
+                throw UsageError("--srtp must be any, gcm, gcm256 or cm, not \"\(text)\"")
             }
             options.audience.srtp = choice
         },
         OptionDefinition(
             "--ramp", "STEP", .audience, for: [.load],
-            "add STEP viewers of each stream after each measurement, until loss > 0.1 % or p99 latency > 50 ms"
+            "add STEP viewers per stream after each measurement, until loss > 0.1 % or p99 latency > 50 ms"
         ) { options, text throws(UsageError) in
             options.audience.ramp = try OptionValue.count(text, "--ramp", 1...10_000)
         },
         OptionDefinition(
-            "--ramp-max", "N", .audience, for: [.load], "viewers of each stream to end at (default 3000)"
+            "--ramp-max", "N", .audience, for: [.load], "viewers per stream to stop at (default 3000)"
         ) { options, text throws(UsageError) in
             options.audience.rampMaximum = try OptionValue.count(text, "--ramp-max", 1...20_000)
         },
@@ -220,36 +223,36 @@ extension OptionDefinition {
     private static let timingOptions = [
         OptionDefinition(
             "--duration", "TIME", .timing, for: media.union([.demo, .interact]),
-            "how long to measure, like 10s or 5m (default 10s, network: each profile as long as it is); "
-                + "restart: once all are back; demo: how long to go on (default a day)"
+            "time to measure, such as 10s or 5m (default 10s; network: the length of each profile); for restart, "
+                + "after all are back; for demo, time to run (default 24h)"
         ) { options, text throws(UsageError) in
             options.timing.duration = try OptionValue.seconds(text, "--duration", 1...86_400)
         },
         OptionDefinition(
             "--warm-up", "TIME", .timing,
-            "between the last join and the measurement, or the restart (default 3s)"
+            "time from the last join to the measurement, or to the restart (default 3s)"
         ) { options, text throws(UsageError) in
             options.timing.warmUp = try OptionValue.seconds(text, "--warm-up", 0...600)
         },
         OptionDefinition(
-            "--connect-timeout", "TIME", .timing, "for one client to get its first media (default 15s)"
+            "--connect-timeout", "TIME", .timing, "time for each client to get its first media (default 15s)"
         ) { options, text throws(UsageError) in
             options.timing.connect = try OptionValue.seconds(text, "--connect-timeout", 1...120)
         },
     ]
 
     private static let machineOptions = [
-        OptionDefinition("--threads", "N", .machine, "threads that send and receive (default 1)") {
+        OptionDefinition("--threads", "N", .machine, "number of threads that send and receive (default 1)") {
             options, text throws(UsageError) in
             options.machine.threads = try OptionValue.count(text, "--threads", 1...64)
         },
-        OptionDefinition("--cpus", "LIST", .machine, "pin the threads to these CPUs, like 1 or 2-3") {
+        OptionDefinition("--cpus", "LIST", .machine, "CPUs to pin the threads to, such as 1 or 2-3") {
             options, text throws(UsageError) in
             options.machine.cpus = try OptionValue.cpus(text, "--cpus")
         },
         OptionDefinition(
             "--server-pid", "PID", .machine,
-            "the server's process, for its CPU and memory (default: whoever listens on the target's port here)"
+            "server process to measure CPU and memory of (default: the one listening on the target's port here)"
         ) { options, text throws(UsageError) in
             options.machine.serverPID = try OptionValue.count(text, "--server-pid", 1...4_194_304)
         },
@@ -259,15 +262,17 @@ extension OptionDefinition {
     ]
 
     private static let reportOptions = [
-        OptionDefinition("--json", "FILE", .report, "write the report as JSON; - for standard output") {
+        OptionDefinition("--json", "FILE", .report, "write the report as JSON to FILE; - for standard output")
+        {
             options, text in options.report.json = text
         },
         OptionDefinition(
-            "--html", "FILE", .report, for: media, "write the report with plots as one HTML page"
+            "--html", "FILE", .report, for: media,
+            "write the report with plots to FILE, as a single HTML page"
         ) {
             options, text in options.report.html = text
         },
-        OptionDefinition("--quiet", nil, .report, for: all, "no progress line") { options, _ in
+        OptionDefinition("--quiet", nil, .report, for: all, "print no progress") { options, _ in
             options.report.isQuiet = true
         },
     ]

@@ -4,10 +4,11 @@ enum OptionValue {
     static func count(_ text: String, _ option: String, _ bounds: ClosedRange<Int>) throws(UsageError) -> Int
     {
         guard let value = Int(text) else {
-            throw UsageError("\(option) wants a whole number, not \"\(text)\"")
+            throw UsageError("\(option) must be a whole number, not \"\(text)\"")
         }
         guard bounds.contains(value) else {
-            throw UsageError("\(option) must lie between \(bounds.lowerBound) and \(bounds.upperBound)")
+            throw UsageError(
+                "\(option) must be from \(bounds.lowerBound) to \(bounds.upperBound), not \"\(text)\"")
         }
         return value
     }
@@ -17,11 +18,12 @@ enum OptionValue {
         _ text: String, _ option: String, _ bounds: ClosedRange<Double>
     ) throws(UsageError) -> Double {
         guard let value = Double(text), value.isFinite else {
-            throw UsageError("\(option) wants a number, not \"\(text)\"")
+            throw UsageError("\(option) must be a number, not \"\(text)\"")
         }
         guard bounds.contains(value) else {
             throw UsageError(
-                "\(option) must lie between \(short(bounds.lowerBound)) and \(short(bounds.upperBound))")
+                "\(option) must be from \(short(bounds.lowerBound)) to \(short(bounds.upperBound)), not \"\(text)\""
+            )
         }
         return value
     }
@@ -35,12 +37,13 @@ enum OptionValue {
         let unit = units.first { text.hasSuffix($0.0) }
         let digits = text.dropLast(unit?.0.count ?? 0)
         guard let value = Double(digits), value.isFinite else {
-            throw UsageError("\(option) wants a time like 10s, 500ms or 5m, not \"\(text)\"")
+            throw UsageError("\(option) must be a duration such as 10s, 500ms or 5m, not \"\(text)\"")
         }
         let seconds = value * (unit?.1 ?? 1)
         guard bounds.contains(seconds) else {
             throw UsageError(
-                "\(option) must lie between \(short(bounds.lowerBound)) s and \(short(bounds.upperBound)) s")
+                "\(option) must be from \(short(bounds.lowerBound)) s to \(short(bounds.upperBound)) s, not \"\(text)\""
+            )
         }
         return seconds
     }
@@ -56,12 +59,13 @@ enum OptionValue {
             default: 1
             }
         guard let value = Double(factor == 1 ? text[...] : text.dropLast()), value.isFinite else {
-            throw UsageError("\(option) wants bits a second like 1500k or 1.5M, not \"\(text)\"")
+            throw UsageError("\(option) must be a bit rate such as 1500k or 1.5M, not \"\(text)\"")
         }
         let bits = value * factor
         guard bits == 0 || bits >= Double(bounds.lowerBound) && bits <= Double(bounds.upperBound) else {
             throw UsageError(
-                "\(option) must be 0, or lie between \(bounds.lowerBound) and \(bounds.upperBound) bit/s")
+                "\(option) must be 0, or from \(bounds.lowerBound) to \(bounds.upperBound) bit/s, not \"\(text)\""
+            )
         }
         return Int(bits)
     }
@@ -81,7 +85,9 @@ enum OptionValue {
                 }
         }
         guard names.count > 1, names.count <= 1_000, isGood, Set(names).count == names.count else {
-            throw UsageError("\(option) wants names of two or more streams like a,b,c, not \"\(text)\"")
+            throw UsageError(
+                "\(option) must be a number, or the names of two or more streams such as a,b,c, not \"\(text)\""
+            )
         }
         return names
     }
@@ -93,7 +99,7 @@ enum OptionValue {
             let ends = part.split(separator: "-", omittingEmptySubsequences: false).map { Int($0) }
             guard let first = ends.first ?? nil, let last = ends.last ?? nil, ends.count <= 2, first <= last,
                 first >= 0, last < 1_024
-            else { throw UsageError("\(option) wants CPU numbers like 1, 0,2 or 4-7, not \"\(text)\"") }
+            else { throw UsageError("\(option) must be CPU numbers such as 1, 0,2 or 4-7, not \"\(text)\"") }
             cpus += first...last
         }
         return cpus

@@ -10,17 +10,18 @@ enum Command: String, CaseIterable, Sendable {
     var summary: String {
         switch self {
         case .publish:
-            "publish synthetic video and audio to one or many streams (WHIP, or a film by RTMP or SRT)"
-        case .play: "play one or many streams with any number of viewers (WHEP, HLS)"
-        case .load: "publish and play at once, and measure what the server does with it"
-        case .joinStorm: "let many viewers join at the same moment, while others already play"
-        case .churn: "let viewers come and go at a steady rate"
-        case .feed: "let viewers swipe through a story feed of many streams"
-        case .demo: "keep a few streams with a lively audience on a server with --dev, for a first look"
-        case .network: "watch over one impaired network after another, in user space, and tell what is seen"
-        case .restart: "restart the server, and time how publishers and viewers come back as pages do"
-        case .interact: "comment, tap, give and vote with a large audience, and count what each of them hears"
-        case .sync: "follow one of Rostrum's streams with many WebSockets, and time what is commanded"
+            "publish synthetic video and audio to one or more streams (over WHIP, RTMP or SRT)"
+        case .play: "play one or more streams with any number of viewers (over WHEP or HLS)"
+        case .load: "publish and play at the same time, and measure the server"
+        case .joinStorm: "have many viewers join at the same moment, while others already play"
+        case .churn: "have viewers come and go at a steady rate"
+        case .feed: "have viewers swipe through a story feed of many streams"
+        case .demo: "run a few demo streams with a lively audience on a server started with --dev"
+        case .network: "watch over one emulated bad network after another, and report what viewers see"
+        case .restart: "restart the server, and time how publishers and viewers come back, as pages do"
+        case .interact:
+            "comment, tap, give and vote with a large audience, and count what each viewer receives"
+        case .sync: "follow a Rostrum stream with many WebSockets, and time commands until all see them"
         }
     }
 

@@ -31,7 +31,7 @@ enum StreamProtocol: String, CaseIterable, Sendable {
     /// - Parameter names: of the options on the command line.
     func check(_ names: [String]) throws(UsageError) {
         guard let name = names.first(where: without.contains) else { return }
-        throw UsageError("\(name) has no meaning with --protocol \(rawValue)")
+        throw UsageError("\(name) does not apply to --protocol \(rawValue)")
     }
 }
 
@@ -42,7 +42,8 @@ extension Options {
             return try server.endpoint(target.hls, stream: stream)
         }
         guard target.streams == 1 else {
-            throw UsageError("one playlist is one stream: name a server, and --hls PATH with {stream} in it")
+            throw UsageError(
+                "one playlist is one stream: for several, give a server, and --hls PATH with {stream} in it")
         }
         return server.url
     }
@@ -55,14 +56,14 @@ extension Options {
         case .rtmp:
             guard let template = target.rtmp else { return [server.url.host ?? ""] }
             guard target.streams == 1 || template.contains("{stream}") else {
-                throw UsageError("--rtmp wants {stream} in it where there are several --streams")
+                throw UsageError("--rtmp needs {stream} in its URL when there are several --streams")
             }
             let text = template.replacingOccurrences(of: "{stream}", with: "x")
             return [try RTMPDestination(parsing: text).address.host]
         case .srt:
             guard let template = target.srt else { return [server.url.host ?? ""] }
             guard target.streams == 1 || template.contains("{stream}") else {
-                throw UsageError("--srt wants {stream} in it where there are several --streams")
+                throw UsageError("--srt needs {stream} in its URL when there are several --streams")
             }
             let text = template.replacingOccurrences(of: "{stream}", with: "x")
             return [try SRTDestination(parsing: text).host]
@@ -76,39 +77,41 @@ extension OptionDefinition {
     static let protocolOptions = [
         OptionDefinition(
             "--protocol", "NAME", .target, for: [.publish, .play],
-            "publish by whip, rtmp or srt (default whip), play by whep or hls (default whep)"
+            "protocol: whip, rtmp or srt to publish (default whip), whep or hls to play (default whep)"
         ) { options, text throws(UsageError) in
             let known = StreamProtocol.of(options.command)
             guard let choice = StreamProtocol(rawValue: text), known.contains(choice) else {
                 let names = known.map(\.rawValue).joined(separator: " or ")
-                throw UsageError("--protocol of \(options.command.rawValue) is \(names), not \"\(text)\"")
+                throw UsageError(
+                    "--protocol of \(options.command.rawValue) must be \(names), not \"\(text)\"")
             }
             options.streamProtocol = choice
         },
         OptionDefinition(
             "--rtmp", "URL", .target, for: [.publish],
-            "with --protocol rtmp: where to, like rtmp://127.0.0.1/live/KEY; {stream} is the stream's name "
-                + "(default: as Rostrum tells encoders)"
+            "with --protocol rtmp: URL to publish to, such as rtmp://127.0.0.1/live/KEY; {stream} is the stream's "
+                + "name (default: the one that Rostrum gives to encoders)"
         ) { options, text in options.target.rtmp = text },
         OptionDefinition(
             "--srt", "URL", .target, for: [.publish],
-            "with --protocol srt: where to, like srt://127.0.0.1:9710?streamid=ID, with passphrase= and latency= "
-                + "(in ms) where they are needed; {stream} is the stream's name (default: as Rostrum tells encoders)"
+            "with --protocol srt: URL to publish to, such as srt://127.0.0.1:9710?streamid=ID, with passphrase= "
+                + "and latency= (in ms) if needed; {stream} is the stream's name (default: the one that Rostrum "
+                + "gives to encoders)"
         ) { options, text in options.target.srt = text },
         OptionDefinition(
             "--hls", "PATH", .target, for: [.play],
-            "with --protocol hls: the playlist (default /hls/{stream}/index.m3u8, or the SERVER if it ends with .m3u8)"
+            "with --protocol hls: playlist (default /hls/{stream}/index.m3u8, or SERVER if it ends with .m3u8)"
         ) { options, text in options.target.hls = text },
         OptionDefinition(
             "--decoders", "N", .audience, for: [.play],
-            "with --protocol hls: viewers who decode, and read in the pictures when they were made; the others only "
-                + "load (default 1)"
+            "with --protocol hls: number of viewers that decode, and read from the pictures when they were made; "
+                + "the others only download (default 1)"
         ) { options, text throws(UsageError) in
             options.audience.decoders = try OptionValue.count(text, "--decoders", 0...64)
         },
         OptionDefinition(
             "--whole-segments", nil, .audience, for: [.play],
-            "with --protocol hls: viewers who load whole segments, as players do that know no low latency"
+            "with --protocol hls: download whole segments, as players without low-latency support do"
         ) { options, _ in options.audience.loadsWholeSegments = true },
     ]
 }

@@ -3,25 +3,27 @@ extension OptionDefinition {
     static let swipingOptions = [
         OptionDefinition(
             "--swipe-rate", "N", .audience, for: [.feed],
-            "swipes a second, of all viewers together; 0 for none (default: one of each viewer in 2 s)"
+            "swipes per second by all viewers together; 0 for none (default: one per viewer every 2 s)"
         ) { options, text throws(UsageError) in
             options.audience.swiping.rate = try OptionValue.number(text, "--swipe-rate", 0...100_000)
         },
         OptionDefinition(
             "--preload", "WHEN", .audience, for: [.feed],
-            "when the neighbour is loaded: eager or on-swipe (default eager)"
+            "when to load the neighbour: eager or on-swipe (default eager)"
         ) { options, text throws(UsageError) in
             guard let preload = SwipingOptions.Preload(rawValue: text) else {
-                throw UsageError("--preload wants eager or on-swipe, not \"\(text)\"")
+                throw UsageError("--preload must be eager or on-swipe, not \"\(text)\"")
             }
             options.audience.swiping.preload = preload
         },
-        share("--jumps", "swipes that jump to any stream (default 10)", \.jumps),
-        share("--turns", "other swipes that turn back the way they came (default 20)", \.turns),
+        share("--jumps", "share of swipes that jump to any stream (default 10)", \.jumps),
+        share("--turns", "share of the other swipes that go back (default 20)", \.turns),
         share(
-            "--calls-off", "other swipes that are called off before the next story (default 5)", \.callsOff),
+            "--calls-off", "share of the other swipes that are canceled before the next story (default 5)",
+            \.callsOff),
         OptionDefinition(
-            "--seed", "N", .audience, for: [.feed], "the same seed gives the same moves (default 1)"
+            "--seed", "N", .audience, for: [.feed],
+            "random seed: the same seed gives the same moves (default 1)"
         ) { options, text throws(UsageError) in
             options.audience.swiping.seed = UInt64(
                 try OptionValue.count(text, "--seed", 0...1_000_000_000))

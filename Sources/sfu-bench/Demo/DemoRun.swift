@@ -32,8 +32,8 @@ final class DemoRun: Interruptible {
         tokens = await TokenSource(options, client: client)
         guard case .development = tokens else {
             throw RunFailure(
-                description: "demo wants a server on this machine that was started with --dev; "
-                    + "\(options.server.url.absoluteString) is not one, or not there")
+                description: "demo needs a server on this machine that was started with --dev; "
+                    + "\(options.server.url.absoluteString) is not one, or does not answer")
         }
         server = RostrumServer(options.server.url)
         progress = Progress(isQuiet: options.report.isQuiet)
@@ -95,7 +95,7 @@ final class DemoRun: Interruptible {
     private func begin(_ show: DemoShow) async throws -> Cast {
         let ticket = try await ticket(show.host, .host, of: show)
         guard let publisher = await entrance.publish(ticket), let token = ticket.token else {
-            throw RunFailure(description: "\(show.stream) did not begin: \(log.reason ?? "no answer")")
+            throw RunFailure(description: "\(show.stream) did not start: \(log.reason ?? "no answer")")
         }
         try await connect(publisher, show)
         // Its first publisher creates the stream, so that each demo can create it again; the title is set afterwards.
@@ -153,7 +153,7 @@ final class DemoRun: Interruptible {
             guard await isOn(after: pause, until: end) else { return }
             // An operator may have ended the host's session, or the server may have stopped.
             guard log[cast.publisher.id]?.outcome == .joined else {
-                return progress.step("\(cast.show.stream) was ended")
+                return progress.step("\(cast.show.stream) has ended")
             }
             // A refused act does not matter: the next one may succeed.
             poll = (try? await perform(act, in: cast, poll: poll)) ?? poll

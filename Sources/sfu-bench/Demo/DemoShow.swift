@@ -22,23 +22,23 @@ struct DemoShow: Sendable {
                 "The mountains look unreal", "Does it make a sound?", "Good evening from Lisbon",
                 "I could watch this for hours", "There, on the left!", "What a night 💚",
             ],
-            question: "Shall we wait for the red ones?", answers: ["Yes, all night", "One more hour"]),
+            question: "Should we wait for the red ones?", answers: ["Yes, all night", "One more hour"]),
         DemoShow(
-            stream: "harbour", title: "Sunset at the old harbour", host: "Rui", scene: .harbour,
+            stream: "harbour", title: "Sunset at the old harbor", host: "Rui", scene: .harbour,
             sound: DemoSound(chord: [98, 146.8, 196, 246.9], melody: [392, 493.9, 587.3, 493.9]),
             remarks: [
-                "That sun 😍", "Is the little boat yours?", "I can nearly smell the sea",
-                "Which harbour is this?", "The water is so calm", "Greetings from the train",
+                "That sun 😍", "Is the little boat yours?", "I can almost smell the sea",
+                "Which harbor is this?", "The water is so calm", "Greetings from the train",
                 "Turn the sound up, please", "Best part of my day", "Look at the reflections",
             ],
-            question: "What do we cook later?", answers: ["Sardines", "Pasta", "Only olives"]),
+            question: "What should we cook later?", answers: ["Sardines", "Pasta", "Just olives"]),
         DemoShow(
             stream: "city", title: "Night shift: the city from the 30th floor", host: "Noor", scene: .city,
             sound: DemoSound(chord: [130.8, 155.6, 196, 233.1], melody: [622.3, 466.2, 523.3, 466.2]),
             remarks: [
                 "Who is still at work up there?", "I count twelve lit windows", "Love the moon tonight",
                 "Which floor is yours?", "So many cars at this hour", "Hello from the night bus",
-                "Perfect to fall asleep to", "A plane, over there?", "This is cosy ✨",
+                "Perfect for falling asleep", "A plane, over there?", "This is cozy ✨",
             ],
             question: "Tea or coffee for the rest of the night?", answers: ["Tea", "Coffee", "Both"]),
     ]

@@ -43,7 +43,7 @@ final class HLSBench: ReportingRun {
         let longest = Double(tickets.last?.delay ?? 0) / 1e9 + options.timing.connect
         await wait(longest) { shared.sums.withLock { $0.whole.started } >= tickets.count }
         guard shared.sums.withLock({ $0.whole.started }) > 0 || isInterrupted else {
-            throw RunFailure(description: "no viewer got anything: \(Self.reason(shared))")
+            throw RunFailure(description: "no viewer received anything: \(Self.reason(shared))")
         }
         progress.step("\(shared.sums.withLock { $0.whole.started }) of \(tickets.count) play")
         await wait(options.timing.warmUp) { false }
@@ -67,7 +67,7 @@ final class HLSBench: ReportingRun {
     private static func reason(_ shared: HLSShared) -> String {
         // Equal counts are decided by the text, so that the message does not vary.
         let refusals = shared.sums.withLock { $0.whole.refusals }
-        return refusals.max { ($0.value, $1.key) < ($1.value, $0.key) }?.key ?? "nobody answered in time"
+        return refusals.max { ($0.value, $1.key) < ($1.value, $0.key) }?.key ?? "no answer in time"
     }
 
     // MARK: Beginning

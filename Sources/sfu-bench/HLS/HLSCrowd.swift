@@ -154,7 +154,7 @@ final class HLSCrowd {
             guard !isSent else { continue }
             take(
                 viewers[index].player.receive(
-                    FetchedAnswer(error: "no request for this address can be made"), to: request.number,
+                    FetchedAnswer(error: "cannot make a request to this address"), to: request.number,
                     at: moment, by: { bytes, url throws(PlaylistFailure) in try memory.read(bytes, url) }),
                 of: index)
         }

@@ -261,7 +261,7 @@ struct HLSPlayer {
             switch try read(answer.bytes, url) {
             case .multivariant(let variants):
                 guard playlist == nil, let best = variants.max(by: { $0.bandwidth < $1.bandwidth }) else {
-                    throw .unsupported("a multivariant playlist in it")
+                    throw .unsupported("a nested multivariant playlist")
                 }
                 url = best.url
                 // Playlists that refer to each other in a circle are followed slowly.

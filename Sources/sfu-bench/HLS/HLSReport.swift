@@ -121,20 +121,22 @@ struct HLSReport: Codable, Equatable, Sendable, WritableReport {
 
     private mutating func judge() {
         if started < viewers {
-            verdict.failures.append("\(viewers - started) of \(viewers) viewers got nothing")
+            verdict.failures.append("\(viewers - started) of \(viewers) viewers received nothing")
         }
         if requests.media == 0, ended < started {
-            verdict.failures.append("no media came while it was measured")
+            verdict.failures.append("no media arrived during the measurement")
         }
-        if stalls.standing > 0 { verdict.failures.append("\(stalls.standing) viewers got nothing any more") }
+        if stalls.standing > 0 {
+            verdict.failures.append("\(stalls.standing) viewers stopped receiving media")
+        }
         if latency == nil, pictures.unmarked > 0 {
             verdict.notes.append(
-                "there is no mark in the pictures: sfu-bench publish --protocol rtmp makes some that have one"
+                "the pictures have no time mark; to measure latency, publish with sfu-bench publish --protocol rtmp"
             )
         }
         if pictures.foreign > 0 {
             verdict.notes.append(
-                "marks in the pictures are of a clock that does not agree with this machine's")
+                "the time marks in the pictures come from a clock that differs from this machine's")
         }
         if let generator { verdict.judge(by: generator) }
     }
@@ -148,20 +150,20 @@ struct HLSReport: Codable, Equatable, Sendable, WritableReport {
     /// A table for the terminal.
     var text: String {
         var lines = ["sfu-bench play --protocol hls \(server)", "viewers"]
-        lines.append(row("started", "\(started) of \(viewers)" + (ended > 0 ? ", over for \(ended)" : "")))
+        lines.append(row("started", "\(started) of \(viewers)" + (ended > 0 ? ", ended for \(ended)" : "")))
         lines.append(
             row(
-                "stood still",
-                "\(stalls.count) times, \(Format.short(stalls.seconds)) s in all (\(Format.short(stalls.share * 100)) %)"
+                "stalled",
+                "\(stalls.count) times, \(Format.short(stalls.seconds)) s in total (\(Format.short(stalls.share * 100)) %)"
             ))
-        if rejoined > 0 { lines.append(row("had to begin anew", "\(rejoined) times")) }
+        if rejoined > 0 { lines.append(row("had to start over", "\(rejoined) times")) }
         for (reason, count) in refusals.sorted(by: { $0.key < $1.key }) {
             lines.append(row("  \(count) ×", reason))
         }
-        lines.append("in ms (p50, p95, p99, most)")
+        lines.append("in ms (p50, p95, p99, max)")
         for (name, values) in [
-            ("first request to first media", start), ("glass to glass, by marks", latency),
-            ("age of parts when they came", arrival),
+            ("first request to first media", start), ("glass to glass, from marks", latency),
+            ("age of parts on arrival", arrival),
         ] {
             guard let values else { continue }
             let numbers = [values.p50, values.p95, values.p99, values.maximum].map(Format.short)
@@ -170,8 +172,9 @@ struct HLSReport: Codable, Equatable, Sendable, WritableReport {
         lines.append("in \(Format.short(seconds)) s")
         lines.append(
             row(
-                "requests a second",
-                "\(Format.short(requests.perSecond)), \(Format.short(requests.perSecondAndViewer)) a viewer"))
+                "requests per second",
+                "\(Format.short(requests.perSecond)), \(Format.short(requests.perSecondAndViewer)) per viewer"
+            ))
         lines.append(row("playlists, media", "\(requests.playlists), \(requests.media)"))
         lines.append(row("bandwidth", "\(Format.short(megabitsPerSecond)) Mbit/s"))
         if let serverUse {

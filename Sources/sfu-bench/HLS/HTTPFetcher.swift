@@ -24,7 +24,7 @@ final class HTTPFetcher {
     /// - Parameter connections: the most that are open at a time; further requests wait for one of them.
     init(connections: Int) throws {
         guard let handle = ccurl_fetcher_open(connections) else {
-            throw RunFailure(description: "libcurl cannot begin: no memory, or no more open files")
+            throw RunFailure(description: "libcurl cannot start: out of memory or open files")
         }
         self.handle = handle
     }

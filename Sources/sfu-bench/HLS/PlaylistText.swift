@@ -13,9 +13,9 @@ enum PlaylistFailure: Error, Equatable, CustomStringConvertible {
 
     var description: String {
         switch self {
-        case .noPlaylist: "the answer is no playlist: it does not begin with #EXTM3U"
-        case .malformed(let tag): "the playlist's \(tag) makes no sense"
-        case .unsupported(let what): "the playlist has \(what), which is not understood here"
+        case .noPlaylist: "the answer is not a playlist: it does not begin with #EXTM3U"
+        case .malformed(let tag): "the playlist has an invalid \(tag)"
+        case .unsupported(let what): "the playlist has \(what), which this tool does not support"
         case .tooLong: "the playlist has more than \(PlaylistText.segmentLimit) segments or parts"
         }
     }

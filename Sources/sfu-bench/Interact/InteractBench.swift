@@ -45,7 +45,7 @@ final class InteractBench: ReportingRun {
         case .fixed, .none:
             throw RunFailure(
                 description:
-                    "interact is many people: it wants a server with --dev, or a --secret to make tokens with"
+                    "interact acts as many people: it needs a server with --dev, or a --secret to sign tokens with"
             )
         }
         server = RostrumServer(options.server.url)
@@ -240,7 +240,7 @@ final class InteractBench: ReportingRun {
 
     private func token(_ identity: String, _ role: TokenSource.Role) async throws -> String {
         guard let token = try await tokens.token(for: identity, role, stream, client) else {
-            throw RunFailure(description: "there is no token for \(identity)")
+            throw RunFailure(description: "no token for \(identity)")
         }
         return token
     }

@@ -138,29 +138,29 @@ struct InteractReport: Codable, Equatable, Sendable, WritableReport {
         func fail(_ count: Int, _ text: String) {
             if count > 0 { verdict.failures.append("\(count) \(text)") }
         }
-        fail(viewers - connected, "of \(viewers) did not connect")
-        fail(lost, "were lost")
+        fail(viewers - connected, "of \(viewers) viewers did not connect")
+        fail(lost, "viewers were lost")
         for (rule, count) in tally.refused.sorted(by: { $0.key < $1.key }) { fail(count, "refused: \(rule)") }
         for (reason, count) in asked.refused.sorted(by: { $0.key < $1.key }) {
-            fail(count, "gifts or votes answered otherwise: \(reason)")
+            fail(count, "gifts or votes failed: \(reason)")
         }
-        fail(tally.unknown, "messages were no JSON")
+        fail(tally.unknown, "messages were not JSON")
         fail(
             tally.comments - tally.accepted - tally.refused.values.reduce(0, +),
             "comments were not answered")
-        fail(asked.doubled, "repeated gifts became other gifts")
-        fail(stayed.count { $0.wrongGifts > 0 }, "viewers were told gifts twice or out of order")
-        fail(stayed.count { !$0.isComplete(tally, asked) }, "viewers were not told the exact sums")
+        fail(asked.doubled, "repeated gifts were counted as new ones")
+        fail(stayed.count { $0.wrongGifts > 0 }, "viewers received gifts twice or out of order")
+        fail(stayed.count { !$0.isComplete(tally, asked) }, "viewers did not receive the exact totals")
         let byNumber = Dictionary(asked.gifts.map { ($0.value, $0.key) }) { one, _ in one }
         if ledger != byNumber || ledger.count != asked.gifts.count {
             verdict.failures.append(
-                "the ledger has \(ledger.count) gifts, and not those that were acknowledged")
+                "the ledger has \(ledger.count) gifts, which are not those that were acknowledged")
         }
         if votes.counted != asked.votes {
             verdict.failures.append("the poll counts \(votes.counted) votes of \(asked.votes)")
         }
         if behind > 0 {
-            verdict.notes.append("\(behind) viewers read too slowly; what they heard is not counted")
+            verdict.notes.append("\(behind) viewers read too slowly; what they received is not counted")
         }
     }
 
@@ -185,33 +185,33 @@ struct InteractReport: Codable, Equatable, Sendable, WritableReport {
         func add(_ label: String, _ values: Quantiles?) {
             guard let values else { return }
             let numbers = [values.p50, values.p95, values.p99, values.maximum].map(Format.short)
-            add(label + ", ms (p50, p95, p99, most)", numbers.joined(separator: "  "))
+            add(label + ", ms (p50, p95, p99, max)", numbers.joined(separator: "  "))
         }
         add("connected", "\(connected) in \(Format.short(connectSeconds)) s")
         add("failed, lost, behind", "\(failed), \(lost), \(behind)")
         for (reason, count) in reasons.sorted(by: { $0.key < $1.key }) { add("  \(count) ×", reason) }
         lines.append("hearts")
-        add("a second", Format.count(hearts.perSecond))
+        add("per second", Format.count(hearts.perSecond))
         add("sent, counted", "\(hearts.sent), \(hearts.counted)")
         lines.append("comments")
-        add("a second", Format.short(comments.perSecond))
+        add("per second", Format.short(comments.perSecond))
         add(
-            "accepted; told to each viewer, and more",
+            "accepted; received per viewer, and more",
             "\(comments.accepted); \(comments.told), \(comments.more)")
         add("read", comments.seen)
         add("arrived", comments.arrived)
         add("durable", comments.answered)
         lines.append("gifts")
-        add("a second", Format.short(gifts.perSecond))
+        add("per second", Format.short(gifts.perSecond))
         add("acknowledged, repeated", "\(gifts.acknowledged), \(gifts.repeated)")
         add("durable", gifts.answered)
         add("arrived", gifts.arrived)
         lines.append("votes")
-        add("a second", Format.short(votes.perSecond))
+        add("per second", Format.short(votes.perSecond))
         add("acknowledged, counted", "\(votes.acknowledged), \(votes.counted)")
         lines.append("server")
-        add("while nobody did anything", Self.text(of: quiet))
-        add("while all did", Self.text(of: busy))
+        add("while quiet", Self.text(of: quiet))
+        add("while busy", Self.text(of: busy))
         lines.append("this tool")
         for thread in generator?.threads ?? [] {
             let use = "busy \(Format.short(thread.busy * 100)) %, waiting for a CPU "

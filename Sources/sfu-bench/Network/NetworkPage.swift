@@ -36,7 +36,7 @@ enum NetworkPage {
         return [
             SVGPlot(title: "Bit rates", xLabel: "seconds", yLabel: "Mbit/s", lines: rates),
             SVGPlot(
-                title: "Delay there and back, with the queue", xLabel: "seconds", yLabel: "ms",
+                title: "Round trip, including the queue", xLabel: "seconds", yLabel: "ms",
                 lines: [line("delay") { $0.delay }]),
             SVGPlot(
                 title: "Picture", xLabel: "seconds", yLabel: "pixels high",

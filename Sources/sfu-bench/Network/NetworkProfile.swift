@@ -48,16 +48,16 @@ struct NetworkProfile: Equatable, Sendable {
             name: "rfc8867-5.1", summary: "variable capacity, one flow", seconds: 100,
             steps: curve([(0, 1_000), (40, 2_500), (60, 600), (80, 1_000)])),
         NetworkProfile(
-            name: "rfc8867-5.2", summary: "variable capacity, half of it", seconds: 125,
+            name: "rfc8867-5.2", summary: "variable capacity, half as much", seconds: 125,
             steps: curve([(0, 2_000), (25, 1_000), (50, 1_750), (75, 500), (100, 1_000)])),
         NetworkProfile(
             name: "rfc8867-5.3", summary: "the forward path of congested feedback", seconds: 100,
             steps: curve([(0, 2_000), (20, 1_000), (40, 500), (60, 2_000)])),
         NetworkProfile(
-            name: "rfc8867-5.4", summary: "a second and a third flow come", seconds: 120,
+            name: "rfc8867-5.4", summary: "a second and a third flow join", seconds: 120,
             steps: curve([(0, 3_500), (20, 1_750), (40, 1_167)])),
         NetworkProfile(
-            name: "rfc8867-5.5", summary: "the longest of five round trips, as others come", seconds: 100,
+            name: "rfc8867-5.5", summary: "the longest of five round trips, as others join", seconds: 100,
             steps: curve([(0, 4_000), (10, 2_000), (20, 1_333), (30, 1_000), (40, 800)]), roundTrip: 300),
         NetworkProfile(
             name: "rfc8867-5.6", summary: "beside one long TCP flow", seconds: 120,
@@ -72,7 +72,7 @@ struct NetworkProfile: Equatable, Sendable {
     ]
 
     private static let lte = NetworkProfile(
-        name: "lte", summary: "a phone that walks through a cell", seconds: 60,
+        name: "lte", summary: "a phone moving through a cell", seconds: 60,
         steps: wandering(
             seed: 4, seconds: 60, between: 600_000...6_000_000, every: 0.5...2, holding: 0.6),
         roundTrip: 60, jitter: 8, queue: 500)
@@ -86,13 +86,13 @@ struct NetworkProfile: Equatable, Sendable {
         roundTrip: 90, jitter: 15, queue: 1_000)
 
     private static let hotel = NetworkProfile(
-        name: "hotel", summary: "Wi-Fi that many share, with a long queue", seconds: 60,
+        name: "hotel", summary: "Wi-Fi shared by many, with a long queue", seconds: 60,
         steps: wandering(
             seed: 12, seconds: 60, between: 400_000...2_500_000, every: 1...6, holding: 0.3),
         roundTrip: 40, jitter: 12, loss: 0.02, queue: 1_000)
 
     private static let loss = NetworkProfile(
-        name: "loss-10", summary: "a tenth of all packets lost by chance", seconds: 60,
+        name: "loss-10", summary: "a tenth of all packets lost at random", seconds: 60,
         steps: [Step(start: 0, capacity: 5_000_000)], roundTrip: 60, loss: 0.1)
 
     /// Capacities that vary at random, but identically in each run.

@@ -77,7 +77,7 @@ struct NetworkReport: Codable, Equatable, Sendable {
         // Some late samples are tolerated: one in twenty, but at least one.
         let late = record.lateness.filter { $0 > Self.latest }.count
         guard late > max(record.lateness.count / 20, 1) else { return nil }
-        return "\(profile.name): in \(late) of \(record.lateness.count) samples packets were read more than "
+        return "\(profile.name): in \(late) of \(record.lateness.count) samples, packets were read more than "
             + "\(Int(Self.latest)) ms late: this machine is too busy"
     }
 

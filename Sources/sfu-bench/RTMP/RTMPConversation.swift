@@ -119,12 +119,12 @@ final class RTMPConversation: StreamConversation {
     private static func words(for end: OutgoingEnd) -> String? {
         switch end {
         case .over: nil
-        case .unresolved: "there is no such host"
-        case .forbidden: "the address is not permitted"
+        case .unresolved: "no such host"
+        case .forbidden: "the address is not allowed"
         case .unreachable(let words): words
-        case .insecure(let words): "TLS failed: \(words ?? "the server speaks none here")"
+        case .insecure(let words): "TLS failed: \(words ?? "the server does not use it here")"
         case .closed: "the server closed the connection"
-        case .stalled: "the server takes nothing any more"
+        case .stalled: "the server stopped accepting media"
         }
     }
 }

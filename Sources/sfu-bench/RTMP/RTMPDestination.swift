@@ -26,7 +26,7 @@ struct RTMPDestination: Sendable {
     }
 
     private static func complaint(_ text: String) -> UsageError {
-        UsageError("\"\(text)\" is nowhere to publish: write it like rtmp://127.0.0.1:1935/live/KEY")
+        UsageError("\"\(text)\" is not an RTMP URL; use the form rtmp://127.0.0.1:1935/live/KEY")
     }
 
     /// Asks Rostrum for the address and key of a stream's encoders.
@@ -46,10 +46,11 @@ struct RTMPDestination: Sendable {
         let url = try server.endpoint("/v1/streams/{stream}/ingest", stream: stream)
         let text = try await client.get(url, token: token)
         guard let answer = try? JSONDecoder().decode(Answer.self, from: Data(text.utf8)) else {
-            throw RunFailure(description: "\(url.path) does not tell where encoders go: say --rtmp URL")
+            throw RunFailure(description: "\(url.path) does not give an address for encoders; set --rtmp URL")
         }
         guard let rtmp = answer.rtmp else {
-            throw RunFailure(description: "the server takes nobody by RTMP: it wants --rtmp ADDRESS:PORT")
+            throw RunFailure(
+                description: "the server does not accept RTMP; start it with --rtmp ADDRESS:PORT")
         }
         // Without TLS if the server offers both.
         return try RTMPDestination(server: rtmp.plainServer ?? rtmp.server, key: rtmp.key)

@@ -86,10 +86,11 @@ struct RTMPReport: Codable, Equatable, Sendable, WritableReport {
     private mutating func judge(_ reason: String?) {
         let words = reason.map { ": \($0)" } ?? ""
         if live < publishers {
-            verdict.failures.append("\(publishers - live) of \(publishers) are not live\(words)")
+            verdict.failures.append(
+                "\(publishers - live) of \(publishers) publishers did not go live\(words)")
         }
-        if lost > 0 { verdict.failures.append("\(lost) were lost\(words)") }
-        if frames == 0 { verdict.failures.append("no picture was made\(words)") }
+        if lost > 0 { verdict.failures.append("\(lost) publishers were lost\(words)") }
+        if frames == 0 { verdict.failures.append("no pictures were made\(words)") }
         if let generator { verdict.judge(by: generator) }
     }
 
@@ -106,17 +107,17 @@ struct RTMPReport: Codable, Equatable, Sendable, WritableReport {
         if let connect {
             lines.append(
                 row(
-                    "connect until live, in ms (p50, p95)",
+                    "connecting until live, in ms (p50, p95)",
                     "\(Format.short(connect.p50))  \(Format.short(connect.p95))"))
         }
         lines.append(
-            row("pictures, of them key frames", "\(frames), \(keyFrames) in \(Format.short(seconds)) s"))
-        lines.append(row("left out", "\(dropped)"))
+            row("pictures, key frames among them", "\(frames), \(keyFrames) in \(Format.short(seconds)) s"))
+        lines.append(row("pictures dropped", "\(dropped)"))
         lines.append(row("bandwidth", "\(Format.short(megabitsPerSecond)) Mbit/s"))
         if let lateness {
             lines.append(
                 row(
-                    "made late by, in ms (p50, p99)",
+                    "pictures late by, in ms (p50, p99)",
                     "\(Format.short(lateness.p50))  \(Format.short(lateness.p99))"))
         }
         if let serverUse {

@@ -12,9 +12,9 @@ struct RecordedAudio: Sendable {
             switch self {
             case .unknown: "is neither an Ogg nor a WebM file"
             case .webM(let problem): problem.description
-            case .notOpus: "holds something else than Opus"
+            case .notOpus: "contains audio other than Opus"
             case .truncated: "ends in the middle of a page"
-            case .empty: "holds no audio"
+            case .empty: "contains no audio"
             case .tooLarge: "is larger than 512 MB"
             }
         }

@@ -19,7 +19,7 @@ struct RecordedVideo: Sendable {
             switch self {
             case .unknown: "is neither an IVF nor a WebM file"
             case .webM(let problem): problem.description
-            case .notVP8: "holds something else than VP8"
+            case .notVP8: "contains video other than VP8"
             case .truncated: "ends in the middle of a frame"
             case .noKeyFrame: "does not begin with a key frame"
             case .tooLarge: "is larger than 512 MB"

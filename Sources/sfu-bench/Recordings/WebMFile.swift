@@ -12,7 +12,7 @@ struct WebMFile {
 
         var description: String {
             switch self {
-            case .notWebM: "is no WebM file"
+            case .notWebM: "is not a WebM file"
             case .truncated: "ends in the middle of an element"
             case .laced: "uses lacing, which is not supported"
             case .encoded: "has compressed or encrypted tracks"

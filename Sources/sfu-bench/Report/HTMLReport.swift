@@ -52,9 +52,9 @@ enum HTMLReport {
     /// The most important numbers, each in a box of its own.
     private static func tiles(_ report: Report) -> String {
         var tiles: [(String, String)] = []
-        if let most = report.ramp?.maximum { tiles.append(("viewers of a stream at most", "\(most)")) }
+        if let most = report.ramp?.maximum { tiles.append(("most viewers per stream", "\(most)")) }
         if let media = report.media {
-            tiles.append(("packets a second", Format.count(media.packetsPerSecond)))
+            tiles.append(("packets per second", Format.count(media.packetsPerSecond)))
             tiles.append(("Mbit/s", Format.short(media.megabitsPerSecond)))
             tiles.append(("lost", Format.short(media.lossPercent) + " %"))
             if let latency = media.latency {
@@ -65,16 +65,16 @@ enum HTMLReport {
         if let use = report.serverUse {
             tiles.append(("server CPU", Format.short(use.cores * 100) + " %"))
             if let cost = use.microsecondsPerPacket {
-                tiles.append(("CPU a packet", Format.short(cost) + " µs"))
+                tiles.append(("CPU per packet", Format.short(cost) + " µs"))
             }
             if let cost = use.microsecondsPerHandshake {
-                tiles.append(("CPU a handshake", Format.short(cost) + " µs"))
+                tiles.append(("CPU per handshake", Format.short(cost) + " µs"))
             }
             if let bytes = use.residentBytesPerViewer {
-                tiles.append(("memory a viewer", Format.bytes(bytes)))
+                tiles.append(("memory per viewer", Format.bytes(bytes)))
             }
         }
-        if let joins = report.joins { tiles.append(("handshakes a second", Format.short(joins.perSecond))) }
+        if let joins = report.joins { tiles.append(("handshakes per second", Format.short(joins.perSecond))) }
         let cells = tiles.map { label, value in
             "<div><b>\(HTMLText.escaped(value))</b><span>\(HTMLText.escaped(label))</span></div>"
         }
@@ -104,14 +104,14 @@ enum HTMLReport {
                 ], "td")
         }
         let head = [
-            "viewers", "loss, %", "p99, ms", "server CPU, %", "µs a packet", "own CPU, %", "over the limit",
+            "viewers", "loss, %", "p99, ms", "server CPU, %", "µs per packet", "own CPU, %", "over the limit",
         ]
         return table(row(head, "th"), rows)
     }
 
     private static func restartTable(_ restart: Report.Restart?) -> String {
         guard let restart else { return "" }
-        return tables("since the server is ready again, ms", restart.rows, "restart", restart.facts)
+        return tables("since the server was ready again, ms", restart.rows, "restart", restart.facts)
     }
 
     private static func swipingTable(_ swiping: Report.Swiping?) -> String {
@@ -170,10 +170,10 @@ enum HTMLReport {
                 "CPU", "% of a core",
                 [
                     line("server") { $0.serverCores.map { $0 * 100 } },
-                    line("busiest thread here") { $0.generatorBusy * 100 },
+                    line("busiest thread of this tool") { $0.generatorBusy * 100 },
                 ]),
             plot(
-                "Memory of the server", "MB",
+                "Server memory", "MB",
                 [line("memory") { $0.serverResidentBytes.map { Double($0) / 1e6 } }]),
         ]
         if report.latencyCurve.count > 1 {

@@ -258,7 +258,7 @@ struct Report: Codable, Equatable, Sendable {
                 ("preloaded: focus to complete frame", preloaded.frame),
                 ("preloaded: focus to sound", preloaded.audio), ("cold: focus to first packet", cold.packet),
                 ("cold: focus to complete frame", cold.frame), ("cold: focus to sound", cold.audio),
-                ("peek to complete frame", peekToFrame), ("picture and sound apart", skew),
+                ("peek to complete frame", peekToFrame), ("picture and sound apart by", skew),
             ]
             return rows.compactMap { title, values in values.map { (title, $0) } }
         }
@@ -266,11 +266,11 @@ struct Report: Codable, Equatable, Sendable {
         /// Rows of a table without quantiles.
         var facts: [(title: String, value: String)] {
             [
-                ("swipes", "\(swipes), \(Format.short(perSecond)) a second, \(jumps) of them jumps"),
-                ("called off, unfinished, refused", "\(calledOff), \(unfinished), \(refused)"),
-                ("streams at once, at the most", "\(mostAttached)"),
+                ("swipes", "\(swipes), \(Format.short(perSecond)) per second, \(jumps) of them jumps"),
+                ("canceled, unfinished, refused", "\(calledOff), \(unfinished), \(refused)"),
+                ("most streams at once", "\(mostAttached)"),
                 ("packets of released streams after 200 ms", "\(strays)"),
-                ("streams begun without a key frame", "\(brokenStarts)"),
+                ("streams started without a key frame", "\(brokenStarts)"),
                 ("key-frame requests to one publisher", "at most \(keyFrameRequestsAtMost)"),
             ]
         }

@@ -19,12 +19,12 @@ enum TextReport {
             lines.append(
                 row(
                     "handshakes",
-                    "\(joins.handshakes) in \(Format.short(joins.seconds)) s, \(Format.short(joins.perSecond)) a second"
+                    "\(joins.handshakes) in \(Format.short(joins.seconds)) s, \(Format.short(joins.perSecond)) per second"
                         + (joins.isToolLimited ? " (the tool's limit)" : "")))
         }
         if let swiping = report.swiping { lines += self.swiping(swiping) }
-        if let media = report.media { lines += self.media(media, title: "viewers got") }
-        if let earlier = report.earlier { lines += media(earlier, title: "who played before got") }
+        if let media = report.media { lines += self.media(media, title: "viewers received") }
+        if let earlier = report.earlier { lines += media(earlier, title: "earlier viewers received") }
         if let publishing = report.publishing { lines += self.publishing(publishing) }
         if let use = report.serverUse { lines += server(use) }
         if let use = report.generator { lines += generator(use) }
@@ -71,7 +71,7 @@ enum TextReport {
     }
 
     private static func restart(_ restart: Report.Restart) -> [String] {
-        ["since the server is ready again, ms".padded(to: labelWidth + 2) + header]
+        ["since the server was ready again, ms".padded(to: labelWidth + 2) + header]
             + restart.rows.map { row($0.title, quantiles($0.values)) }
             + restart.facts.map { row($0.title, $0.value) }
     }
@@ -98,7 +98,7 @@ enum TextReport {
             row(
                 "packets",
                 "\(Format.count(Double(media.packets))) in \(Format.short(media.seconds)) s, "
-                    + "\(Format.count(media.packetsPerSecond)) a second, "
+                    + "\(Format.count(media.packetsPerSecond)) per second, "
                     + "\(Format.short(media.megabitsPerSecond)) Mbit/s"))
         lines.append(row("lost", "\(media.lost) (\(Format.short(media.lossPercent)) %)"))
         lines.append(
@@ -118,7 +118,7 @@ enum TextReport {
                 "\(Format.count(Double(publishing.packets))), \(Format.short(publishing.megabitsPerSecond)) Mbit/s, "
                     + "\(publishing.frames) frames, \(publishing.keyFrames) key frames"))
         lines.append(row("key-frame requests since the start", "\(publishing.keyFrameRequests)"))
-        lines.append(row("NACKs, packets sent again", "\(publishing.nacks), \(publishing.resent)"))
+        lines.append(row("NACKs, packets retransmitted", "\(publishing.nacks), \(publishing.resent)"))
         if let lateness = publishing.lateness { lines.append(row("bursts late by, ms", quantiles(lateness))) }
         return lines
     }
@@ -128,26 +128,26 @@ enum TextReport {
         lines.append(
             row("CPU", "\(Format.short(use.cpuSeconds)) s, \(Format.short(use.cores * 100)) % of a core"))
         if let cost = use.microsecondsPerPacket {
-            lines.append(row("CPU for a forwarded packet", "\(Format.short(cost)) µs"))
+            lines.append(row("CPU per forwarded packet", "\(Format.short(cost)) µs"))
         }
         if let cost = use.microsecondsPerHandshake {
             lines.append(
                 row(
-                    "CPU for a handshake",
-                    "\(Format.short(cost)) µs: \(Format.short(1e6 / max(cost, 1))) a second on one core"))
+                    "CPU per handshake",
+                    "\(Format.short(cost)) µs: \(Format.short(1e6 / max(cost, 1))) per second on one core"))
         }
         if let cost = use.cpuMillisecondsPerJoin {
-            lines.append(row("CPU for a join, all its media included", "\(Format.short(cost)) ms"))
+            lines.append(row("CPU per join, including all its media", "\(Format.short(cost)) ms"))
         }
         lines.append(row("memory", Format.bytes(use.residentBytes)))
         if let bytes = use.residentBytesPerViewer {
-            lines.append(row("memory for a viewer", Format.bytes(bytes)))
+            lines.append(row("memory per viewer", Format.bytes(bytes)))
         }
         return lines
     }
 
     private static func generator(_ use: Report.GeneratorUse) -> [String] {
-        var lines = [use.isPeak == true ? "this tool, when it was busiest" : "this tool"]
+        var lines = [use.isPeak == true ? "this tool, at its busiest" : "this tool"]
         for thread in use.threads {
             lines.append(
                 row(
@@ -166,13 +166,13 @@ enum TextReport {
             var parts = ["loss \(Format.short(level.lossPercent)) %"]
             if let latency = level.latencyP99 { parts.append("p99 \(Format.short(latency)) ms") }
             if let cores = level.serverCores { parts.append("server \(Format.short(cores * 100)) %") }
-            if let cost = level.microsecondsPerPacket { parts.append("\(Format.short(cost)) µs a packet") }
+            if let cost = level.microsecondsPerPacket { parts.append("\(Format.short(cost)) µs per packet") }
             if let limit = level.limit { parts.append("over: " + limit) }
             lines.append(row("\(level.viewersPerStream) viewers", parts.joined(separator: ", ")))
         }
         let most = ramp.maximum.map { "\($0)" } ?? "none"
         lines.append(
-            row("most viewers of a stream", most + (ramp.isToolLimited ? " (the tool's limit)" : "")))
+            row("most viewers per stream", most + (ramp.isToolLimited ? " (the tool's limit)" : "")))
         return lines
     }
 

@@ -17,15 +17,15 @@ enum VoidRule {
         let reasons = use.threads.compactMap { thread -> String? in
             if thread.busy > busiest {
                 return
-                    "\(thread.name) was busy \(percent(thread.busy)) of the time: give the tool more --threads or "
+                    "\(thread.name) was busy \(percent(thread.busy)) of the time: use more --threads or "
                     + "faster CPUs"
             }
             guard thread.waiting > longestWait else { return nil }
-            return "\(thread.name) waited \(percent(thread.waiting)) of the time for a CPU that others used"
+            return "\(thread.name) waited \(percent(thread.waiting)) of the time for a CPU used by others"
         }
         // Signalling runs outside these threads, and may use the CPUs that they need.
         guard reasons.isEmpty, use.processorShare > busiest else { return reasons }
-        return ["this tool used \(percent(use.processorShare)) of the CPUs that it may run on"]
+        return ["this tool used \(percent(use.processorShare)) of the CPUs that it can run on"]
     }
 
     /// Datagrams that the tool itself lost, in words; empty if there are none.
@@ -35,7 +35,7 @@ enum VoidRule {
             reasons.append("\(use.overflowed) datagrams overflowed the tool's own receive buffers")
         }
         if use.unsent > 0 {
-            reasons.append("the kernel did not take \(use.unsent) datagrams from the tool")
+            reasons.append("the kernel did not accept \(use.unsent) datagrams from the tool")
         }
         return reasons
     }
@@ -43,7 +43,7 @@ enum VoidRule {
     /// What does not make a run void, but should be known.
     static func notes(_ use: Report.GeneratorUse) -> [String] {
         use.threads.filter { $0.waiting > noteworthyWait && $0.waiting <= longestWait }.map {
-            "\($0.name) waited \(percent($0.waiting)) of the time for a CPU: latencies include that"
+            "\($0.name) waited \(percent($0.waiting)) of the time for a CPU; latencies include that"
         }
     }
 

@@ -18,27 +18,27 @@ extension OptionDefinition {
     static let restartOptions = [
         OptionDefinition(
             "--command", "COMMAND", .restart, for: [.restart],
-            "restarts the server, run once by /bin/sh, its output to standard error, like 'systemctl restart rostrum' "
-                + "(default: none, you are told when to restart it)"
+            "command that restarts the server, such as 'systemctl restart rostrum', run once with /bin/sh, its "
+                + "output on standard error (default: none; you are prompted to restart it)"
         ) { options, text throws(UsageError) in
             guard !text.isEmpty, text.utf8.count <= 4_096 else {
-                throw UsageError("--command wants a command of 4096 bytes at most")
+                throw UsageError("--command must be a command of 1 to 4096 bytes")
             }
             options.restart.command = text
         },
         OptionDefinition(
             "--ready", "PATH", .restart, for: [.restart],
-            "answered with 200 while the server is ready, and asked 50 times a second (default /readyz)"
+            "path that answers 200 while the server is ready, requested 50 times per second (default /readyz)"
         ) { options, text in options.restart.ready = text },
         OptionDefinition(
             "--restart-timeout", "TIME", .restart, for: [.restart],
-            "until the restart is noticed and the server is ready again (default 2m)"
+            "time for the restart to be noticed and the server to be ready again (default 2m)"
         ) { options, text throws(UsageError) in
             options.restart.within = try OptionValue.seconds(text, "--restart-timeout", 1...3_600)
         },
         OptionDefinition(
             "--return-timeout", "TIME", .restart, for: [.restart],
-            "from then on: who has no media again after that is lost, and the run has failed (default 30s)"
+            "time after that for clients to have media again; if any do not, the run fails (default 30s)"
         ) { options, text throws(UsageError) in
             options.restart.comeBack = try OptionValue.seconds(text, "--return-timeout", 1...600)
         },

@@ -40,10 +40,10 @@ extension Report.Restart {
     /// Rows of a table: what was measured, and its quantiles.
     var rows: [(title: String, values: Quantiles)] {
         let rows: [(String, Quantiles?)] = [
-            ("publishers ask for their session", publishers.asked),
-            ("publishers' media is taken", publishers.media),
-            ("viewers ask for their session", viewers.asked),
-            ("viewers have a packet", viewers.firstPacket),
+            ("publishers request their session", publishers.asked),
+            ("publishers' media is accepted", publishers.media),
+            ("viewers request their session", viewers.asked),
+            ("viewers have their first packet", viewers.firstPacket),
             ("viewers have a complete key frame", viewers.media),
         ]
         return rows.compactMap { title, values in values.map { (title, $0) } }
@@ -52,16 +52,16 @@ extension Report.Restart {
     /// Rows of a table without quantiles.
     var facts: [(title: String, value: String)] {
         func back(_ group: Group) -> String {
-            "\(group.back) of \(group.count)" + (group.kept > 0 ? ", \(group.kept) were never away" : "")
+            "\(group.back) of \(group.count)" + (group.kept > 0 ? ", \(group.kept) never left" : "")
         }
         func attempts(_ group: Group) -> String {
-            group.attempts.map { "\(Int($0.p50)) in the middle, \(Int($0.maximum)) at the most" } ?? "none"
+            group.attempts.map { "median \(Int($0.p50)), at most \(Int($0.maximum))" } ?? "none"
         }
         return [
-            ("first sign of it after", "\(Format.short(noticed)) ms"),
+            ("restart noticed after", "\(Format.short(noticed)) ms"),
             ("not ready for", "\(Format.short(notReady)) ms"), ("publishers back", back(publishers)),
-            ("viewers back", back(viewers)), ("requests of a publisher", attempts(publishers)),
-            ("requests of a viewer", attempts(viewers)),
+            ("viewers back", back(viewers)), ("requests per publisher", attempts(publishers)),
+            ("requests per viewer", attempts(viewers)),
         ]
             + reasons.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { ("  \($0.value) ×", $0.key) }
     }

@@ -49,7 +49,7 @@ struct ShellCommand {
         var process = pid_t()
         let error = posix_spawn(&process, "/bin/sh", &actions, &attributes, &arguments, environ)
         guard error == 0 else {
-            throw RunFailure(description: "/bin/sh cannot be run: \(String(cString: strerror(error)))")
+            throw RunFailure(description: "cannot run /bin/sh: \(String(cString: strerror(error)))")
         }
         self.process = process
     }

@@ -23,7 +23,7 @@ extension Bench {
         if publishers.isEmpty { report.publishing = nil }
         if interval.tally.swiping.unnamed > 0 {
             report.verdict.notes.append(
-                "media of other publishers does not name its stream: the server's word was taken for what came"
+                "media from other publishers does not carry a stream name; the server was trusted on which stream it was"
             )
         }
         await leave(publishers)
@@ -57,14 +57,14 @@ extension Bench {
         var failures: [String] = []
         if swiping.mostAttached > 2 {
             failures.append(
-                "a viewer got \(swiping.mostAttached) streams at once, \(swiping.momentsOverTwo) times more than two"
+                "a viewer received \(swiping.mostAttached) streams at once, over two \(swiping.momentsOverTwo) times"
             )
         }
         if swiping.strays > 0 {
-            failures.append("\(swiping.strays) packets of streams that were released more than 200 ms before")
+            failures.append("\(swiping.strays) packets came from streams released more than 200 ms earlier")
         }
         if swiping.brokenStarts > 0 {
-            failures.append("\(swiping.brokenStarts) streams began without a key frame")
+            failures.append("\(swiping.brokenStarts) streams started without a key frame")
         }
         return failures
     }

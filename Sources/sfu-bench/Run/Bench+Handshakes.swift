@@ -107,7 +107,7 @@ extension Report {
     mutating func judgeHandshakes(by use: GeneratorUse) {
         let pressure = VoidRule.pressure(use)
         joins?.isToolLimited = !pressure.isEmpty
-        verdict.notes += pressure.map { "handshakes a second are the tool's limit: \($0)" }
+        verdict.notes += pressure.map { "handshakes per second are at the tool's limit: \($0)" }
         verdict.reasons = VoidRule.losses(use)
         verdict.isVoid = !verdict.reasons.isEmpty
     }

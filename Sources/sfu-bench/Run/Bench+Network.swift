@@ -67,7 +67,7 @@ extension Bench {
         }
         if record.frames.isEmpty {
             verdict.failures.append(
-                "\(profile.name): no picture came: \(log.reason ?? "none was sent")")
+                "\(profile.name): no picture arrived: \(log.reason ?? "none was sent")")
         }
     }
 

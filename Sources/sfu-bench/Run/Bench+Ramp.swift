@@ -9,7 +9,7 @@ extension Bench {
 
         /// Why a level exceeds the limits; nil if it does not.
         static func reason(_ level: Report.Ramp.Level) -> String? {
-            if level.stalled > 0 { return "\(level.stalled) viewers got nothing any more" }
+            if level.stalled > 0 { return "\(level.stalled) viewers stopped receiving media" }
             if level.lossPercent > lossPercent { return "loss of \(Format.short(level.lossPercent)) %" }
             if let latency = level.latencyP99, latency > latencyP99 {
                 return "p99 latency of \(Format.short(latency)) ms"
@@ -56,7 +56,7 @@ extension Bench {
         report.series = recorder.series
         report.setup.viewersPerStream = result.maximum ?? step
         if result.isToolLimited {
-            report.verdict.notes.append("the ramp ended because this tool, not the server, was at its limit")
+            report.verdict.notes.append("the ramp ended because this tool, not the server, reached its limit")
         }
         return report
     }

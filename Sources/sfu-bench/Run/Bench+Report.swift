@@ -35,14 +35,16 @@ extension Bench {
         if report.clients.failed > 0 {
             verdict.failures.append(
                 "\(report.clients.failed) of \(report.clients.publishers + report.clients.viewers) clients failed; "
-                    + "the first: \(log.reason ?? "unknown")")
+                    + "first reason: \(log.reason ?? "unknown")")
         }
         if let media = report.media {
-            if media.packets == 0 { verdict.failures.append("no viewer got a packet") }
-            if media.stalled > 0 { verdict.failures.append("\(media.stalled) viewers got nothing any more") }
+            if media.packets == 0 { verdict.failures.append("no viewer received a packet") }
+            if media.stalled > 0 {
+                verdict.failures.append("\(media.stalled) viewers stopped receiving media")
+            }
         }
         if probe.description == "unknown" {
-            verdict.notes.append("the server's use is unknown: say --server-pid or --metrics")
+            verdict.notes.append("the server's CPU and memory are unknown: set --server-pid or --metrics")
         }
         return verdict
     }

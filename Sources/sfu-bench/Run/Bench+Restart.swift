@@ -16,8 +16,8 @@ extension Bench {
         guard (try? await entrance.get(ready, token: nil)) != nil else {
             throw RunFailure(
                 description:
-                    "\(options.restart.ready) is not answered with 200, by which the server says that it "
-                    + "is ready: name another path by --ready")
+                    "\(options.restart.ready) does not answer 200, so the server is not ready, or the path is "
+                    + "wrong: give another one with --ready")
         }
         var clients = try await everybodyPlays()
         await pause(options.timing.warmUp)
@@ -55,10 +55,10 @@ extension Bench {
             report.verdict.failures.append("\(lostAgain) clients came back and were lost again")
         }
         if let stalled = report.media?.stalled, stalled > 0 {
-            report.verdict.failures.append("\(stalled) viewers got nothing any more")
+            report.verdict.failures.append("\(stalled) viewers stopped receiving media")
         }
         if let status = found.commandStatus, status != 0 {
-            report.verdict.notes.append("the command ended with status \(status)")
+            report.verdict.notes.append("the command exited with status \(status)")
         }
         await leave(clients.map(\.session))
         return report
@@ -106,7 +106,7 @@ extension Bench {
         var command = try options.restart.command.map { try ShellCommand($0) }
         if command == nil {
             let seconds = Format.short(options.restart.within)
-            progress.step("restart it now: \(options.server.url.absoluteString), within \(seconds) s")
+            progress.step("restart the server now: \(options.server.url.absoluteString), within \(seconds) s")
         }
         let latest = began.advanced(byNanoseconds: Int64(options.restart.within * 1e9))
         var isTold = false
@@ -129,7 +129,7 @@ extension Bench {
         found.commandStatus = command?.status
         let outage = watch.seen
         guard let noticed = outage.noticed else {
-            let status = found.commandStatus.map { "; the command ended with status \($0)" } ?? ""
+            let status = found.commandStatus.map { "; the command exited with status \($0)" } ?? ""
             throw RunFailure(description: "no restart was noticed" + status)
         }
         guard let up = outage.up else {

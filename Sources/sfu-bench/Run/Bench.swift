@@ -81,7 +81,7 @@ final class Bench: Interruptible {
             case .network: try await network()
             case .restart: try await restart()
             case .sync, .interact, .demo:
-                throw RunFailure(description: "\(options.command.rawValue) is a run of its own")
+                throw RunFailure(description: "\(options.command.rawValue) cannot be run here")
             }
         progress.clear()
         return report

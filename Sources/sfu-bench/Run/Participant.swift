@@ -291,11 +291,11 @@ final class Entrance: Sendable {
     /// Like media, it must be on this machine unless the user owns the server.
     private func relay(of answer: SignallingClient.Answer) throws(SignallingError) -> TURNClientAgent.Relay? {
         guard options.target.transport == .turn else { return nil }
-        guard let relay = answer.relay else { throw .unusable("no relay by UDP, at an address in numbers") }
+        guard let relay = answer.relay else { throw .unusable("no UDP relay with a numeric address") }
         let ip = relay.address.ip
         guard ip.isLoopback || ownAddresses.contains(ip) || options.target.isOwned else {
             throw .unusable(
-                "\(relay.address) is not this machine: if the server is yours, say --i-own-this-server")
+                "\(relay.address) is not this machine; if the server is yours, add --i-own-this-server")
         }
         return relay
     }
@@ -330,7 +330,7 @@ final class Entrance: Sendable {
         }
         guard isOwned else {
             let address = fitting.first?.transportAddress.map { "\($0)" } ?? ""
-            throw .unusable("\(address) is not this machine: if the server is yours, say --i-own-this-server")
+            throw .unusable("\(address) is not this machine; if the server is yours, add --i-own-this-server")
         }
         return those { _ in true }
     }

@@ -35,20 +35,20 @@ struct SRTDestination: Sendable {
         // URLs have IPv6 addresses in brackets.
         self.host = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
         self.port = port
-        guard streamID.utf8.count <= 512 else { throw UsageError("a stream ID has 512 bytes at most") }
+        guard streamID.utf8.count <= 512 else { throw UsageError("streamid= must be at most 512 bytes") }
         self.streamID = Secret(streamID)
         if let passphrase, !SRTServerSettings.passphraseLengths.contains(passphrase.utf8.count) {
-            throw UsageError("a passphrase of SRT has 10 to 79 characters")
+            throw UsageError("passphrase= must be 10 to 79 bytes")
         }
         let milliseconds = latency.map { Int($0) ?? -1 } ?? Self.usualLatency
         guard SRTServerSettings.latencies.contains(milliseconds) else {
-            throw UsageError("latency= is a whole number of milliseconds from 20 to 8000")
+            throw UsageError("latency= must be a whole number of milliseconds from 20 to 8000")
         }
         settings = SRTServerSettings(passphrase: passphrase.map { Secret($0) }, latency: milliseconds)
     }
 
     private static func complaint(_ text: String) -> UsageError {
-        UsageError("\"\(text)\" is nowhere to publish: write it like srt://127.0.0.1:9710?streamid=ID")
+        UsageError("\"\(text)\" is not an SRT URL; use the form srt://127.0.0.1:9710?streamid=ID")
     }
 
     /// Asks Rostrum for the address and stream ID of a stream's encoders.
@@ -69,18 +69,18 @@ struct SRTDestination: Sendable {
         let url = try server.endpoint("/v1/streams/{stream}/ingest", stream: stream)
         let text = try await client.get(url, token: token)
         guard let answer = try? JSONDecoder().decode(Answer.self, from: Data(text.utf8)) else {
-            throw RunFailure(description: "\(url.path) does not tell where encoders go: say --srt URL")
+            throw RunFailure(description: "\(url.path) does not give an address for encoders; set --srt URL")
         }
         guard let srt = answer.srt else {
-            throw RunFailure(description: "the server takes nobody by SRT: it wants --srt ADDRESS:PORT")
+            throw RunFailure(description: "the server does not accept SRT; start it with --srt ADDRESS:PORT")
         }
         guard !srt.passphrase else {
             throw RunFailure(
-                description: "the server wants a passphrase: say --srt URL with passphrase= in it")
+                description: "the server needs a passphrase; set --srt URL with passphrase= in it")
         }
         guard let id = srt.streamId, let parts = URLComponents(string: srt.server), let host = parts.host,
             let port = parts.port.flatMap({ UInt16(exactly: $0) })
-        else { throw RunFailure(description: "\(url.path) names no stream ID: say --srt URL") }
+        else { throw RunFailure(description: "\(url.path) does not give a stream ID; set --srt URL") }
         return try SRTDestination(host: host, port: port, streamID: id, passphrase: nil, latency: nil)
     }
 }

@@ -129,10 +129,11 @@ struct SRTReport: Codable, Equatable, Sendable, WritableReport {
     private mutating func judge(_ reason: String?) {
         let words = reason.map { ": \($0)" } ?? ""
         if live < publishers {
-            verdict.failures.append("\(publishers - live) of \(publishers) are not live\(words)")
+            verdict.failures.append(
+                "\(publishers - live) of \(publishers) publishers did not go live\(words)")
         }
-        if lost > 0 { verdict.failures.append("\(lost) were lost\(words)") }
-        if frames == 0 { verdict.failures.append("no picture was made\(words)") }
+        if lost > 0 { verdict.failures.append("\(lost) publishers were lost\(words)") }
+        if frames == 0 { verdict.failures.append("no pictures were made\(words)") }
         if live > 0, packets == 0 { verdict.failures.append("nothing was sent\(words)") }
         if let generator { verdict.judge(by: generator) }
     }
@@ -148,19 +149,19 @@ struct SRTReport: Codable, Equatable, Sendable, WritableReport {
         var lines = ["sfu-bench publish --protocol srt \(server)"]
         lines.append(row("live, lost", "\(live) of \(publishers), \(lost)"))
         if let connect {
-            lines.append(row("connect until live, in ms (p50, p95)", pair(connect.p50, connect.p95)))
+            lines.append(row("connecting until live, in ms (p50, p95)", pair(connect.p50, connect.p95)))
         }
         lines.append(
-            row("pictures, of them key frames", "\(frames), \(keyFrames) in \(Format.short(seconds)) s"))
+            row("pictures, key frames among them", "\(frames), \(keyFrames) in \(Format.short(seconds)) s"))
         lines.append(
-            row("packets sent, missed, sent again", "\(packets), \(packetsLost), \(packetsRetransmitted)"))
-        lines.append(row("packets left out", "\(packetsDropped)"))
+            row("packets sent, missed, retransmitted", "\(packets), \(packetsLost), \(packetsRetransmitted)"))
+        lines.append(row("packets dropped", "\(packetsDropped)"))
         if let roundTrip {
             lines.append(row("round trip, in ms (p50, p95)", pair(roundTrip.p50, roundTrip.p95)))
         }
         lines.append(row("bandwidth", "\(Format.short(megabitsPerSecond)) Mbit/s"))
         if let lateness {
-            lines.append(row("made late by, in ms (p50, p99)", pair(lateness.p50, lateness.p99)))
+            lines.append(row("pictures late by, in ms (p50, p99)", pair(lateness.p50, lateness.p99)))
         }
         if let serverUse {
             lines.append(

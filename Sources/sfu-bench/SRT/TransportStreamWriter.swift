@@ -10,7 +10,7 @@ final class TransportStreamWriter {
     struct Failure: Error, CustomStringConvertible {
         let code: Int32
 
-        var description: String { "libavformat does not write the transport stream: error \(-code)" }
+        var description: String { "libavformat cannot write the transport stream: error \(-code)" }
     }
 
     // Freed in `deinit`. Its output belongs to the library until `cmuxer_clear`, so it is copied before.

@@ -123,7 +123,7 @@ final class SignallingClient: Sendable {
         else { return first }
         // The load is meant for the server that the user named, and for no other.
         guard target.host == url.host else {
-            throw .unusable("redirected to another host, \(target.host ?? "?"): name that one")
+            throw .unusable("redirected to another host, \(target.host ?? "?"); use that one")
         }
         var again = request
         again.url = target

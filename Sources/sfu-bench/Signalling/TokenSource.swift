@@ -84,7 +84,7 @@ enum TokenSource: Sendable {
                 nbf: now - 60,
                 exp: now + Self.lifetime)
             guard let token = JSONWebToken.sign(claims, with: Array(secret.utf8).span) else {
-                throw .unusable("no token: its claims are no JSON")
+                throw .unusable("no token: its claims are not JSON")
             }
             return token
         case .development(let url):
@@ -101,7 +101,9 @@ enum TokenSource: Sendable {
             let request = Request(
                 sub: identity, name: name ?? identity, role: role.rawValue, stream: stream, ttl: Self.lifetime
             )
-            guard let json = try? JSONEncoder().encode(request) else { throw .unusable("no token request") }
+            guard let json = try? JSONEncoder().encode(request) else {
+                throw .unusable("cannot make a token request")
+            }
             let reply = try await client.post(json: json, to: url)
             guard let decoded = try? JSONDecoder().decode(Reply.self, from: reply) else {
                 throw .unusable("\(url.path) answered without a token")

@@ -123,7 +123,7 @@ final class SocketCrowd {
             do throws(NetError) {
                 try streams.open(address, token: token)
                 guard streams.send(handshake(token), token: token) else {
-                    fail(token, "the handshake could not be sent")
+                    fail(token, "could not send the handshake")
                     continue
                 }
                 sockets[token].state = .shakingHands
@@ -164,7 +164,7 @@ final class SocketCrowd {
             switch streams.receive(token: token, into: &input) {
             case .nothing: return
             case .ended:
-                if sockets[token].state != .none { fail(token, "closed without a word") }
+                if sockets[token].state != .none { fail(token, "closed without a reason") }
                 return
             case .bytes(let count, let age):
                 let now = MonotonicClock.now()
@@ -218,7 +218,7 @@ final class SocketCrowd {
                 }
             }
         } catch {
-            return fail(token, "a message that is too long")
+            return fail(token, "message too long")
         }
         if offset < count { sockets[token].rest = Array(bytes[offset..<count]) }
     }
@@ -245,7 +245,7 @@ final class SocketCrowd {
                 frame.payload.count >= 2
                 // 1005 stands for a close frame without a code (RFC 6455 §7.4.1).
                 ? Int(bytes[frame.payload.lowerBound]) << 8 | Int(bytes[frame.payload.lowerBound + 1]) : 1_005
-            fail(token, "closed with \(code)")
+            fail(token, "closed with code \(code)")
             return false
         case .text, .pong, nil: break
         }

@@ -202,7 +202,7 @@ import Wire
         replies += [
             ControlReply(type: .pong), ControlReply(type: .wanted, mid: "1", rids: ["f"]),
             ControlReply(messageType: .mute, target: "bob", kind: "video", by: "ann"),
-            .error("malformed", "This is no message that this server knows."),
+            .error("malformed", "The server doesn't know this message."),
         ]
         for reply in replies {
             expect(try HTTPResponse(status: 200, body: reply.bytes).json(JSON.self), on: "stageControl")

@@ -64,7 +64,7 @@ private let json: HTTPHeaders = ["Content-Type": "application/json"]
         ("layer", #"{"encodingId":7}"#, 422, "encodingId"),
         ("layer", #"{"mediaId":1}"#, 422, "mediaId"),
         ("layer", #"{"encoding":"h"}"#, 400, "Did you mean encodingId?"),
-        ("layer", #"{"encodingId":"h","spatialLayerId":1}"#, 422, "spatialLayerId is 0"),
+        ("layer", #"{"encodingId":"h","spatialLayerId":1}"#, 422, "spatialLayerId must be 0"),
         ("layer", #"{"maxTemporalLayerId":-1}"#, 422, "maxTemporalLayerId"),
         ("layer", #"{"maxTemporalLayerId":"x"}"#, 422, "maxTemporalLayerId"),
     ])
@@ -179,8 +179,8 @@ private let json: HTTPHeaders = ["Content-Type": "application/json"]
                 EncodingChoice(mid: "1"), EncodingChoice(), EncodingChoice(), EncodingChoice(),
             ])
         for (refusal, status, words) in [
-            (.unknownMedia(known: ["1"]), 422, "there is: 1."),
-            (.unknownEncoding(known: ["h", "q"]), 422, "there is: h, q, as"),
+            (.unknownMedia(known: ["1"]), 422, "with video: 1."),
+            (.unknownEncoding(known: ["h", "q"]), 422, "that is sent now: h, q ("),
             (.unknownSize, 409, "key frame"),
             (.unknownSession, 404, "session"),
         ] as [(EncodingRefusal, Int, String)] {

@@ -47,7 +47,7 @@ import Testing
                 return
             }
             #expect(allowed.contains(.string("startsAt")))
-            #expect(detail.contains("titel is not known here. Did you mean title? Allowed: "))
+            #expect(detail.contains("titel isn't known. Did you mean title? Allowed: "))
             // Nothing was done.
             #expect(await bench.ask(.get, "/v1/streams/s1", token: token).status == 404)
             await bench.do(.post, "/v1/streams", token: token, body: #"{"title":"x"}"#)
@@ -92,6 +92,15 @@ import Testing
             await bench.do(
                 .post, "/v1/streams/s1/reactions", token: token, body: #"{"reactions":{"heart":1}}"#)
         }
+    }
+
+    @Test func `are refused in a sentence where none is allowed`() throws {
+        let content = #"{"application/json":{"schema":{"properties":{}}}}"#
+        let text =
+            #"{"paths":{"/a":{"post":{"operationId":"a","requestBody":{"content":\#(content)}}}}}"#
+        let members = RequestMembers(try HTTPResponse(status: 200, body: Array(text.utf8)).json(JSON.self))
+        let problem = #expect(throws: Problem.self) { try members.check(["x": .null], of: "a") }
+        #expect(problem?.detail == "The body's member x isn't known. No members are allowed here.")
     }
 
     @Test func `survive documents that make no sense`() throws {

@@ -235,7 +235,7 @@ import Testing
             #expect(accepted["you"]?["audioMuted"] == .bool(false))
             let full = await bench.ask(.post, "\(path)/invitations/cid/accept", token: cid)
             refused(full, 409, "stage-full")
-            #expect(full.text.contains("it takes one guest beside the host"))
+            #expect(full.text.contains("It has room for one guest besides the host."))
             refused(
                 await bench.ask(.patch, path, token: host, body: #"{"maxSpeakers":50}"#), 422, "invalid-field"
             )
