@@ -12,8 +12,6 @@ struct ActiveRecording {
     /// Nil until a job has been started.
     var file: RecordingFile?
     var inputs: ProgrammeInputs
-    /// Why the transcoder ended the file, as it reports it.
-    var cause = RecordingReport.Cause.failed
     /// Why the recording ends; nil while it is to go on, in another part if necessary.
     var reason: RecordingEntry.EndReason?
     /// When the part is completed without waiting for the transcoder any longer.

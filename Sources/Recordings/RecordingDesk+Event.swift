@@ -10,7 +10,6 @@ extension RecordingDesk {
     /// while it applies.
     enum Event: InboxElement {
         case began(StreamID, String, RecordingContainer)
-        case finished(StreamID, String, RecordingReport.Cause)
         case over(StreamID, String)
         case failed(StreamID, String, FileError)
         case tapEnded(StreamID, TapID)
@@ -21,7 +20,6 @@ extension RecordingDesk {
         /// Waiting events with equal topics replace each other in the inbox.
         enum Topic: Hashable, Sendable {
             case beginning(String)
-            case finish(String)
             case end(String)
             case failure(String)
             case tap(TapID)
@@ -32,7 +30,6 @@ extension RecordingDesk {
         var topic: Topic? {
             switch self {
             case .began(_, let id, _): .beginning(id)
-            case .finished(_, let id, _): .finish(id)
             case .over(_, let id): .end(id)
             case .failed(_, let id, _): .failure(id)
             case .tapEnded(_, let tap): .tap(tap)

@@ -22,7 +22,6 @@ package actor RecordingDesk {
         }
     }
 
-    /// Recordings under way at the same time.
     private static let limit = 64
     /// Parts of one recording: a source that changes all the time is not worth a file for each change.
     private static let partLimit = 100
@@ -82,8 +81,9 @@ package actor RecordingDesk {
         }
     }
 
-    /// Ends a stream's recording, and waits until it is complete.
-    /// - Returns: the part that was under way; nil if the stream is not being recorded.
+    deinit { listener?.cancel() }
+
+    /// Completes every recording, as far as the transcoder does so in time; `advance` is not called after this.
     package func stop() async {
         let limit = Task { [weak self] in
             do { try await Task.sleep(for: Self.patience) } catch { return }
@@ -155,17 +155,20 @@ package actor RecordingDesk {
         let entry = RecordingEntry(
             id: id, stream: stream, part: 1, startedAt: now().wall.milliseconds, tier: tier)
         active[stream] = ActiveRecording(entry: entry, base: id, inputs: ProgrammeInputs(taps, transcoder))
+        entries[stream, default: []].append(entry)
         if let failure = await shelf.save(entry) {
             active[stream] = nil
+            entries[stream]?.removeAll { $0.id == id }
             resumeWaiters(of: stream)
             log.error("recording.refused", ["stream": stream, "reason": failure.text])
             throw failure.isFull ? .diskFull : .storage
         }
-        entries[stream, default: []].append(entry)
         counted.started &+= 1
         log.info("recording.started", ["stream": stream, "recording": id])
-        launch(stream)
-        await tell?(stream, true, nil)
+        if active[stream]?.entry.id == id, active[stream]?.reason == nil {
+            launch(stream)
+            await tell?(stream, true, nil)
+        }
         return (entry, true)
     }
 
@@ -240,7 +243,7 @@ package actor RecordingDesk {
                 // Another request has deleted it.
                 continue
             } catch {
-                expiry.failure = "\(kind.rawValue) \(entry.id) cannot be removed"
+                expiry.failure = "\(kind.rawValue) \(entry.id) couldn't be deleted"
                 continue
             }
             expiry.recordings += 1
@@ -370,7 +373,6 @@ package actor RecordingDesk {
                     file.flush(milliseconds)
                 case .finished(let milliseconds, let cause):
                     if cause != .failed { file.flush(milliseconds, isEnd: true) }
-                    inbox.put(.finished(stream, id, cause))
                 case nil: break
                 }
             case .keyFrameWanted(let input): inbox.put(.keyFrameWanted(stream, input))
@@ -389,8 +391,6 @@ package actor RecordingDesk {
             active[stream] = recording
             replace(recording.entry, of: stream)
             _ = await shelf.save(recording.entry)
-        case .finished(let stream, let id, let cause):
-            if active[stream]?.entry.id == id { active[stream]?.cause = cause }
         case .over(let stream, let id):
             if active[stream]?.entry.id == id { await conclude(stream) }
         case .failed(let stream, let id, let failure):
@@ -428,9 +428,14 @@ package actor RecordingDesk {
         }
         entry.state = .ended
         entry.endedAt = now().wall.milliseconds
-        entry.endReason = reason ?? .continued
+        entry.endReason = reason ?? (entry.part < Self.partLimit ? .continued : .failed)
         replace(entry, of: stream)
-        let failure = await shelf.conclude(entry)
+        var failure = await shelf.conclude(entry)
+        if entry.endReason == .continued, let late = active[stream]?.reason {
+            entry.endReason = late
+            replace(entry, of: stream)
+            failure = await shelf.conclude(entry)
+        }
         if let failure {
             log.error("recording.not-kept", ["recording": entry.id, "reason": failure.text])
         }

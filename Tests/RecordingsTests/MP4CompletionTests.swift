@@ -53,6 +53,17 @@ private func fragments(isCutOff: Bool = false) -> [UInt8] {
     return studio.file
 }
 
+/// Big-endian numbers of 32 bits; the first one of a full box is its version and flags.
+private func numbers(_ values: Int...) -> [UInt8] {
+    values.flatMap { value in
+        [24, 16, 8, 0].map { shift in UInt8(truncatingIfNeeded: value >> shift) }
+    }
+}
+
+private func box(_ type: String, _ body: [UInt8]) -> [UInt8] {
+    numbers(body.count + 8) + Array(type.utf8) + body
+}
+
 @Suite struct `An MP4 file that is complete` {
     @Test func `has the frames it had, and says how long it is`() throws {
         let before = try Scratch(fragments())
@@ -140,6 +151,24 @@ private func fragments(isCutOff: Bool = false) -> [UInt8] {
             #expect(found.complaints == "" && found.packets.count > 80)
             #expect(abs(try #require(found.duration) - Double(length.milliseconds) / 1_000) < 0.05)
         }
+    }
+
+    /// With tables that end too early, players would end there, too.
+    @Test func `stays in fragments where a track has more frames than tables are made for`() throws {
+        let raw = fragments()
+        let gathered = MP4Fragments(ByteSource(raw))
+        let track = try #require(gathered.tracks.keys.min())
+        // 50 times 100,000 frames of one tick and no bytes, beside those that are there.
+        let header = box("tfhd", numbers(0x38, Int(track), 1, 0, 0x1_0000))
+        let runs = [[UInt8]](repeating: box("trun", numbers(0, 100_000)), count: 50)
+        let traf = box("traf", header + box("tfdt", numbers(0, 450_000)) + Array(runs.joined()))
+        let file = try Scratch(Array(raw.prefix(Int(gathered.end))) + box("moof", traf) + box("mdat", []))
+        let bytes = file.bytes
+        let length = try #require(RecordingRepair.repair(file.path, "mp4"))
+        // Without their bytes in the complaint, which may be millions.
+        let isSame = file.bytes == bytes
+        #expect(isSame)
+        #expect(length.size == bytes.count)
     }
 
     @Test func `of nothing stays empty`() throws {

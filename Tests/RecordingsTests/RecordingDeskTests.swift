@@ -1,8 +1,10 @@
 import Base
 import Forwarding
 import Foundation
+import Glibc
 import Net
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Recordings
@@ -18,7 +20,7 @@ private struct NoTaps: ProgrammeTaps {
     func demandKeyFrame(_ tap: TapID, of source: ProgrammeSource) {}
 }
 
-/// A desk whose transcoder never says anything, with a folder of its own.
+/// A desk whose transcoder says nothing but what a test says for it, with a folder of its own.
 private final class DeskRig: Sendable {
     let desk: RecordingDesk
     let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
@@ -46,6 +48,13 @@ private final class DeskRig: Sendable {
         try Data("a film".utf8).write(to: folder.appendingPathComponent("\(id).webm"))
     }
 
+    /// Has the only job begin a file and end, as it does when the codec changes.
+    func endPart() {
+        let hear = transcoder.state.withLock { $0.handlers.values.first }
+        hear?(.report(RecordingReport.began(.webM, nil, nil, hasAudio: true).bytes))
+        hear?(.ended)
+    }
+
     var files: [String] {
         ((try? FileManager.default.subpathsOfDirectory(atPath: directory.path)) ?? []).sorted()
     }
@@ -67,6 +76,28 @@ private final class DeskRig: Sendable {
         for stream in streams {
             #expect(await desk.recordings(of: stream).map(\.endReason) == [.interrupted])
         }
+    }
+
+    /// The first press saves an entry, which takes as long as the disk does.
+    @Test func `ends what is ended while it begins`() async throws {
+        let rig = DeskRig()
+        let desk = rig.desk
+        await desk.start { _, _, _ in }
+        let stream = try #require(StreamID("s1"))
+        for number in 1...50 {
+            let beginning = Task { try await desk.record(stream) }
+            while await desk.recordings(of: stream).count < number, await !desk.isRecording(stream) {
+                await Task.yield()
+            }
+            let ended = await desk.stop(stream, because: .stopped)
+            #expect(ended?.endReason == .stopped)
+            let begun = try await beginning.value
+            #expect(begun.entry.id == ended?.id && begun.isNew)
+            #expect(await !desk.isRecording(stream))
+            let states = await desk.recordings(of: stream).map(\.state)
+            #expect(states.count == number && states.allSatisfy { $0 == .ended })
+        }
+        await desk.stop()
     }
 
     @Test func `tells that a recording has ended before those who ended it hear of it`() async throws {
@@ -116,6 +147,64 @@ private final class DeskRig: Sendable {
             RecordingEntry.self, from: Data(contentsOf: folder.appending(path: "\(id).json")))
         #expect(kept.state == .ended)
         #expect(await desk.recordings(of: stream) == [kept])
+    }
+
+    @Test func `says of the hundredth part that it has failed, because no other continues it`() async throws {
+        let clock = TestClock()
+        let rig = DeskRig { clock.now }
+        let desk = rig.desk
+        let (notices, told) = AsyncStream.makeStream(of: Bool.self)
+        await desk.start { _, isRecording, _ in
+            told.yield(isRecording)
+        }
+        var notice = notices.makeAsyncIterator()
+        let stream = try #require(StreamID("s1"))
+        _ = try await desk.record(stream)
+        var isRecording = await notice.next()
+        for part in 1...100 {
+            try #require(isRecording == true, "part \(part)")
+            rig.endPart()
+            isRecording = await notice.next()
+        }
+        #expect(isRecording == false)
+        let reasons = await desk.recordings(of: stream).compactMap(\.endReason)
+        let expected: [RecordingEntry.EndReason] = Array(repeating: .continued, count: 99) + [.failed]
+        #expect(reasons == expected)
+        await desk.stop()
+    }
+
+    @Test func `says why it was ended although the end of a part was being saved by then`() async throws {
+        let clock = Watched((asked: 0, pipe: ""))
+        let rig = DeskRig {
+            let (asked, pipe) = clock.change { clock in
+                clock.asked += 1
+                return clock
+            }
+            // Recording began, then the file, and now the part has ended, which is saved next. Whoever opens a pipe
+            // waits for its reader.
+            if asked == 3 { mkfifo(pipe, 0o600) }
+            return Moment.now()
+        }
+        let desk = rig.desk
+        await desk.start { _, _, _ in }
+        let stream = try #require(StreamID("s1"))
+        let id = try await desk.record(stream).entry.id
+        // Where the entry is written before it replaces the one that is there.
+        let draft = rig.directory.appending(path: "s1/.\(id).json").path
+        clock.change { $0.pipe = draft }
+        rig.endPart()
+        try await clock.wait { $0.asked == 3 }
+        let stopping = Task { await desk.stop(stream, because: .stopped) }
+        // For the time that the transcoder is given; from then on the desk knows of it.
+        try await clock.wait { $0.asked == 4 }
+        let reader = open(draft, O_RDONLY | O_NONBLOCK)
+        defer { close(reader) }
+        #expect(reader >= 0)
+        let ended = await stopping.value
+        #expect(ended?.endReason == .stopped)
+        let saved = try Data(contentsOf: rig.directory.appending(path: "s1/\(id).json"))
+        #expect(try JSONDecoder().decode(RecordingEntry.self, from: saved).endReason == .stopped)
+        await desk.stop()
     }
 }
 
@@ -211,7 +300,7 @@ private final class TestClock: Sendable {
         try FileManager.default.removeItem(at: file)
         try FileManager.default.createDirectory(at: file, withIntermediateDirectories: false)
         await rig.desk.start { _, _, _ in }
-        #expect(await expire(endedBefore: 10).failure == "recording r1 cannot be removed")
+        #expect(await expire(endedBefore: 10).failure == "recording r1 couldn't be deleted")
         await #expect(throws: RecordingRefusal.storage) { try await rig.desk.remove("r1", of: show) }
         #expect(await rig.desk.recordings(of: show).map(\.id) == ["r1"])
         try FileManager.default.removeItem(at: file)

@@ -3,6 +3,8 @@ import Foundation
 import Store
 import Synchronization
 import Testing
+import Transcoder
+import Wire
 
 @testable import Recordings
 
@@ -35,5 +37,27 @@ import Testing
         #expect(failures.withLock { $0.count } == 1)
         #expect(file.status.written <= 5 << 20)
         _ = await file.close()
+    }
+
+    @Test(arguments: [false, true])
+    func `is repaired when it closes, and is complete unless a write failed`(hasFailed: Bool) async throws {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).mp4").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        var studio = Studio()
+        studio.codec = .h264
+        studio.play(50)
+        let failures = Mutex<[FileError]>([])
+        let file = RecordingFile(reserve: 0) { failure in failures.withLock { $0.append(failure) } }
+        file.begin(path, "mp4")
+        file.write(studio.file, at: 0)
+        // What does not follow on the bytes before is not written.
+        if hasFailed { file.write([0], at: UInt64(studio.file.count) + 1) }
+        let status = await file.close()
+        let codes = failures.withLock { $0.map(\.code) }
+        #expect(codes == (hasFailed ? [EINVAL] : []))
+        #expect(status.isComplete == !hasFailed)
+        let bytes: [UInt8] = FileManager.default.contents(atPath: path).map { Array($0) } ?? []
+        #expect(status.size == bytes.count)
+        #expect(MP4Fragments(ByteSource(bytes)).isWhole)
     }
 }

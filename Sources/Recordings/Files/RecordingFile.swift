@@ -167,11 +167,11 @@ final class RecordingFile: Sendable {
     }
 
     private func shut() {
-        let (path, container, status) = state.withLock { state in
+        let (path, container, status, hadFailed) = state.withLock { state in
+            defer { state.hasFailed = true }
             if state.descriptor >= 0 { Glibc.close(state.descriptor) }
             state.descriptor = -1
-            state.hasFailed = true
-            return (state.path, state.container, state.status)
+            return (state.path, state.container, state.status, state.hasFailed)
         }
         // An MP4 file also gets its tables now, which must not exist while it grows.
         guard let path, !status.isComplete || container == "mp4",
@@ -181,7 +181,8 @@ final class RecordingFile: Sendable {
             // The muxer's time is exact, but the file may contain more than the muxer has reported.
             state.status.milliseconds = max(state.status.milliseconds, length.milliseconds)
             state.status.size = length.size
-            state.status.isComplete = true
+            // What was written before an error plays, too, but is not all.
+            state.status.isComplete = !hadFailed
         }
     }
 }

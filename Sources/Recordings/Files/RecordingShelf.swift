@@ -141,7 +141,11 @@ final class RecordingShelf: Sendable {
     /// - Returns: nil once it is durable, or the error.
     func conclude(_ entry: RecordingEntry) async -> FileError? {
         let failure = await save(entry)
-        if failure != nil { unkept.withLock { $0.append(entry) } }
+        unkept.withLock { unkept in
+            // What was to be stored of it before is out of date.
+            unkept.removeAll { $0.id == entry.id }
+            if failure != nil { unkept.append(entry) }
+        }
         return failure
     }
 

@@ -11,7 +11,8 @@ package enum MP4Completion {
     /// - Parameter fragments: of the file, whose incomplete end must have been cut off.
     /// - Returns: the new size in bytes; nil if the file is unchanged.
     static func complete(_ descriptor: CInt, _ fragments: MP4Fragments) -> Int64? {
-        guard let moov = fragments.moov else { return nil }
+        // A file with more frames than tables may have stays fragmented: so it plays whole.
+        guard let moov = fragments.moov, !fragments.isOverfull else { return nil }
         var end = fragments.outline.end
         if !fragments.isWhole {
             guard let tables = tables(fragments), ftruncate(descriptor, off_t(fragments.end)) == 0 else {

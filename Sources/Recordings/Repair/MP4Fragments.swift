@@ -61,7 +61,7 @@ package struct MP4Fragments {
         }
     }
 
-    /// Frames of a track; more than 16 hours of video or audio have.
+    /// Frames of a track that tables are made for; more than 16 hours of video or audio have.
     private static let frameLimit = 5_000_000
 
     /// The `moov` box and its contents; nil for a file that this server did not write.
@@ -73,6 +73,8 @@ package struct MP4Fragments {
     package private(set) var end: Int64 = 0
     /// Whether the file has its tables already.
     package private(set) var isWhole = false
+    /// Whether a track has more frames than `frameLimit`, so that its tables would end too early.
+    private(set) var isOverfull = false
     /// The end of the last complete box, and the playing time.
     package private(set) var outline = RecordingOutline()
 
@@ -158,7 +160,11 @@ package struct MP4Fragments {
             guard time < 1 << 48 else { return false }
             for body in traf.children("trun") {
                 let run = MP4TrackRun(body, defaults: defaults)
-                guard run.count > 0, run.count <= Self.frameLimit - track.sizes.count else { continue }
+                guard run.count > 0 else { continue }
+                guard run.count <= Self.frameLimit - track.sizes.count else {
+                    isOverfull = true
+                    continue
+                }
                 if let offset = run.dataOffset { next = start + Int64(offset) }
                 let chunk = next
                 run.forEach { sample in
