@@ -149,6 +149,17 @@ import Wire
         #expect(rig.live.pictureSource(of: show)?.session == second)
     }
 
+    /// A stage without sessions forgets it, as a restart does; the record does not.
+    @Test mutating func `with what its participant had muted before`() throws {
+        let speaker = Stage.Sender(id: bob, authority: .speaker)
+        let durable = try record { _ = try $0.apply(.setMuted(.video, true), from: speaker, at: now) }
+        let candidate = rig.candidate(
+            request(.stage, speaker), sends: [.audio, .video], gets: [.audio, .video],
+            clearance: SessionCandidate.Clearance(record: durable))
+        _ = try rig.admit(candidate)
+        #expect(rig.live[show]?.room?.mute(of: bob) == StageRoom.Mute(video: true))
+    }
+
     /// Against a count of its own: who has a place, and who is refused one, while people come and go.
     @Test(arguments: 0..<50 as Range<UInt64>)
     mutating func `while there is a place, whoever comes and goes`(seed: UInt64) throws {

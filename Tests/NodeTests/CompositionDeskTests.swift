@@ -312,9 +312,19 @@ private struct CompositionRig {
             input: InputID(number: 9), tap: TapID(number: 10), track: picture, maximumHeight: nil)
         let fed = rig.desk.fed(feed, to: job, of: show)
         #expect(fed == [.stop(feed)])
+    }
+
+    /// Nobody on stage need do anything for that.
+    @Test mutating func `is opened a second later where the worker takes nothing now`() {
         rig.areWorkersFull = true
         rig.compose(pair(), show)
-        #expect(rig.injections.isEmpty && rig.desk.counters.waiting == 0)
+        #expect(rig.injections.isEmpty && rig.desk.counters.waiting == 1)
+        rig.advance(by: .seconds(1))
+        #expect(rig.injections.isEmpty && rig.desk.counters.waiting == 1)
+        rig.areWorkersFull = false
+        rig.advance(by: .seconds(1))
+        #expect(rig.injections.count == 1 && rig.desk.counters.waiting == 0)
+        #expect(rig.job(of: show) != nil)
     }
 
     /// Whatever happens in whatever order: there are never more than may be, each job is fed exactly its speakers,

@@ -292,6 +292,26 @@ import Testing
         _ = try await perform(.invite(quiz, DuelTerms()), in: talk, from: ann)
     }
 
+    @Test func `are decided on again a second after the store refused, and not at once`() async throws {
+        let inviter = try host(talk)
+        let store = try #require(stores[talk])
+        let duel = try id(try await perform(.invite(quiz, DuelTerms()), in: talk, from: ann))
+        store.fail(with: .unavailable("full"))
+        // Nobody has answered in time, which cannot be stored.
+        rig.pass(.seconds(12))
+        await inviter.tick()
+        let now = rig.clock.value.elapsed
+        let deadline = try #require(await inviter.deadline)
+        #expect(deadline > now && deadline <= now + .seconds(1))
+        store.fail(with: nil)
+        await inviter.tick()
+        #expect(try await inviter.duel(duel, as: ann)["state"] == .string("invited"))
+        rig.pass(.seconds(1))
+        await inviter.tick()
+        try await inviter.settled()
+        #expect(try await inviter.duel(duel, as: ann)["state"] == .string("off"))
+    }
+
     @Test func `are told to webhooks when they begin and when they end`() async throws {
         _ = try await begin()
         try await wait(36)

@@ -57,13 +57,14 @@ struct LiveRig {
     /// A stream that is live, as its stage would say.
     func begin(
         _ stream: StreamID, _ programme: StageDetails.Programme = .host, gate: StageDetails.Gate? = nil,
-        speakers: Set<ParticipantID> = [], isPublished: Bool = false
+        speakers: Set<ParticipantID> = [], banned: Set<ParticipantID> = [], isPublished: Bool = false
     ) {
         var snapshot = StreamSnapshot(waitingFor: stream)
         snapshot.state = .live
         snapshot.isPublished = isPublished
         snapshot.details.gate = gate
         snapshot.speakers = speakers
+        for participant in banned { snapshot.banned[participant] = WallTime(milliseconds: 1) }
         snapshot.createdAt = WallTime(milliseconds: 1)
         snapshot.details.programme = programme
         directory.update(snapshot)

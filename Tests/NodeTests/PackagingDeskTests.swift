@@ -11,16 +11,6 @@ import Wire
 @testable import Node
 @testable import Transcoder
 
-/// Streams of which nothing comes.
-private struct NoTaps: ProgrammeTaps {
-    func open(
-        _ source: ProgrammeSource, into input: InputID, ended: @escaping @Sendable (TapID) -> Void
-    ) -> TapID? { nil }
-
-    func close(_ tap: TapID, of source: ProgrammeSource) {}
-    func demandKeyFrame(_ tap: TapID, of source: ProgrammeSource) {}
-}
-
 @Suite(.timeLimit(.minutes(10))) struct `A desk of packagings` {
     private let show: StreamID
     private let source: Packaging.Key
@@ -299,6 +289,23 @@ private struct NoTaps: ProgrammeTaps {
         #expect(await desk.mayPassOriginal(of: show))
         await desk.stop()
         transcoder.stop()
+    }
+
+    /// A lost part leaves a gap until the next time line; what begins or changes one comes once.
+    @Test func `hear what begins or changes a time line, however much waits`() {
+        let inbox = Inbox<PackagingDesk.Event>(limit: 1)
+        let size = VideoResolution(width: 640, height: 360)
+        let part = PackagingReport.Part(
+            bytes: [1], milliseconds: 500, startsSegment: true, endsSegment: false, captured: .zero)
+        let beginning = PackagingReport.Beginning(
+            initialization: [1], codecs: "avc1.42e01f", resolution: size, framesPerSecond: 30)
+        let format = PackagingReport.Format(
+            resolution: size, framesPerSecond: 30, pictureHeader: [1], soundConfiguration: [2])
+        #expect(inbox.put(.report(source, 1, .part(part))))
+        #expect(!inbox.put(.report(source, 1, .part(part))))
+        #expect(inbox.put(.report(source, 1, .began(beginning))))
+        #expect(inbox.put(.report(source, 1, .format(format))))
+        #expect(inbox.counters == InboxCounters(waiting: 3, dropped: 1))
     }
 
     /// Who waits for the first playlist when somebody else finds out gets the one of what is encoded.

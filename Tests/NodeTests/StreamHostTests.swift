@@ -181,6 +181,23 @@ import Testing
         #expect(follower.known["raisedHands"]?["bob"] != nil)
     }
 
+    @Test func `keep who is connected when a removal could not be stored`() async throws {
+        try await rig.create()
+        let sam = HostRig.sender("sam", .speaker)
+        _ = try await rig.host.perform(.join, from: sam)
+        _ = try await rig.host.follow(as: sam, since: nil, TestFollower())
+        rig.store.fail(with: .unavailable("full"))
+        await #expect(throws: StageRefusal.self) {
+            _ = try await rig.host.perform(.remove(sam.id), from: HostRig.ann)
+        }
+        rig.store.fail(with: nil)
+        #expect(await rig.host.stage?.isPresent(sam.id) == true)
+        // Longer than somebody without a connection counts as present.
+        await rig.wait(.seconds(16))
+        try await rig.host.settled()
+        #expect(await rig.host.committed?.speakers[sam.id] != nil)
+    }
+
     @Test func `come back from the store as they were`() async throws {
         try await rig.create()
         _ = try await rig.host.perform(.goLive, from: HostRig.ann)
@@ -239,6 +256,19 @@ import Testing
         #expect(follower.known["stream"]?["state"] == .string("ended"))
         #expect(follower.known["stream"]?["endReason"] == .string("host-left"))
         #expect(rig.effects.value == [.close])
+    }
+
+    /// Which may be later than the stream, and nobody else announces it.
+    @Test func `stay until a recording has ended, and until nobody can go back any more`() async throws {
+        try await rig.create()
+        _ = try await rig.host.perform(.end, from: HostRig.ann)
+        await rig.host.setRecording(true)
+        #expect(await rig.host.closeIfIdle() == nil)
+        await rig.host.setRecording(false)
+        await rig.host.setKept(true)
+        #expect(await rig.host.closeIfIdle() == nil)
+        await rig.host.setKept(false)
+        #expect(await rig.host.closeIfIdle() == .ended)
     }
 }
 

@@ -181,6 +181,22 @@ import Wire
         #expect(streams(of: id) == [talk])
     }
 
+    @Test mutating func `is opened by no token of somebody banned, but for an admin's`() throws {
+        try goLive(gate: gate)
+        let (bob, root) = (try sender("bob", tiers: ["gold"]), try sender("root", .admin))
+        let id = try watch(as: nil)
+        rig.advance(by: .seconds(11))
+        show(bob, by: id, in: .one(talk))
+        #expect(streams(of: id) == [talk])
+        rig.begin(talk, gate: gate, banned: [bob.id, root.id])
+        rig.takeNews()
+        #expect(streams(of: id) == [])
+        show(bob, by: id, in: .one(talk))
+        #expect(streams(of: id) == [])
+        show(root, by: id, in: .one(talk))
+        #expect(streams(of: id) == [talk])
+    }
+
     @Test mutating func `falls before those who watch, and rises again`() throws {
         try goLive(gate: nil)
         let (bob, vip) = (try watch(as: try sender("bob")), try watch(as: try sender("vip", tiers: ["gold"])))

@@ -203,7 +203,8 @@ struct CompositionDesk {
             return injection.map { [.close($0)] } ?? []
         }
         guard let injection else {
-            places[stream] = nil
+            // A worker whose mailbox is full soon has room again.
+            places[stream] = .waiting(speakers)
             return []
         }
         let programme = ComposedProgramme(

@@ -184,7 +184,7 @@ struct LiveFeed {
         case .message(let message, let request):
             take(desk.receive(message, request: request, from: id, at: now), requested: now)
         case nil:
-            send(ControlReply.error("malformed", "This is no message that this server knows.").bytes, to: id)
+            send(ControlReply.error("malformed", "The server doesn't know this message.").bytes, to: id)
         }
     }
 
@@ -275,6 +275,9 @@ struct LiveFeed {
         let present = stream.map { PresenceChange.Place(stream: $0, sender: place.reader.sender(in: $0)) }
         return [.count(PresenceChange(session: id, place: present))]
     }
+
+    /// The stream whose stage was last notified of a session; nil if there is none.
+    func toldPresence(of id: SessionID) -> StreamID? { presences[id] }
 
     /// Notes that stages are notified of a change now.
     /// - Returns: the stream that the viewer has left; nil if there is none.

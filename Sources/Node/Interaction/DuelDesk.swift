@@ -31,6 +31,10 @@ struct DuelDesk {
     private var confided: Sight?
     /// The opponent whose host is shown now; nil for none.
     private var shown: StreamID?
+    /// When what is due is decided again, because it could not be stored; nil if nothing was refused.
+    private var retryAt: MonotonicTime?
+    /// How long a store that refused is left alone.
+    private static let retryInterval = Duration.seconds(1)
 
     init(of stream: StreamID, restoring duels: [Duel]) {
         side = DuelSide(of: stream, restoring: duels)
@@ -62,16 +66,21 @@ struct DuelDesk {
     mutating func advance(
         to now: Moment, _ situation: DuelSide.Situation, isLast: Bool = false
     ) -> Duel? {
-        side.advance(to: now, situation, isLast: isLast)
+        guard isLast || retryAt.map({ $0 <= now.elapsed }) ?? true else { return nil }
+        return side.advance(to: now, situation, isLast: isLast)
     }
 
     /// Notes what has become durable.
-    mutating func conclude(_ duels: [Duel]) { committed = duels }
+    mutating func conclude(_ duels: [Duel]) {
+        committed = duels
+        retryAt = nil
+    }
 
-    /// Discards what could not be made durable.
-    mutating func revert(to duels: [Duel]) {
+    /// Discards what could not be made durable; what is due is decided again a second later.
+    mutating func revert(to duels: [Duel], at now: MonotonicTime) {
         committed = duels
         side.revert(to: duels)
+        retryAt = now + Self.retryInterval
     }
 
     // MARK: Telling
@@ -139,6 +148,7 @@ struct DuelDesk {
     /// When something is to be decided or sent; nil if nothing is due.
     func deadline(_ situation: DuelSide.Situation, at now: Moment) -> MonotonicTime? {
         var next = side.deadline(committed, situation, at: now)
+        if let retryAt { next = next.map { max($0, retryAt) } }
         if let told, let toldAt, let duel = publicDuel(at: now.wall),
             sight(of: duel, situation.tally, at: now.wall) != told
         {

@@ -30,6 +30,9 @@ extension LiveStreams {
 
     /// Notifies the stage that a feed viewer has left and the one that the viewer has come to.
     mutating func take(_ change: PresenceChange) -> [LiveAction] {
+        // A viewer who went away and came back before the first change was delivered is where the stage has them: it
+        // would count an anonymous viewer twice.
+        guard feed.toldPresence(of: change.session) != change.place?.stream else { return [] }
         let left = feed.tellPresence(change)
         let (came, id) = (change.place, change.session)
         return [

@@ -93,4 +93,16 @@ extension LiveStreams {
         guard formats(of: own)?.first?.codec == track.plan.formats.first?.codec else { return own }
         return ProgrammeSource(session: nil, track: track, mid: track.plan.mid, worker: track.key.worker)
     }
+
+    /// Tells the stage what a new session's participant has muted.
+    ///
+    /// A stage forgets the mute states of a participant without sessions, as after a restart; the record does not.
+    mutating func restoreMute(for candidate: SessionCandidate, at now: MonotonicTime) -> [LiveAction] {
+        guard let id = candidate.request.participant, let member = candidate.clearance?.record?.member(id)
+        else {
+            return []
+        }
+        let mute = StageRoom.Mute(audio: member.isAudioMuted, video: member.isVideoMuted)
+        return conduct(candidate.request.stream, at: now) { $0.setMute(mute, of: id) }
+    }
 }

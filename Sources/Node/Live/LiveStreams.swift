@@ -111,6 +111,7 @@ struct LiveStreams {
         if request.isOnStage, let programme = directory[request.stream]?.details.programme {
             actions += setProgramme(programme, of: request.stream, at: now)
         }
+        if request.isOnStage { actions += restoreMute(for: candidate, at: now) }
         if let crowded { actions += end(crowded, because: "no check came", at: now) }
         return (opening, actions)
     }
@@ -293,7 +294,7 @@ struct LiveStreams {
         guard let record = sessions[id], record.closesAt == nil else { return [] }
         if record.purpose == .feed { return inFeed(at: now) { $0.receive(message, from: id, at: now) } }
         guard let wish = ControlRequest(parsing: message) else {
-            return [record.tell(.error("malformed", "This is no message that this server knows."))]
+            return [record.tell(.error("malformed", "The server doesn't know this message."))]
         }
         return sessions.receive(wish, from: id, at: now)
             ?? conduct(record.stream, at: now) { $0.arrange(wish, for: id) }

@@ -58,6 +58,8 @@ struct ViewerGates {
         let gate: StageDetails.Gate
         let host: ParticipantID?
         let speakers: Set<ParticipantID>
+        /// The participants to whom a token opens nothing.
+        let banned: Set<ParticipantID>
     }
 
     private let directory: StreamDirectory
@@ -174,8 +176,10 @@ struct ViewerGates {
     /// The gate between a session and a stream; nil if any of the session's tokens opens it.
     private func gate(of stream: StreamID, before member: Member) -> StageDetails.Gate? {
         guard let gate = directory.gate(of: stream, before: nil) else { return nil }
+        let banned = directory[stream]?.banned ?? [:]
         let isOpen = member.passes.contains {
             $0.scope.contains(stream) && directory.gate(of: stream, before: $0.sender) == nil
+                && ($0.sender.authority == .admin || banned[$0.sender.id] == nil)
         }
         return isOpen ? nil : gate
     }
@@ -284,7 +288,9 @@ struct ViewerGates {
         if snapshot == nil || snapshot?.state == .ended { forget(stream, at: now) }
         let new = snapshot.flatMap { snapshot in
             snapshot.details.gate.map {
-                Terms(gate: $0, host: snapshot.host, speakers: snapshot.speakers)
+                Terms(
+                    gate: $0, host: snapshot.host, speakers: snapshot.speakers,
+                    banned: Set(snapshot.banned.keys))
             }
         }
         guard terms[stream] != new else { return [] }

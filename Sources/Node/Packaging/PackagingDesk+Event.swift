@@ -34,11 +34,11 @@ extension PackagingDesk {
 
         /// Whether the event is queued even beyond the inbox's limit.
         ///
-        /// A dropped part leaves a gap, which the next time line repairs. `stored` is needed, and is bounded by the
-        /// bytes that may wait for the disk.
+        /// A dropped part leaves a gap, which the next time line repairs; but nothing repeats what begins a time line
+        /// or changes its format. `stored` is needed, and is bounded by the bytes that may wait for the disk.
         var isNeeded: Bool {
             switch self {
-            case .over, .tapEnded, .stored: true
+            case .over, .tapEnded, .stored, .report(_, _, .began), .report(_, _, .format): true
             case .report, .keyFrameWanted: false
             }
         }

@@ -204,7 +204,8 @@ package actor RestreamDesk {
         if !isLive {
             for number in targets.map(\.number) { await disconnect(number, of: stream) }
         }
-        if targets.isEmpty { streams[stream] = nil }
+        // Meanwhile another target may have been added.
+        if streams[stream]?.entries.isEmpty == true { streams[stream] = nil }
         await packagings.update(stream, to: programme)
         // A connected target keeps the last frame while the programme is interrupted, but a target is not connected
         // for an interrupted programme.
@@ -227,7 +228,8 @@ package actor RestreamDesk {
                 continue
             }
             for (number, entry) in known.entries {
-                guard known.isLive, let retryAt = entry.retryAt, time >= retryAt else { continue }
+                guard known.isLive, known.programme != nil, let retryAt = entry.retryAt, time >= retryAt
+                else { continue }
                 await connect(number, of: stream)
             }
         }

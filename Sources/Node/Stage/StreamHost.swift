@@ -425,8 +425,12 @@ package actor StreamHost {
     private func fail(_ batches: [CommitBatch], _ refusal: StageRefusal) {
         if let kept = journal.kept {
             stage?.revert(to: kept.stage, at: environment.now())
+            // A removal that was not stored has taken them out of the stage's presence; they are still connected.
+            for case (let connection, let sender?) in connections {
+                _ = stage?.connect(sender, by: connection, at: environment.now())
+            }
             interaction.revert(to: kept.interaction)
-            duels.revert(to: kept.duels)
+            duels.revert(to: kept.duels, at: environment.now().elapsed)
             restreams = kept.restreams
         } else {
             stage = nil
@@ -476,6 +480,8 @@ package actor StreamHost {
     package func closeIfIdle() -> IdleStream? {
         guard connections.isEmpty, sync.isEmpty, journal.isSettled else { return nil }
         if let stage, stage.record.phase != .ended { return nil }
+        // Only this host announces that these end, which may be later than the stream.
+        guard !isRecording, !isKept else { return nil }
         close(.goingAway)
         return committed == nil ? .unmade : .ended
     }
