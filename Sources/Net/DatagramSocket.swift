@@ -58,9 +58,10 @@ package final class DatagramSocket: Sendable {
         _ descriptor: Int32, at address: TransportAddress, bufferBytes: Int, coalescing: Bool, stamping: Bool
     ) throws(NetError) {
         var bound = clinux_address()
-        guard unsafe clinux_local_address(descriptor, &bound) == 0 else {
+        let result = unsafe clinux_local_address(descriptor, &bound)
+        guard result == 0 else {
             clinux_close(descriptor)
-            throw NetError(binding: address, code: 0)
+            throw NetError(binding: address, code: -result)
         }
         let size = Int32(clamping: bufferBytes)
         receiveBufferBytes = Int(clinux_set_receive_buffer(descriptor, size))

@@ -140,15 +140,18 @@ struct SendQueue: ~Copyable {
         _ count: Int, to address: TransportAddress, capacity: Int, channel: UInt16? = nil,
         _ write: (Int, inout MutableSpan<UInt8>) -> EncryptedPacket
     ) {
-        let index = destination(for: address)
         let head = channel == nil ? 0 : Self.channelHead
+        // Only a destination with a datagram counts: `hasRoom` bounds datagrams, and with them the names.
+        var index: Int?
         for number in 0..<count {
             let start = usedBytes + head
             let packet = memory.withBytes(at: start, count: capacity) { write(number, &$0) }
             guard packet.length > 0, packet.length <= capacity else { continue }
             if let channel { writeHead(channel, packet.length) }
             if let tag = packet.pendingTag { tags.append(tag, at: start) }
-            link(length: head + packet.length, to: index)
+            let place = index ?? destination(for: address)
+            index = place
+            link(length: head + packet.length, to: place)
             if tags.isFull { completeTags() }
         }
     }

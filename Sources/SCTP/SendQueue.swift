@@ -13,10 +13,13 @@ struct SendQueue {
         let since: MonotonicTime
 
         /// Milliseconds that are left to deliver it; nil if its lifetime is not limited.
+        ///
+        /// A lifetime of 0, which W3C's `maxPacketLifeTime` permits, counts as 1 ms: the message is sent once if there
+        /// is room now.
         func lifetime(at now: MonotonicTime) -> UInt32? {
             guard case .lifetime(let milliseconds) = message.delivery.reliability else { return nil }
             let waited = now.nanoseconds(since: since) / 1_000_000
-            return UInt32(clamping: Int64(milliseconds) - waited)
+            return UInt32(clamping: max(Int64(milliseconds), 1) - waited)
         }
     }
 
@@ -106,14 +109,21 @@ struct SendQueue {
         var missing = max(
             0, bytes + size - limits.bytes, buffered(message.stream) + size - maximumStreamBytes)
         var surplus = max(0, count + 1 - limits.count)
+        let older = waiting[head...].filter { Self.mayDrop($0, for: message) }
+        // What would not suffice is not dropped: the new message is refused all the same.
+        guard older.count >= surplus, older.reduce(0, { $0 + $1.message.bytes.count }) >= missing else {
+            return
+        }
         remove { candidate in
-            guard missing > 0 || surplus > 0, candidate.message.stream == message.stream,
-                candidate.message.delivery.reliability != .reliable
-            else { return false }
+            guard missing > 0 || surplus > 0, Self.mayDrop(candidate, for: message) else { return false }
             missing -= candidate.message.bytes.count
             surplus -= 1
             return true
         }
+    }
+
+    private static func mayDrop(_ candidate: Waiting, for message: SCTPMessage) -> Bool {
+        candidate.message.stream == message.stream && candidate.message.delivery.reliability != .reliable
     }
 
     private mutating func remove(where isUnwanted: (Waiting) -> Bool) {

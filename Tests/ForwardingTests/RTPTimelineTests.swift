@@ -101,6 +101,28 @@ import TestSupport
         #expect(leads.allSatisfy { abs($0) <= 5 }, "\(leads)")
     }
 
+    /// Half a turn of the clock after the edge, 6 h 38 min at 90 kHz, the edge seems to lie ahead again.
+    @Test mutating func `does not go back when a source that began with a replay is left hours later`()
+        throws
+    {
+        var timeline = RTPTimeline<Source>(clockRate: 90_000, using: &random)
+        let edge = RTPTimeline<Source>.Edge(sequence: 120, timestamp: 360_000)
+        timeline.begin(first, at: 0, timestamp: 0, pictures: .init(), edge: edge, now: time(0))
+        let segment = try #require(timeline.current)
+        // The source's clock is fast by 100 ppm.
+        let ticksAnHour: UInt32 = 3_600 * 90_009
+        var stamp: UInt32 = 0
+        for hour in 0...7 as ClosedRange<UInt32> {
+            let number = 120 + Int64(hour) * 108_000
+            stamp = segment.outgoing(timestamp: 360_000 + hour * ticksAnHour, of: number)
+            let outgoing = try #require(segment.outgoing(number))
+            timeline.sent(outgoing, timestamp: stamp, at: time(Int64(hour) * 3_600_000))
+        }
+        timeline.begin(second, at: 1, timestamp: 0, pictures: .init(), now: time(7 * 3_600_000 + 40))
+        let next = try #require(timeline.current).outgoing(timestamp: 0, of: 1)
+        #expect(Int32(bitPattern: next &- stamp) == 40 * 90)
+    }
+
     @Test mutating func `gives back what replays at the same moment needed`() throws {
         let leads = try leads(switching: [0, 0, 0, 0, 1_000, 2_000], sendingAll: true)
         #expect(try #require(leads.max()) <= 15, "\(leads)")

@@ -155,6 +155,24 @@ import Testing
         #expect(remote.receiveWaiting().map { Int($0.bytes[0]) } == expected)
     }
 
+    /// There is room for the addresses of as many destinations as there may be datagrams.
+    @Test func `keeps no destination for which nothing was written`() throws {
+        var remote = try Remote()
+        var capacity = SendBatch.Capacity()
+        capacity.datagrams = 16
+        let batch = try Sender(capacity)
+        for port in 1...17 as ClosedRange<UInt16> {
+            batch.append(2, to: TransportAddress(ip: .loopback, port: port), capacity: 400) { _, _ in
+                EncryptedPacket(length: 0)
+            }
+        }
+        let bytes = datagram(1, size: 300)
+        batch.append(bytes, to: remote.address)
+        batch.flush()
+        #expect(remote.receiveWaiting().map(\.bytes) == [bytes])
+        #expect(batch.counters.datagramsOut == 1)
+    }
+
     @Test func `leaves early when its arena is full`() throws {
         var remote = try Remote()
         var capacity = SendBatch.Capacity()

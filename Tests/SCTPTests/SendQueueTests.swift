@@ -82,6 +82,23 @@ import Wire
         #expect(queue.dropped == 1)
     }
 
+    /// W3C's `maxPacketLifeTime` of 0: never sent again, but sent.
+    @Test mutating func `try once what has no lifetime`() throws {
+        try queue.append(message(1, 10, .lifetime(milliseconds: 0)), at: start)
+        #expect(queue.first(at: start)?.lifetime(at: start) == 1)
+        #expect(takeAll(at: start + .milliseconds(1)).isEmpty)
+        #expect(queue.dropped == 1)
+    }
+
+    @Test mutating func `drop nothing for a message that is refused all the same`() throws {
+        let lossy = DataChannelDelivery.Reliability.retransmissions(0)
+        try queue.append(message(1, 60), at: start)
+        try queue.append(message(2, 10, lossy), at: start)
+        #expect(throws: SCTPSendError.bufferFull) { try queue.append(message(2, 60, lossy), at: start) }
+        #expect(queue.dropped == 0)
+        #expect(takeAll(at: start).map(\.stream) == [1, 2])
+    }
+
     @Test mutating func `stay small however much passes through`() throws {
         for number in 0..<1_000 {
             try queue.append(message(UInt16(number % 7), 20), at: start)

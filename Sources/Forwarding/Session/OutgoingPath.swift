@@ -16,6 +16,8 @@ final class OutgoingPath {
     /// Estimate from the progress of the client's TCP connection, which takes precedence over all others; nil over
     /// UDP.
     private(set) var backlog: BacklogEstimator?
+    /// The client's end of the TCP connection, and what it had acknowledged last; nil over UDP.
+    private var stream: (address: TransportAddress?, acknowledged: UInt64)?
     /// Estimate from the client's REMB or loss reports; nil before the first, and for a client with feedback on each
     /// packet.
     private var reported: ReportEstimator?
@@ -146,7 +148,14 @@ final class OutgoingPath {
     }
 
     /// Processes the progress of the client's TCP connection.
-    func receive(_ progress: StreamBacklog, at now: MonotonicTime) {
+    ///
+    /// Another connection counts its bytes from 0, and has another path: its estimate begins anew.
+    /// - Parameter address: the client's end of the connection.
+    func receive(_ progress: StreamBacklog, from address: TransportAddress?, at now: MonotonicTime) {
+        if let stream, stream.address != address || progress.acknowledged < stream.acknowledged {
+            leaveStream()
+        }
+        stream = (address, progress.acknowledged)
         if backlog == nil { backlog = BacklogEstimator() }
         backlog?.receive(progress, at: now)
         if backlog?.isProbing == false { probe = nil }
@@ -154,6 +163,7 @@ final class OutgoingPath {
 
     /// Forgets the TCP connection, which the client has left.
     func leaveStream() {
+        stream = nil
         backlog = nil
         probe = nil
     }

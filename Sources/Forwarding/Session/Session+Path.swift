@@ -71,7 +71,7 @@ extension Session {
         guard connection.state == .connected, !slots.isEmpty else { return }
         let path = path ?? OutgoingPath()
         self.path = path
-        path.receive(backlog, at: now)
+        path.receive(backlog, from: connection.remoteAddress, at: now)
         allocate(at: now)
         tellQuality(at: now)
         requestWake()

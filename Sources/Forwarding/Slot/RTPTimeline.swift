@@ -228,6 +228,8 @@ package struct RTPTimeline<Source: AnyObject> {
         if lastSent == nil || Int32(bitPattern: timestamp &- lastTimestamp) >= 0 {
             lastTimestamp = timestamp
             lastSent = now
+            // Past the edge the promise is kept; half a turn of the clock later it would seem to lie ahead again.
+            if let promised, Int32(bitPattern: timestamp &- promised.timestamp) > 0 { self.promised = nil }
         }
         return isNewest
     }

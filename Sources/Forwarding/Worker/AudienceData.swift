@@ -52,6 +52,9 @@ struct AudienceData {
         access[stream] == .send && label.utf8.count <= Self.longestLabel
     }
 
+    /// Whether a session on stage has a track with a label.
+    func hasTrack(_ label: String, in stream: StreamID) -> Bool { tracks[stream]?[label] != nil }
+
     /// Whether a viewer's message on a track may be passed on; if so, it is counted.
     mutating func admit(_ label: String, bytes: Int, in stream: StreamID, at now: MonotonicTime) -> Bool {
         guard maySend(label, in: stream), bytes <= Self.longestMessage, tracks[stream]?[label] != nil else {

@@ -148,8 +148,11 @@ extension Worker {
         for id in (stages[item.stage] ?? []) + audience.receivers(of: item, at: now) {
             // This does not wait for the control channel: a client treats it as open once the association is
             // established, and expects to receive everything from then on.
-            guard let session = sessions[id], session.id != item.session, session.connection.hasDataChannels
-            else { continue }
+            guard let session = sessions[id], session.connection.hasDataChannels else { continue }
+            if case .closed = item.event {
+                closeAudienceChannel(for: item, of: session, at: now, into: &sink)
+            }
+            guard session.id != item.session else { continue }
             var key = SessionChannels.Incoming(session: item.session, label: item.label)
             if case .said = item.event { key = SessionChannels.Incoming(session: nil, label: item.label) }
             switch item.event {
@@ -163,6 +166,20 @@ extension Worker {
             }
             settle(session, at: now, into: &sink)
         }
+    }
+
+    /// Closes the channel on which a session receives what viewers say on a track, once no session on stage has that
+    /// track: an app that uses a new label again and again would use up all channels.
+    private func closeAudienceChannel(
+        for item: DataTrackItem, of session: Session, at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) {
+        let key = SessionChannels.Incoming(session: nil, label: item.label)
+        guard !audience.hasTrack(item.label, in: item.stage), session.connection.state == .connected,
+            let stream = session.channels.incoming.removeValue(forKey: key)
+        else { return }
+        session.connection.closeDataChannel(stream, at: now, into: &sink)
+        settle(session, at: now, into: &sink)
     }
 
     /// The channel to `session` for another session's data track, opened if there is none; nil if the client refused

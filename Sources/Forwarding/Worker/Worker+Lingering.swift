@@ -42,6 +42,7 @@ extension Worker {
             lingering.programmes[stream] = nil
             links?.tellAll(.want(stream, false))
             programmes[stream]?.source?.tracks.forEach { flushIfIdle($0.key, at: now) }
+            forgetIfEmpty(stream)
         }
         let tracksOver = lingering.tracks.filter { $0.value <= now }.keys
         for key in tracksOver.sorted(by: { ($0.worker, $0.track.number) < ($1.worker, $1.track.number) }) {

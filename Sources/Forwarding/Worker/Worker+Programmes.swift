@@ -88,7 +88,10 @@ extension Worker {
         return programme
     }
 
+    /// Forgets a programme that nobody uses, unless it lingers: other workers still send it, and say only once who
+    /// publishes it.
     func forgetIfEmpty(_ stream: StreamID) {
+        guard lingering.programmes[stream] == nil else { return }
         if programmes[stream]?.isEmpty == true { programmes[stream] = nil }
     }
 

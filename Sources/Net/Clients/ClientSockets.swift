@@ -21,10 +21,8 @@ package final class ClientSockets {
         poll = clinux_poll_open()
         guard poll >= 0 else { throw .system(operation: "open an epoll instance", code: -poll) }
         let result = clinux_poll_set(poll, waker.descriptor, Self.wakerToken, 0, 1)
-        guard result == 0 else {
-            clinux_close(poll)
-            throw .system(operation: "watch a descriptor", code: -result)
-        }
+        // `deinit` closes the instance, also when this throws: all properties are set.
+        guard result == 0 else { throw .system(operation: "watch a descriptor", code: -result) }
     }
 
     deinit {

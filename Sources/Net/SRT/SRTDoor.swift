@@ -202,6 +202,7 @@ final class SRTPort: Sendable {
             csrt_poll_watch_descriptor(poll, waker.descriptor) == 0
         else {
             csrt_close(socket)
+            if poll >= 0 { csrt_poll_close(poll) }
             throw .tooManyOpenFiles
         }
     }

@@ -66,6 +66,33 @@ import Wire
         #expect(swarm.keyFrameRequests.allSatisfy { $0 == 0 })
     }
 
+    /// Meanwhile the copy lingers, and the publisher's worker says only once who publishes.
+    @Test func `a publisher who ended and came back while nobody here looked is seen again`() throws {
+        let simulation = try FeedSimulation(seed: 6)
+        let here = try simulation.publish("here", on: 1)
+        let there = try simulation.publish("there", on: 0)
+        simulation.run(for: .seconds(1))
+        let viewer = try simulation.watch(on: here, preload: .onSwipe, worker: 1)
+        #expect(simulation.run(for: .seconds(2)) { simulation.isPlaying(viewer) })
+        func turns(to stream: StreamID) -> Bool {
+            simulation.focus(stream, viewer)
+            return simulation.run(for: .seconds(2)) {
+                simulation.focus(of: viewer)?.stream == stream && simulation.isPlaying(viewer)
+            }
+        }
+        let wasThere = turns(to: there)
+        let isBack = turns(to: here)
+        #expect(wasThere && isBack)
+        simulation.run(for: .seconds(1))
+        simulation.end(there)
+        simulation.run(for: .seconds(1))
+        try simulation.publish("there", on: 0)
+        simulation.run(for: .seconds(1))
+        let isThere = turns(to: there)
+        #expect(isThere)
+        #expect(simulation.faults.isEmpty, "\(simulation.faults.prefix(3))")
+    }
+
     /// Right after the viewer turned there, what the publisher's worker has is on its way to the viewer's.
     @Test func `nothing that was to be forgotten is shown to who comes then`() throws {
         let simulation = try FeedSimulation(seed: 5)

@@ -69,12 +69,19 @@ final class StageSimulation: SteppedSimulation {
     }
 
     /// Somebody who watches the programme.
-    func addViewer() throws -> SessionID {
-        try add(audio: 1, video: 1, publishes: false, isHost: false)
+    /// - Parameter hasChannels: whether they come by the stage's endpoint, with data channels.
+    func addViewer(hasChannels: Bool = false) throws -> SessionID {
+        try add(audio: 1, video: 1, publishes: false, isHost: false, hasChannels: hasChannels)
+    }
+
+    /// Viewers may send on the stage's data tracks.
+    func letViewersSend() {
+        for index in workers.indices { server.perform(.setDataAccess(stream, .send), on: index, at: now) }
     }
 
     private func add(
-        audio: Int, video: Int, publishes: Bool, isHost: Bool, isSecondHost: Bool = false
+        audio: Int, video: Int, publishes: Bool, isHost: Bool, isSecondHost: Bool = false,
+        hasChannels: Bool = true
     ) throws -> SessionID {
         let number = count
         count += 1
@@ -84,14 +91,14 @@ final class StageSimulation: SteppedSimulation {
             try StageClient(
                 number: number, name: name, address: SimulatedServer.address(ofClient: number),
                 identity: server.clientIdentity, seed: seed, audio: audio, video: video,
-                publishes: publishes)
+                publishes: publishes, hasChannels: hasChannels)
         }
         let worker = number % workers.count
         let authority: Stage.Sender.Authority =
             isHost || isSecondHost ? .host : publishes ? .speaker : .viewer
         let sender = Stage.Sender(id: name, authority: authority)
         var request = SessionRequest(
-            purpose: publishes ? .stage : .play, stream: stream, sender: sender,
+            purpose: hasChannels ? .stage : .play, stream: stream, sender: sender,
             offer: client.offer.description.text, patience: .seconds(3_600))
         if isSecondHost { request.isHost = false }
         let (id, answer) = try control.open(request, on: worker, at: now)
