@@ -24,7 +24,9 @@ package enum CodecLibraries {
 
     /// The video codecs of browsers, and whether the installed libraries can decode each of them.
     package static var videoDecoders: [(name: String, isThere: Bool)] {
-        [VideoCodec.vp8, .vp9, .h264, .av1].map { ("\($0)".uppercased(), (try? VideoDecoder($0)) != nil) }
+        [VideoCodec.vp8, .vp9, .h264, .hevc, .av1].map {
+            ("\($0)".uppercased(), (try? VideoDecoder($0)) != nil)
+        }
     }
 
     /// The text of a version whose parts take one byte each.

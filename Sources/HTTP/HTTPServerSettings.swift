@@ -64,6 +64,10 @@ package struct HTTPServerSettings: Sendable {
     package var maximumMessageBytes = 16 * 1024
     /// Limit of incoming messages that the conversation has not read yet; more close the socket with 1008.
     package var maximumIncomingMessages = 64
+    /// Incoming messages of one WebSocket that are accepted at once after a pause; more close the socket with 1008.
+    package var messageBurst = 200
+    /// Incoming messages of one WebSocket that are accepted a second on average.
+    package var messagesPerSecond = 40
     /// Limit of queued outgoing bytes per WebSocket; `send` refuses a message that would exceed it.
     package var maximumOutgoingBytes = 256 * 1024
 

@@ -22,10 +22,28 @@ final class SocketSession {
     var heardAt: UInt64 = 0
     /// When the client was last pinged, in milliseconds of the loop's clock.
     var pingedAt: UInt64 = 0
+    /// Messages that the client may still send now; nil before the first.
+    private var allowance: Double?
+    /// When the allowance was last increased, in milliseconds of the loop's clock.
+    private var allowedAt: UInt64 = 0
 
     init(wsi: LibraryConnection, connection: WebSocketConnection) {
         self.wsi = wsi
         self.connection = connection
+    }
+
+    /// Charges the client for a message.
+    ///
+    /// A client that sends the next message as soon as it has read an answer never fills the queue of unread messages,
+    /// but still makes the server work.
+    /// - Returns: false if the client sends too many.
+    func admitMessage(_ settings: HTTPServerSettings, at now: UInt64) -> Bool {
+        let refill = Double(now - min(now, allowedAt)) / 1_000 * Double(settings.messagesPerSecond)
+        let left =
+            min(Double(settings.messageBurst), (allowance ?? Double(settings.messageBurst)) + refill) - 1
+        allowedAt = now
+        allowance = max(left, 0)
+        return left >= 0
     }
 }
 
@@ -75,11 +93,11 @@ extension ServiceLoop {
         }
         let client = client(of: connection, head)
         if let seconds = count(client, on: connection) {
-            var response = handler.refusal(429, "Too many requests; wait a little.")
+            var response = handler.refusal(429, "Too many requests. Wait a moment.")
             response.headers.set(rateLimit(wait: seconds).headers)
             return .refuse(response)
         }
-        guard stopDeadline == nil else { return .refuse(handler.refusal(503, "The server is going away.")) }
+        guard stopDeadline == nil else { return .refuse(handler.refusal(503, "The server is stopping.")) }
         if let response = handshakeRefusal(head) { return .refuse(response) }
         let request = request(head, on: connection, from: client)
         switch handler.upgrade(request) {
@@ -92,21 +110,21 @@ extension ServiceLoop {
     /// - Source: RFC 6455 §4.2.1, §4.4 (versions); RFC 9110 §15.5.22 (426).
     private func handshakeRefusal(_ head: RequestHead) -> HTTPResponse? {
         guard head.headers["upgrade"]?.lowercased() == "websocket" else {
-            var response = handler.refusal(426, "No protocol but websocket can be switched to.")
+            var response = handler.refusal(426, "The only supported upgrade is websocket.")
             response.headers.set("Upgrade", "websocket")
             return response
         }
         guard head.method == .get, head.framing == .none,
             head.headers["connection"]?.lowercased().contains("upgrade") == true,
             head.headers["sec-websocket-key"]?.utf8.count == 24
-        else { return handler.refusal(400, "This is not a WebSocket handshake.") }
+        else { return handler.refusal(400, "This isn't a WebSocket handshake.") }
         guard head.headers["sec-websocket-version"] == "13" else {
-            var response = handler.refusal(426, "Only WebSocket version 13 is spoken here.")
+            var response = handler.refusal(426, "The only supported WebSocket version is 13.")
             response.headers.set("Sec-WebSocket-Version", "13")
             return response
         }
         guard head.headers["sec-websocket-protocol"] == nil else {
-            return handler.refusal(400, "There is no WebSocket subprotocol here.")
+            return handler.refusal(400, "WebSocket subprotocols aren't supported.")
         }
         return nil
     }
@@ -143,6 +161,9 @@ extension ServiceLoop {
     /// Collects the fragments of a message and delivers it when complete.
     func receiveMessage(_ wsi: LibraryConnection, _ bytes: UnsafeRawBufferPointer) -> CInt {
         guard let session = socketOf[wsi] else { return -1 }
+        // A close waits for room in the socket. Meanwhile a client that reads nothing must neither be heard nor hold
+        // the connection open.
+        guard !session.connection.isClosing else { return 0 }
         session.heardAt = now
         guard session.message.count + bytes.count <= settings.maximumMessageBytes else {
             return close(session, .messageTooBig)
@@ -151,6 +172,7 @@ extension ServiceLoop {
         guard unsafe lws_is_final_fragment(wsi.pointer) != 0,
             unsafe lws_remaining_packet_payload(wsi.pointer) == 0
         else { return 0 }
+        guard session.admitMessage(settings, at: now) else { return close(session, .policyViolation) }
         let bytes = session.message
         session.message = []
         let message =

@@ -78,6 +78,7 @@ extension ServiceLoop {
 
     /// Records that the client has sent something.
     func noteSign(of wsi: LibraryConnection) {
-        socketOf[wsi]?.heardAt = now
+        guard let session = socketOf[wsi], !session.connection.isClosing else { return }
+        session.heardAt = now
     }
 }

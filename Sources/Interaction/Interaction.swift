@@ -132,7 +132,7 @@ package struct Interaction: Sendable {
         self.record = record
         unwanted = WordList(record.settings.words)
         counter.keep(record.settings.reactions)
-        counter.revert(to: record.totals)
+        counter.revert(to: record.totals, former: record.formerTaps)
     }
 
     // MARK: Deciding

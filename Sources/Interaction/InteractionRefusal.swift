@@ -1,60 +1,58 @@
 import Base
 
 extension Interaction {
-    /// Why a request of the audience is refused: one case for each rule.
+    /// Why a request from the audience is refused: one case for each rule.
     package enum Refusal: Error, Equatable, Sendable {
-        /// No viewers are let in yet, or the stream is over.
+        /// Viewers aren't let in yet, or the stream has ended.
         case notOpen
         case commentsOff
-        /// The host permits comments only to participants whose token names a tier.
+        /// The host lets only viewers comment whose token has a tier.
         case membersOnly
         case unknownReaction
         case emptyComment
         case longComment
         case forbiddenWord
-        /// The external review did not permit the comment.
+        /// The reviewer of comments rejected it.
         case reviewDenied
-        /// Silenced for this many more seconds.
+        /// For this many more seconds.
         case silenced(wait: Int)
-        /// The participant must wait this many seconds between comments.
         case slowMode(wait: Int)
-        /// The rate limit permits the request in this many seconds.
         case tooFast(wait: Int)
         case unknownComment
         case notModerator
-        /// Hosts can silence others, but not each other.
+        /// Hosts silence others, not each other.
         case moderatorSpeaks
         case notSilenced
         case tooManySilenced
         case unknownPoll
-        /// There is one poll at a time.
+        /// There is one at a time.
         case pollOpen
         case pollClosed
         case alreadyVoted
         case pollFull
-        /// A participant who sees the right answer of a quiz must not answer it.
+        /// People who see a quiz's right answers can't answer it.
         case knowsAnswer
-        /// Only shops can report gifts.
+        /// Only a shop that sells gifts can report one.
         case notShop
         case unknownGift
-        /// The stream's gifts have this currency.
+        /// The stream's only currency.
         case otherCurrency(String)
-        /// The key was used before, for another gift.
+        /// The key was used with a different gift.
         case giftKeyReused
         case unknownDuel
-        /// A stream is in one duel at a time.
+        /// A host can be in one at a time.
         case inDuel
-        /// One of the two streams is not live, or has no host present.
+        /// One of the streams isn't live, or its host is absent.
         case notLive
-        /// Only the other side can do this.
+        /// It is up to the other side.
         case notInvited
         case duelOver
-        /// The loser can request a rematch only after the penalty.
+        /// The losing side can ask for a rematch only when the penalty is over.
         case penalty
-        /// The field with this name is out of range.
+        /// The field that is out of range.
         case invalid(String)
 
-        /// The general reason, from which the API derives its status.
+        /// Decides the status of the API's response.
         package var kind: RefusalKind {
             switch self {
             case .membersOnly, .silenced, .notModerator, .knowsAnswer, .notShop, .notInvited: .forbidden
@@ -69,7 +67,7 @@ extension Interaction {
             }
         }
 
-        /// A stable identifier, which programs compare.
+        /// Never changes, so that programs can compare it.
         package var name: String {
             switch self {
             case .notOpen: "not-open"
@@ -108,47 +106,47 @@ extension Interaction {
             }
         }
 
-        /// A sentence for people.
+        /// For people.
         package var explanation: String {
             switch self {
-            case .notOpen: "The audience can talk when the stream lets viewers in, until it ends."
-            case .commentsOff: "Comments are switched off in this stream."
+            case .notOpen: "The stream isn't open to viewers yet, or it has ended."
+            case .commentsOff: "Comments are turned off for this stream."
             case .membersOnly: "Only members can comment."
-            case .unknownReaction: "This stream does not have this reaction."
-            case .emptyComment: "There is nothing in this comment that could be seen."
+            case .unknownReaction: "This stream doesn't have this reaction."
+            case .emptyComment: "The comment has no visible characters."
             case .longComment:
-                "A comment has at most \(CommentText.length) characters and \(CommentText.byteLength) bytes."
-            case .forbiddenWord: "The host does not want one of these words here."
-            case .reviewDenied: "This comment was not let through."
-            case .silenced(let wait): "The host has silenced you; you can write again in \(Self.words(wait))."
-            case .slowMode(let wait): "Slow mode is on: you can write again in \(Self.words(wait))."
-            case .tooFast(let wait): "That was very fast; try again in \(Self.words(wait))."
-            case .unknownComment: "There is no such comment any more."
-            case .notModerator: "Only the host may do this."
-            case .moderatorSpeaks: "Nobody can silence the host or an admin."
-            case .notSilenced: "This participant is not silenced."
-            case .tooManySilenced: "\(Interaction.silenceLimit) participants are silenced already."
-            case .unknownPoll: "There is no such poll any more."
-            case .pollOpen: "A poll is open already; close it first."
-            case .pollClosed: "This poll is over."
-            case .alreadyVoted: "You have answered this poll already."
-            case .pollFull: "\(Poll.voterLimit) have answered this poll; it takes no more."
-            case .knowsAnswer: "Hosts see the right answer of a quiz, and do not answer it."
-            case .notShop: "This takes a shop's token, with the capability give-gifts, or an admin's."
-            case .unknownGift: "This gift is not in the stream's catalogue."
-            case .otherCurrency(let currency): "Gifts of this stream are counted in \(currency)."
-            case .giftKeyReused: "This key came before, with another gift."
-            case .unknownDuel: "There is no such duel any more."
-            case .inDuel: "This stream is in a duel already."
-            case .notLive: "A duel is one of two live streams whose hosts are there."
-            case .notInvited: "This is for the other stream's host to say."
-            case .duelOver: "It is too late for that in this duel."
-            case .penalty: "Who lost can ask for a rematch when the penalty is over."
-            case .invalid(let field): "\(field) is missing, of another type, or out of its range."
+                "A comment can have up to \(CommentText.length) characters and \(CommentText.byteLength) bytes."
+            case .forbiddenWord: "Your comment contains a word that the host doesn't allow."
+            case .reviewDenied: "Your comment wasn't approved."
+            case .silenced(let wait): "The host silenced you. You can comment again in \(Self.words(wait))."
+            case .slowMode(let wait): "Slow mode is on. You can comment again in \(Self.words(wait))."
+            case .tooFast(let wait): "You're going too fast. Try again in \(Self.words(wait))."
+            case .unknownComment: "This comment no longer exists."
+            case .notModerator: "Only the host can do this."
+            case .moderatorSpeaks: "The host and admins can't be silenced."
+            case .notSilenced: "This participant isn't silenced."
+            case .tooManySilenced: "\(Interaction.silenceLimit) participants are already silenced."
+            case .unknownPoll: "This poll no longer exists."
+            case .pollOpen: "A poll is already open. End it first."
+            case .pollClosed: "This poll has ended."
+            case .alreadyVoted: "You already answered this poll."
+            case .pollFull: "This poll has reached its limit of \(Poll.voterLimit) voters."
+            case .knowsAnswer: "Hosts can't answer a quiz, because they can see the right answer."
+            case .notShop: "This requires a shop's token with the capability give-gifts, or an admin's token."
+            case .unknownGift: "This gift isn't in the stream's catalogue."
+            case .otherCurrency(let currency): "This stream counts gifts in \(currency)."
+            case .giftKeyReused: "This key was used with a different gift."
+            case .unknownDuel: "This duel no longer exists."
+            case .inDuel: "This stream is already in a duel."
+            case .notLive: "A duel requires two live streams with their hosts present."
+            case .notInvited: "Only the other stream's host can do this."
+            case .duelOver: "It's too late to do this in this duel."
+            case .penalty: "The losing side can ask for a rematch when the penalty is over."
+            case .invalid(let field): "\(field) is missing, has the wrong type, or is out of range."
             }
         }
 
-        /// Seconds until the request may succeed; nil if waiting alone does not help.
+        /// Seconds until a retry can succeed; nil where waiting doesn't help.
         package var wait: Int? {
             switch self {
             case .silenced(let wait), .slowMode(let wait), .tooFast(let wait): wait
@@ -157,8 +155,7 @@ extension Interaction {
         }
 
         private static func words(_ seconds: Int) -> String {
-            if seconds == 1 { return "a second" }
-            return seconds <= 120 ? "\(seconds) seconds" : "\((seconds + 59) / 60) minutes"
+            seconds <= 120 ? seconds.inSeconds : "\((seconds + 59) / 60) minutes"
         }
     }
 }

@@ -113,7 +113,14 @@ package struct ReactionCounter: Equatable, Sendable {
     }
 
     /// Returns to the counts that are durable because saving failed, so that it is tried again.
-    mutating func revert(to totals: [String: Int]) {
+    ///
+    /// Kinds that a refused change of the settings had removed come back with the counts that are durable.
+    mutating func revert(to totals: [String: Int], former: Int) {
+        for (kind, count) in totals where self.totals[kind] == nil {
+            self.totals[kind] = count
+            told[kind] = count
+        }
+        self.former = former
         saved = totals
     }
 }

@@ -113,6 +113,9 @@ package struct Stage: Equatable, Sendable {
         } else if hostDeadline == nil, record.origin == .made, !presence.isConnected(record.host) {
             startHostDeadline(at: now)
         }
+        if record.phase != .ended, record.origin == .published, source == nil, hostDeadline == nil {
+            hostDeadline = now.elapsed + Self.sourceGrace
+        }
         openDoors(at: now)
     }
 

@@ -39,20 +39,22 @@ struct Reloading {
         if waiting.isEmpty {
             log.info("reloaded")
         } else {
-            log.warning("reloaded", ["for-these-start-it-again": waiting.joined(separator: ",")])
+            log.warning("reloaded", ["needs-restart": waiting.joined(separator: ",")])
         }
     }
 
     /// Names of the settings that differ.
     static func settings(of next: Configuration, unlike current: Configuration) -> [String] {
         var names = zip(next.settings, current.settings).filter { $0 != $1 }.map(\.0.name)
-        // Secrets are shown as the same placeholder, so their values are compared here.
-        if !next.key.isSame(as: current.key), !names.contains("secret") { names.append("secret") }
-        if next.webhooks?.secret.exposed != current.webhooks?.secret.exposed,
-            !names.contains("webhook-secret")
-        {
-            names.append("webhook-secret")
-        }
+        // Their values are shown as placeholders, which are equal.
+        let secrets = [
+            ("secret", !next.key.isSame(as: current.key)),
+            ("webhook-secret", next.webhooks?.secret.exposed != current.webhooks?.secret.exposed),
+            ("srt-passphrase", next.srtPassphrase?.exposed != current.srtPassphrase?.exposed),
+            ("ice-server", next.iceServers != current.iceServers),
+            ("ice-server-secret", next.iceServerSecret?.exposed != current.iceServerSecret?.exposed),
+        ]
+        for (name, hasChanged) in secrets where hasChanged && !names.contains(name) { names.append(name) }
         return names
     }
 }

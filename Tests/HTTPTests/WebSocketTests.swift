@@ -201,6 +201,36 @@ struct FrameClient {
         }
     }
 
+    @Test func `refuse more messages than are accepted at once, although each is answered`() async throws {
+        try await withServer(echo) {
+            $0.messageBurst = 5
+            // However slow the machine is, nothing is added to these.
+            $0.messagesPerSecond = 0
+        } _: { server in
+            let client = try await FrameClient(server)
+            for _ in 0..<5 {
+                try await client.send("x")
+                #expect(try await client.receive().text == "x")
+            }
+            try await client.send("x")
+            #expect(try await client.receive().closeCode == 1_008)
+        }
+    }
+
+    @Test func `take any number of messages that come slowly enough`() async throws {
+        try await withServer(echo) {
+            $0.messageBurst = 100
+            // A hundred each millisecond, in which no machine answers so many one by one.
+            $0.messagesPerSecond = 100_000
+        } _: { server in
+            let client = try await FrameClient(server)
+            for _ in 0..<300 {
+                try await client.send("x")
+                #expect(try await client.receive().text == "x")
+            }
+        }
+    }
+
     @Test func `tell the sender when the client reads too slowly`() async throws {
         let (results, result) = AsyncStream<Int>.makeStream()
         let handler = ClosureHandler(socket: { socket in
@@ -231,6 +261,37 @@ struct FrameClient {
             // Nothing but pings until then.
             let heard = try await client.raw.receiveToEnd()
             #expect(heard.indices.allSatisfy { heard[$0] == [0x89, 1, 0][$0 % 3] })
+        }
+    }
+
+    @Test func `hang up on a client that reads no close, and hear nothing more of it`() async throws {
+        let (closes, closed) = AsyncStream<Void>.makeStream()
+        let (counts, counted) = AsyncStream<Int>.makeStream()
+        let handler = ClosureHandler(socket: { socket in
+            // More than the kernel takes: there is no room for the close.
+            for _ in 0..<160 { socket.send(String(repeating: "x", count: 100_000)) }
+            socket.close()
+            closed.yield()
+            var count = 0
+            for await _ in socket.incoming { count += 1 }
+            counted.yield(count)
+        })
+        try await withServer(handler) {
+            $0.maximumOutgoingBytes = 32 << 20
+            $0.webSocketPing = .milliseconds(200)
+            $0.webSocketHangup = .seconds(1)
+        } _: { server in
+            let client = try await FrameClient(server)
+            for await _ in closes { break }
+            let signs = FrameClient.frame(1, [120]) + FrameClient.frame(10, [0])
+            let end = ContinuousClock.now + .seconds(60)
+            while ContinuousClock.now < end, (try? await client.raw.send(signs)) != nil {}
+            #expect(ContinuousClock.now < end)
+            client.raw.reset()
+            for await count in counts {
+                #expect(count == 0)
+                break
+            }
         }
     }
 

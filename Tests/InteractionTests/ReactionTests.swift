@@ -68,4 +68,17 @@ import Testing
         rig.wait(.seconds(5))
         #expect(rig.machine.saveReactions(at: rig.now.elapsed) == [.counted(["heart": 5])])
     }
+
+    @Test mutating func `of a kind whose removal could not be written are there again`() throws {
+        try rig.edit { $0.reactions = ["fire", "heart"] }
+        try rig.apply(.react(["fire": 25, "heart": 15]))
+        _ = rig.machine.saveReactions(at: rig.now.elapsed)
+        let before = rig.machine.record
+        try rig.edit { $0.reactions = ["heart"] }
+        rig.machine.revert(to: before)
+        #expect(rig.machine.counter.totals == ["fire": 25, "heart": 15])
+        #expect(rig.machine.counter.taps == 40)
+        let unsaved = rig.machine.saveReactions(at: rig.now.elapsed, isLast: true)
+        #expect(unsaved.isEmpty)
+    }
 }

@@ -43,6 +43,12 @@ private final class FakeSockets: SocketTransport {
             bufferingPolicy: .bufferingNewest(16))
     }
 
+    /// Lets go of connections that no test took: they hold on to what holds them.
+    func drain() async {
+        continuation.finish()
+        for await _ in opened {}
+    }
+
     func connect(to url: URL) async throws -> any SocketConnection {
         let wasSaid = Mutex(false)
         let made = Mutex(Connection?.none)
@@ -53,6 +59,8 @@ private final class FakeSockets: SocketTransport {
                     return said
                 }), let connection = made.withLock({ $0 })
             else { return }
+            // Who holds it from now on is the test; the connection holds this closure.
+            made.withLock { $0 = nil }
             continuation.yield((connection, text))
         }
         made.withLock { $0 = connection }
@@ -110,5 +118,6 @@ private final class FakeSockets: SocketTransport {
             break
         }
         await feed.close()
+        await sockets.drain()
     }
 }

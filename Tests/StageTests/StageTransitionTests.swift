@@ -403,4 +403,15 @@ import Testing
         rig.stage = Stage(restoring: rig.stage.record, at: rig.now)
         #expect(rig.wait(30).changes == [.ended(rig.now.wall, .sourceLeft)])
     }
+
+    @Test mutating func `wait once more for their source when their end could not be saved`() {
+        _ = rig.setSource("ann")
+        let before = rig.stage.record
+        _ = rig.setSource(nil)
+        rig.stage.revert(to: before, at: rig.now)
+        let early = rig.wait(59)
+        #expect(early.changes.isEmpty)
+        let late = rig.wait(1)
+        #expect(late.changes == [.ended(rig.now.wall, .sourceLeft)])
+    }
 }

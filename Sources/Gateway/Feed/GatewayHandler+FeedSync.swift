@@ -37,8 +37,8 @@ struct FeedNews {
         let streams: [String]?
     }
 
-    /// Limit of the message in bytes: room for as many names as may be watched.
-    private static let longest = 48 * 1_024
+    /// Limit of the message in bytes, which is the HTTP server's: some 200 of the longest names fit.
+    static let longest = 16 * 1_024
 
     /// Parses a message; nil for any other, while invalid names in it are skipped.
     init?(_ message: WebSocketMessage) {

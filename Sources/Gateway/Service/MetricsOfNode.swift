@@ -17,11 +17,10 @@ enum MetricsOfNode {
 
     /// Streams by state, and their viewers.
     private static func streamMetrics(_ streams: [StreamSnapshot]) -> [Metric] {
-        let states: [StreamState] = [.waiting, .live, .ended]
-        return [
+        [
             Metric(
                 "rostrum_streams", .gauge, "Streams by state.",
-                states.map { state in
+                StreamState.allCases.map { state in
                     Metric.Sample(
                         Double(streams.count { $0.state == state }), [Metric.Label("state", state.rawValue)])
                 }),

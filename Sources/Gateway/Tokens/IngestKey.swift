@@ -41,12 +41,12 @@ extension TokenAuthority {
     ) throws(IngestSettings.Refusal) -> IngestSettings.Grant {
         let parts = field.exposed.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         guard let stream = parts.first.flatMap({ StreamID(String($0)) }) else {
-            throw IngestSettings.Refusal("The stream key has to be NAME?token=…, as the studio shows it.")
+            throw IngestSettings.Refusal("The stream key must be NAME?token=…. Copy it from the studio.")
         }
         // Only `token` is read; other parameters are ignored.
         let parameters = parts.count > 1 ? parts[1].split(separator: "&") : []
         guard let text = parameters.first(where: { $0.hasPrefix("token=") })?.dropFirst("token=".count) else {
-            throw IngestSettings.Refusal("The stream key lacks ?token=…: copy it from the studio.")
+            throw IngestSettings.Refusal("The stream key is missing ?token=…. Copy it from the studio.")
         }
         let key: IngestKey
         do throws(TokenRefusal) {
@@ -54,8 +54,9 @@ extension TokenAuthority {
         } catch {
             throw IngestSettings.Refusal(error.description)
         }
-        guard key.token.mayPublish(to: stream) else {
-            throw IngestSettings.Refusal("This key does not allow publishing to this stream.")
+        // Also an admin's: a key is good for its stream alone, where it can be replaced.
+        guard key.token.mayPublish(to: stream), key.issued == nil || key.token.scope.contains(stream) else {
+            throw IngestSettings.Refusal("This key doesn't allow publishing to this stream.")
         }
         return IngestSettings.Grant(
             stream: stream, sender: key.token.sender, keyIssued: key.issued)

@@ -76,8 +76,6 @@ package struct RTMPSession: Sendable {
     private var isConnected = false
     /// Commands received so far.
     private var commands = 0
-    /// Transaction number of the `publish` command.
-    private var publishTransaction = 0.0
     private let began: MonotonicTime
     private var lastReceived: MonotonicTime
     /// When the unanswered ping was sent; nil if anything was received since.
@@ -201,12 +199,12 @@ package struct RTMPSession: Sendable {
     private mutating func receiveCommand(_ message: RTMPMessage) {
         commands += 1
         guard phase == .publishing || commands <= Self.commandLimit else {
-            return finish(.malformed("More than \(Self.commandLimit) commands before publishing."))
+            return finish(.malformed("More than \(Self.commandLimit) commands arrived before publishing."))
         }
         guard
             let command = try? RTMPCommand(
                 parsing: message.payload.span, isAMF3: message.kind == .commandAMF3)
-        else { return finish(.malformed("A command that makes no sense.")) }
+        else { return finish(.malformed("A command is invalid.")) }
         switch command.name {
         case "connect": connect(command)
         case "createStream": answer(command, [.number(Double(Self.stream))])
@@ -215,13 +213,13 @@ package struct RTMPSession: Sendable {
             answer(command, [])
             write(
                 RTMPCommand(
-                    "onFCPublish", [Self.status("NetStream.Publish.Start", isError: false, "Go on.")]
+                    "onFCPublish", [Self.status("NetStream.Publish.Start", isError: false, "Ready.")]
                 ).message())
         case "publish": publish(command)
         case "FCUnpublish", "deleteStream", "closeStream":
             if phase == .publishing || phase == .asked { finish(.byPublisher) }
         case "play", "play2":
-            finish(.refused("Nothing is played by RTMP here: watch in a browser, or by WHEP."))
+            finish(.refused("Streams can't be played over RTMP. Watch in a browser or by WHEP."))
         default: break
         }
     }
@@ -229,7 +227,7 @@ package struct RTMPSession: Sendable {
     /// Answers `connect`, which names the application.
     private mutating func connect(_ command: RTMPCommand) {
         guard phase == .commands, !isConnected else {
-            return finish(.malformed("A second connect command."))
+            return finish(.malformed("A second connect command arrived."))
         }
         let name = command.object[name: "app"]?.text ?? ""
         // Encoders may append an instance name to the application.
@@ -263,9 +261,8 @@ package struct RTMPSession: Sendable {
     /// Reports the request to publish; the key stays secret until it has been checked.
     private mutating func publish(_ command: RTMPCommand) {
         guard phase == .commands, isConnected else {
-            return finish(.malformed("A publish command without a connection, or a second one."))
+            return finish(.malformed("A publish command arrived before connect, or a second time."))
         }
-        publishTransaction = command.transaction
         phase = .asked
         effects.append(.publish(key: Secret(command.arguments.first?.text ?? "")))
     }

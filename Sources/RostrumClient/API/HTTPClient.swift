@@ -47,6 +47,9 @@ final class HTTPClient: Sendable {
         session = URLSession(configuration: configuration)
     }
 
+    // A session that is not invalidated is never freed, nor are its connections.
+    deinit { session.finishTasksAndInvalidate() }
+
     /// The address of a path on the server.
     func url(_ path: String, _ query: [URLQueryItem] = []) throws(RostrumError) -> URL {
         guard path.hasPrefix("/"), let base = URL(string: path, relativeTo: origin)?.absoluteURL,

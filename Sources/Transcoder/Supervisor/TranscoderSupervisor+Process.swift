@@ -36,8 +36,8 @@ extension TranscoderSupervisor {
 
     /// Advice for the log where the kernel does not support confinement.
     private static let remedy =
-        "the kernel grants no Landlock (Linux 5.13) or no seccomp; --transcoder-confinement off does without, "
-        + "--transcoder off decodes nothing"
+        "the kernel doesn't provide Landlock (Linux 5.13) or seccomp; to run without them, set "
+        + "--transcoder-confinement off; to decode nothing, set --transcoder off"
 
     var now: MonotonicTime { MonotonicTime(nanoseconds: clinux_monotonic_nanoseconds()) }
 
@@ -80,7 +80,6 @@ extension TranscoderSupervisor {
             TranscoderRequest.hello(version: TranscoderChannel.version).append(to: &greeting)
             // Ahead of the requests that waited for the process.
             state.queue.insert(contentsOf: greeting, at: 0)
-            state.generation += 1
             state.process = process
             state.statistics.starts &+= 1
             return now

@@ -52,8 +52,6 @@ package final class TranscoderSupervisor: Sendable {
         var queue: [UInt8] = []
         /// Whether the writer is sending earlier messages, which others must not overtake.
         var isWriting = false
-        /// Counts the lives of the process.
-        var generation: UInt64 = 0
         /// Nil while the process is not running.
         var process: RunningTranscoder?
         /// Whether a job has begun, so that the process is to run.

@@ -15,30 +15,33 @@ enum DiskCheck {
 
     /// Examines the data directory, or the directory that it would be created in.
     /// - Parameter directory: nil if nothing is kept.
-    static func examine(_ directory: String?, isInUse: Bool) -> [Finding] {
+    static func examine(_ directory: String?) -> [Finding] {
         guard let directory else {
-            return [.ok(subject, "nothing is kept: a restart begins with nothing")]
+            return [.ok(subject, "nothing is kept: each restart begins empty")]
         }
         guard let place = existing(directory) else {
-            return [.fail(subject, "there is no place for \(directory)", remedy: "name another by --data")]
+            return [
+                .fail(subject, "cannot create \(directory)", remedy: "set another directory with --data")
+            ]
         }
         guard access(place, W_OK | X_OK) == 0 else {
             let error = errno
             let remedy =
                 error == EROFS
-                ? "mount the file system for writing" : "make it the server's user's own"
+                ? "mount the file system for writing" : "give it to the server's user (chown)"
             return [
                 .fail(
                     subject,
-                    "\(place) is not to be written by user \(geteuid()): \(String(cString: strerror(error)))",
-                    remedy: "\(remedy), or name another by --data")
+                    "user \(geteuid()) cannot write to \(place): \(String(cString: strerror(error)))",
+                    remedy: "\(remedy), or set another directory with --data")
             ]
         }
         var space = statvfs()
         guard statvfs(place, &space) == 0 else {
             return [
                 .fail(
-                    subject, "\(place): \(String(cString: strerror(errno)))", remedy: "mend the file system")
+                    subject, "\(place): \(String(cString: strerror(errno)))", remedy: "repair the file system"
+                )
             ]
         }
         // Blocks for unprivileged processes, so without the file system's reserve for root.
@@ -65,19 +68,21 @@ enum DiskCheck {
     static func judge(_ place: String, free: Int64, durableAfter time: Duration?) -> Finding {
         guard let time else {
             return .fail(
-                subject, "nothing can be written in \(place)",
-                remedy: "see whether the disk is full or the file system read-only")
+                subject, "cannot write to \(place)",
+                remedy: "check whether the disk is full or the file system is read-only")
         }
         let milliseconds = Double(time.components.attoseconds / 1_000_000_000_000) / 1_000
-        let speed = time == .zero ? "" : ", \(milliseconds) ms until a write is durable"
+        let speed = time == .zero ? "" : ", durable writes take \(milliseconds) ms"
         let text = "\(place) has \(free >> 20) MB free\(speed)"
-        if free < noSpace { return .fail(subject, text, remedy: "delete recordings, or get a larger disk") }
+        if free < noSpace { return .fail(subject, text, remedy: "delete recordings, or use a larger disk") }
         if free < littleSpace {
             return .warn(
-                subject, text, remedy: "an hour of recording takes 1 GB; delete some, or get a larger disk")
+                subject, text,
+                remedy: "an hour of recording takes 1 GB; delete some recordings, or use a larger disk")
         }
         if time > slow {
-            return .warn(subject, text, remedy: "each command waits for that; move --data to a local disk")
+            return .warn(
+                subject, text, remedy: "every command waits that long; move --data to a faster, local disk")
         }
         return .ok(subject, text)
     }

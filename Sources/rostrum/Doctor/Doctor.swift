@@ -40,20 +40,20 @@ struct Doctor: Sendable {
     func examine() async -> [Finding] {
         guard let configuration else {
             let problem = Finding.fail(
-                "config", complaint ?? "it cannot be read", remedy: "the other checks need a configuration")
+                "config", complaint ?? "cannot be read", remedy: "fix this first; other checks depend on it")
             // Checks of the machine need no configuration.
             return [problem] + machine(sessions: nil)
         }
         let server = RunningServer(dataDirectory: configuration.dataDirectory)
         var findings = [
-            Finding.ok("config", "it makes sense; `rostrum config show` tells each value"),
+            Finding.ok("config", "valid; `rostrum config show` prints each value"),
             SecretCheck.examine(configuration.key, file: configuration.secretFile),
         ]
         findings += CertificateCheck.examine(configuration, now: Int(Date().timeIntervalSince1970))
         findings += PortCheck.examine(configuration, server)
         findings.append(AddressCheck.examine(configuration))
         findings += machine(sessions: configuration.maximumSessions, of: server)
-        findings += DiskCheck.examine(configuration.dataDirectory, isInUse: server.process != nil)
+        findings += DiskCheck.examine(configuration.dataDirectory)
         findings += await TranscoderCheck.examine(configuration)
         return findings
     }

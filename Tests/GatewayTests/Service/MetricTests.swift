@@ -55,6 +55,20 @@ import Testing
         _ = try Self.exposition([])
     }
 
+    @Test func `count streams by each state that there is`() throws {
+        var streams: [StreamSnapshot] = []
+        for (count, state) in StreamState.allCases.enumerated() {
+            var stream = StreamSnapshot(waitingFor: try #require(StreamID("show")))
+            (stream.state, stream.viewers) = (state, 2)
+            streams += Array(repeating: stream, count: count + 1)
+        }
+        let text = try Exposition(MetricsOfNode.collect([], streams).text)
+        for (count, state) in StreamState.allCases.enumerated() {
+            #expect(text["rostrum_streams{state=\"\(state.rawValue)\"}"] == Double(count + 1), "\(state)")
+        }
+        #expect(text["rostrum_viewers"] == 20)
+    }
+
     @Test func `tell TCP connections, and why frames and connections ended`() throws {
         let text = try Self.exposition(Self.workers)
         #expect(text["rostrum_tcp_connections{worker=\"1\"}"] == 8)

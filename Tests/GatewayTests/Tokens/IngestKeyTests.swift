@@ -39,9 +39,16 @@ import Testing
         #expect(grant.sender.name == "Ann" && grant.sender.authority == .host)
         // By which a host revokes it as they revoke links.
         #expect(grant.keyIssued == Self.now)
-        #expect(refusal("other?token=\(try key())")?.contains("does not allow") == true)
+        #expect(refusal("other?token=\(try key())")?.contains("doesn't allow") == true)
         #expect(refusal("talk?a=b&token=\(try key())&c") == nil)
         #expect(refusal("talk?token=\(try key())", now: Self.now + 1_000)?.contains("expired") == true)
+    }
+
+    /// Whose own token is for all streams.
+    @Test func `of an admin open no other stream`() throws {
+        let text = try key(.admin)
+        #expect(refusal("talk?token=\(text)") == nil)
+        #expect(refusal("other?token=\(text)")?.contains("doesn't allow") == true)
     }
 
     @Test func `are good for nothing else`() throws {
