@@ -55,8 +55,18 @@ export function ask(question) {
       if (before instanceof HTMLElement && before.isConnected) before.focus();
       resolve(answer);
     });
-    // A press beside it means no.
-    dialog.addEventListener("click", (/** @type {Event} */ event) => event.target === dialog && dialog.close());
+    // A press beside it means no. One on its own empty space, or the end of a selection that began in a field, has the
+    // dialog as its target, too.
+    let beganBeside = false;
+    const isBeside = (/** @type {MouseEvent} */ event) => {
+      const box = dialog.getBoundingClientRect();
+      return event.target === dialog && (event.clientX < box.left || event.clientX > box.right
+        || event.clientY < box.top || event.clientY > box.bottom);
+    };
+    dialog.addEventListener("pointerdown", (/** @type {PointerEvent} */ event) => (beganBeside = isBeside(event)));
+    dialog.addEventListener("click", (/** @type {MouseEvent} */ event) => {
+      if (beganBeside && isBeside(event)) dialog.close();
+    });
     dialog.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
       const isText = event.target instanceof HTMLInputElement && event.target.type === "text";
       if (event.key !== "Enter" || !isText || event.isComposing) return;

@@ -33,15 +33,17 @@ export function streamFromAddress() {
  */
 export async function copyFrom(button, text) {
   const label = button.querySelector("span") ?? button;
-  const before = label.textContent ?? "";
   try {
     await navigator.clipboard.writeText(text);
+    // A second press meanwhile finds "Copied" there.
+    if (label.textContent === "Copied") return;
+    const before = label.textContent ?? "";
     label.textContent = "Copied";
+    setTimeout(() => (label.textContent = before), 2000);
   } catch {
-    // Insecure pages have no clipboard: show the link, to be copied by hand.
-    prompt("Copy this link", text);
+    // Insecure pages have no clipboard: show the text, to be copied by hand.
+    prompt("Copy this", text);
   }
-  setTimeout(() => (label.textContent = before), 2000);
 }
 
 /** @param {number} milliseconds */

@@ -41,10 +41,13 @@ export class Mutes {
     try {
       await api.describe(you.id, now);
     } catch (error) {
-      // Too often in a short time: what is so by then is told later.
-      if (error instanceof SignallingError && error.status === 429) {
+      // Too often in a short time, or the server could not be reached: what is so by then is told later. Nothing else
+      // would tell it, and others would go on seeing what was so before.
+      const refusal = error instanceof SignallingError ? error : null;
+      if (!refusal || refusal.status === 429 || refusal.status >= 500) {
+        this.#told = null;
         this.#hasMore = false;
-        this.#timer = setTimeout(() => this.tell(), error.retryAfter ?? PAUSE_MS);
+        this.#timer = setTimeout(() => this.tell(), refusal?.retryAfter ?? PAUSE_MS);
       }
     }
     this.#isTelling = false;

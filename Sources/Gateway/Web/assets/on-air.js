@@ -55,6 +55,9 @@ export class OnAir extends EventTarget {
     room.own.addEventListener("source", () => this.#replace());
     room.addEventListener("second", () => this.#examine());
     room.sync.addEventListener("resume", () => this.#resumed());
+    document.addEventListener("visibilitychange", () => {
+      if (this.isOn && document.visibilityState === "visible") this.#stayAwake();
+    });
   }
 
   async start() {
@@ -63,6 +66,11 @@ export class OnAir extends EventTarget {
     this.#previous = null;
     this.connection.start();
     this.#changed();
+    await this.#stayAwake();
+  }
+
+  /** Keeps the screen on. Browsers let it sleep again whenever the page was out of sight. */
+  async #stayAwake() {
     this.#wakeLock = await navigator.wakeLock?.request("screen").catch(() => null) ?? null;
     if (!this.isOn) this.#sleep();
   }

@@ -144,6 +144,8 @@ export class OwnMedia extends EventTarget {
       for (const event of ["mute", "unmute"]) {
         picture?.addEventListener(event, () => opened === this.source && this.dispatchEvent(new Event("muted")));
       }
+      const sound = opened.media.getAudioTracks()[0];
+      sound?.addEventListener("ended", () => opened === this.source && this.#soundEnded());
       this.source = opened;
       this.#applyMutes();
       this.dispatchEvent(new Event("source"));
@@ -176,6 +178,15 @@ export class OwnMedia extends EventTarget {
     this.dispatchEvent(new Event("source"));
     this.setProblem({
       title, text: "No one can see you now. Choose a source to continue.", canRetry: true, offersTest: true,
+    });
+  }
+
+  /** The microphone was unplugged, or its permission was taken back; a picture goes on. */
+  #soundEnded() {
+    this.setProblem({
+      title: "The microphone was disconnected",
+      text: "No one can hear you now. Connect a microphone, or choose another one, and try again.",
+      canRetry: true, offersTest: false,
     });
   }
 

@@ -445,11 +445,13 @@ export class Room extends EventTarget {
     this.sync.reconnect();
   }
 
-  /** From the audience to the stage, on this page. @param {string} me */
+  /** From the audience to the stage, on this page. @param {string} me @returns {Promise<boolean>} whether it worked */
   async accept(me) {
     await this.naming.use();
-    if (!(await this.attempt(() => this.api.accept(me, { videoMuted: this.own.isSoundOnly })))) return this.own.stop();
-    if (this.own.source || await this.own.open()) await this.onAir.start();
+    const isAccepted = await this.attempt(() => this.api.accept(me, { videoMuted: this.own.isSoundOnly }));
+    if (!isAccepted) this.own.stop();
+    else if (this.own.source || await this.own.open()) await this.onAir.start();
+    return Boolean(isAccepted);
   }
 
   // What happens to us.

@@ -66,6 +66,9 @@ export async function usualToken(stream, role) {
  * @param {string | null} refused
  */
 export async function replaceToken(stream, role, refused) {
+  const known = knownToken(stream, role);
+  // It was renewed meanwhile: what ended is the one before.
+  if (known && known !== refused) return known;
   sessionStorage.removeItem(key(stream, role));
   const fresh = await ensureToken(stream, role);
   return fresh === refused ? null : fresh;

@@ -9,6 +9,8 @@ import { ReconnectingSocket } from "../reconnecting-socket.js";
 
 /** The server's reason for closing: the token is not good. */
 const CLOSED_FORBIDDEN = 4403;
+/** Names in one message; the longest have 64 characters. */
+const NAMES_AT_ONCE = 200;
 
 /** Fires `message` (detail: the message), `lost` when it cannot be heard, and `resume` when it can again. */
 export class FeedFollower extends EventTarget {
@@ -63,8 +65,13 @@ export class FeedFollower extends EventTarget {
     this.#watched.delete(stream);
   }
 
-  /** @param {string[]} streams */
+  /**
+   * Tells in pieces, since the server takes no message of more than 16 KiB.
+   * @param {string[]} streams
+   */
   #watch(streams) {
-    this.#socket.send({ type: "watch", streams });
+    for (let first = 0; first < streams.length; first += NAMES_AT_ONCE) {
+      this.#socket.send({ type: "watch", streams: streams.slice(first, first + NAMES_AT_ONCE) });
+    }
   }
 }

@@ -140,6 +140,7 @@ export class FeedNews extends EventTarget {
       // What stands behind a story that was not read yet comes with its page.
       if (!after || list.get(after) || reader.isWhole) list.insert(item, after);
       this.follower.watch([item.id]);
+      this.dispatchEvent(new CustomEvent("live", { detail: item }));
     }
     for (const id of ended) this.#end(id);
     for (const { id, after } of moved) list.move(id, after);

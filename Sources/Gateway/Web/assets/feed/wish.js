@@ -40,6 +40,11 @@ export class Wish extends EventTarget {
     super();
     this.id = id || null;
     this.news = news;
+    // It may stand on a page of the list that nobody reads.
+    news.addEventListener("live", (event) => {
+      const { detail } = /** @type {CustomEvent} */ (event);
+      if (this.missing && detail.id === this.id) this.#found(detail);
+    });
   }
 
   /** Looks whether the story is live; it may stand on a page of the list that was not read. */

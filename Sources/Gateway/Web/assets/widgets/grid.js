@@ -118,7 +118,8 @@ function tile(room, key) {
     const isPinned = room.pinned === key;
     root.classList.toggle("pinned", isPinned);
     pin.setAttribute("aria-pressed", String(isPinned));
-    pin.setAttribute("aria-label", isPinned ? `Unpin ${shown}` : `Pin ${shown}`);
+    // Screen readers read the state themselves: with it the name must not change.
+    pin.setAttribute("aria-label", `Pin ${shown}`);
     pin.title = isPinned ? "Unpin" : "Pin";
     if (media) room.stage?.show(id, root.clientHeight * devicePixelRatio, isScreen);
     video.setAttribute("aria-label", shown);

@@ -29,28 +29,36 @@ export const invitation = {
   },
 };
 
-/** @param {import("../room.js").Room} room @param {AbortSignal} signal */
+/**
+ * Asks until the person declines, is on stage, or the invitation goes away: the stage may be full when they accept.
+ * @param {import("../room.js").Room} room @param {AbortSignal} signal
+ */
 async function put(room, signal) {
-  const host = room.info?.hostName || "The host";
-  const answer = await ask({
-    name: "invitation",
-    title: "Join the stage?",
-    text: `${isolate(host)} invites you to speak. ${audienceOf(room)} You can mute yourself and leave at any time.`,
-    choices: [
-      { value: "accept", label: "Join the stage", look: "primary" },
-      { value: "sound", label: "Join with sound only" },
-      { value: "decline", label: "Not now" },
-    ],
-    isUrgent: true,
-    signal,
-  });
-  // The microphone only: the browser asks for no camera.
-  if (answer === "sound") await room.own.choose({ kind: "sound" });
-  const isComing = (answer === "accept" || answer === "sound") && !signal.aborted && await preview(room, signal);
-  const { you } = room;
-  if (isComing && you) return room.accept(you.id);
-  if (!room.isOnStage) room.own.stop();
-  if (!signal.aborted && you) await room.attempt(() => room.api.endInvitation(you.id));
+  while (!signal.aborted) {
+    const host = room.info?.hostName || "The host";
+    const answer = await ask({
+      name: "invitation",
+      title: "Join the stage?",
+      text: `${isolate(host)} invites you to speak. ${audienceOf(room)} You can mute yourself and leave at any time.`,
+      choices: [
+        { value: "accept", label: "Join the stage", look: "primary" },
+        { value: "sound", label: "Join with sound only" },
+        { value: "decline", label: "Not now" },
+      ],
+      isUrgent: true,
+      signal,
+    });
+    // The microphone only: the browser asks for no camera.
+    if (answer === "sound") await room.own.choose({ kind: "sound" });
+    const isComing = (answer === "accept" || answer === "sound") && !signal.aborted && await preview(room, signal);
+    const { you } = room;
+    if (!isComing || !you) {
+      if (!room.isOnStage) room.own.stop();
+      if (!signal.aborted && you) await room.attempt(() => room.api.endInvitation(you.id));
+      return;
+    }
+    if (await room.accept(you.id)) return;
+  }
 }
 
 /** Who gets to see and hear a guest. @param {import("../room.js").Room} room */

@@ -7,6 +7,9 @@ import { toldByServer } from "../server.js";
 
 /** @typedef {import("../room.js").Room} Room */
 
+/** A link that ends sooner, in milliseconds, is not handed out: whoever gets it may open it hours later. */
+const LEAST_LIFETIME_MS = 12 * 60 * 60 * 1000;
+
 /** Links for viewers and speakers. Where viewers need an invitation, the server makes one; speakers always need one. */
 export const share = {
   name: "share",
@@ -36,12 +39,23 @@ export const share = {
     /** Whether viewers need an invitation; null until the server has told. @type {boolean | null} */
     let isPrivate = null;
     let isAsking = false;
-    /** Made once per page, and shared by all who get it. @type {Map<string, Promise<string | null>>} */
+    /** Shared by all who get it, until it has little time left. @type {Map<string, Promise<string | null>>} */
     const made = new Map();
+    /** When they end, in milliseconds. @type {Map<string, number>} */
+    const ends = new Map();
+    /** @param {"speaker" | "viewer"} role */
+    const isFresh = (role) => (ends.get(role) ?? Infinity) - Date.now() > LEAST_LIFETIME_MS;
     /** @param {"speaker" | "viewer"} role */
     const make = (role) => {
-      const promise = made.get(role) ?? room.attempt(() => room.api.makeLink(role))
-        .then((answer) => answer && new URL(answer.path, location.href).href);
+      if (!isFresh(role)) {
+        made.delete(role);
+        ends.delete(role);
+      }
+      const promise = made.get(role) ?? room.attempt(() => room.api.makeLink(role)).then((answer) => {
+        if (!answer) return null;
+        ends.set(role, Date.parse(answer.expiresAt));
+        return new URL(answer.path, location.href).href;
+      });
       made.set(role, promise);
       promise.then((url) => !url && made.delete(role));
       return promise;
@@ -70,6 +84,7 @@ export const share = {
       });
       if (!isSure || !await room.attempt(() => room.api.revokeLinks())) return;
       made.clear();
+      ends.clear();
       link.value = "";
       room.say("Links revoked. Copy a new link to share.");
       await show();
@@ -87,7 +102,7 @@ export const share = {
       row.hidden = !link.value;
       if (!room.isHost) return setText(words, "Viewers need an invitation from the host.");
       setText(words, "Anyone with this link can watch for one day");
-      if (link.value || isAsking || room.isOver) return;
+      if ((link.value && isFresh("viewer")) || isAsking || room.isOver) return;
       isAsking = true;
       link.value = await make("viewer") ?? "";
       isAsking = false;
