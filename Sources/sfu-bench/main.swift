@@ -56,9 +56,7 @@ do {
     switch outcome {
     case .help(let text): print(text, terminator: "")
     case .run(let options) where options.command == .sync:
-        let report = try await SyncBench(options).run()
-        try report.write(options.report)
-        exit(report.verdict.exitCode.rawValue)
+        exit(try await finish(SyncBench(options), options).rawValue)
     case .run(let options) where options.command == .interact:
         exit(try await finish(InteractBench(options), options).rawValue)
     case .run(let options) where options.streamProtocol == .hls:

@@ -66,36 +66,38 @@ import Testing
     }
 
     @Test(arguments: [
-        ("", "say what to do"), ("flood", "is no command"), ("load --viewers", "wants a value"),
-        ("load --viewers many", "whole number"), ("load --viewers -1", "between 0 and 20000"),
-        ("load --viewers 999999", "between"), ("load --veiwers 3", "unknown option --veiwers"),
-        ("load --viewer 3", "did you mean --viewers?"), ("load a b", "one server is enough"),
-        ("load --gro=yes", "takes no value"), ("publish --viewers 3", "no meaning for publish"),
-        ("sync --viewers 3", "no meaning for sync"), ("load --clients 3", "no meaning for load"),
-        ("sync --clients 0", "between 1"), ("play --bitrate 1M", "no meaning for play"),
-        ("load ftp://127.0.0.1", "is no server"),
-        ("load --bitrate 10", "between 20000"), ("load --duration 10x", "a time like"),
-        ("load --duration 9999h", "between 1 s and 86400 s"), ("load --key-id dev", "wants --secret"),
+        ("", "no command given"), ("flood", "unknown command"), ("load --viewers", "needs a value"),
+        ("load --viewers many", "whole number"), ("load --viewers -1", "from 0 to 20000"),
+        ("load --viewers 999999", "from 0 to 20000"), ("load --veiwers 3", "unknown option --veiwers"),
+        ("load --viewer 3", "did you mean --viewers?"), ("load a b", "more than one server"),
+        ("load --gro=yes", "takes no value"), ("publish --viewers 3", "does not apply to publish"),
+        ("sync --viewers 3", "does not apply to sync"), ("load --clients 3", "does not apply to load"),
+        ("sync --clients 0", "from 1 to"), ("play --bitrate 1M", "does not apply to play"),
+        ("load ftp://127.0.0.1", "is not a server"),
+        ("load --bitrate 10", "from 20000 to"), ("load --duration 10x", "a duration such as"),
+        ("load --duration 9999h", "from 1 s to 86400 s"), ("load --key-id dev", "needs --secret"),
         ("load --srtp rot13", "gcm256"), ("load --bitrate 0 --audio-bitrate 0", "nothing to publish"),
-        ("load --streams 1000 --viewers 1000", "50000"), ("load --decrypt-every 0", "between 1"),
-        ("play --protocol rtmp", "is whep or hls"), ("publish --protocol hls", "is whip or rtmp"),
-        ("load --protocol hls", "no meaning for load"), ("play --hls /x", "no meaning with --protocol whep"),
-        ("play --nack --protocol hls", "no meaning with --protocol hls"),
-        ("publish --protocol rtmp --layers=3", "no meaning with --protocol rtmp"),
-        ("publish --protocol rtmp --rtmp http://127.0.0.1/live/key", "nowhere to publish"),
+        ("load --streams 1000 --viewers 1000", "50000"), ("load --decrypt-every 0", "from 1 to"),
+        ("play --protocol rtmp", "must be whep or hls"), ("publish --protocol hls", "must be whip or rtmp"),
+        ("load --protocol hls", "does not apply to load"),
+        ("play --hls /x", "does not apply to --protocol whep"),
+        ("play --nack --protocol hls", "does not apply to --protocol hls"),
+        ("publish --protocol rtmp --layers=3", "does not apply to --protocol rtmp"),
+        ("publish --protocol rtmp --rtmp http://127.0.0.1/live/key", "is not an RTMP URL"),
         ("publish --protocol rtmp --rtmp rtmp://127.0.0.1/live/key --streams 2", "{stream}"),
         ("publish --protocol rtmp --bitrate 0", "--bitrate must not be 0"),
-        ("publish --protocol srt --rtmp rtmp://127.0.0.1/live/key", "no meaning with --protocol srt"),
-        ("publish --protocol srt --srt srt://127.0.0.1:9710", "nowhere to publish"),
-        ("publish --protocol srt --srt srt://127.0.0.1?streamid=x", "nowhere to publish"),
+        ("publish --protocol srt --rtmp rtmp://127.0.0.1/live/key", "does not apply to --protocol srt"),
+        ("publish --protocol srt --srt srt://127.0.0.1:9710", "is not an SRT URL"),
+        ("publish --protocol srt --srt srt://127.0.0.1?streamid=x", "is not an SRT URL"),
         ("publish --protocol srt --srt srt://127.0.0.1:9710?streamid=x --streams 2", "{stream}"),
         ("publish --protocol srt --srt srt://127.0.0.1:9710?streamid=x&latency=9", "from 20 to 8000"),
         ("publish --protocol srt --srt srt://127.0.0.1:9710?streamid=x&passphrase=short", "10 to 79"),
         ("publish --protocol srt --bitrate 0", "--bitrate must not be 0"),
         ("play --protocol hls http://127.0.0.1/a.m3u8 --streams 2", "one playlist is one stream"),
-        ("load --command true", "no meaning for load"), ("restart --command=", "wants a command"),
-        ("restart --restart-timeout 0", "between 1 s"), ("restart --return-timeout 1h", "and 600 s"),
-        ("restart --protocol whip", "no meaning for restart"), ("restart --ramp 3", "no meaning for restart"),
+        ("load --command true", "does not apply to load"), ("restart --command=", "must be a command"),
+        ("restart --restart-timeout 0", "from 1 s to"), ("restart --return-timeout 1h", "to 600 s"),
+        ("restart --protocol whip", "does not apply to restart"),
+        ("restart --ramp 3", "does not apply to restart"),
     ])
     func `says what is wrong`(line: String, words: String) {
         #expect(complaint(line).contains(words))
@@ -156,6 +158,20 @@ import Testing
         #expect(destination.settings.latency == 120 && destination.settings.passphrase == nil)
         let plain = try SRTDestination(parsing: "srt://h:1?streamid=publish:s:k&passphrase=0123456789")
         #expect(plain.settings.passphrase?.exposed == "0123456789" && plain.settings.latency == 200)
+    }
+
+    /// The server's answer decides where an encoder goes, and a server on loopback may be a tunnel.
+    @Test func `goes where an answer says only on this machine, or if the user owns the server`() throws {
+        let own = [try #require(IPAddress("192.0.2.7"))]
+        for host in ["127.0.0.1", "[::1]", "localhost", "192.0.2.7"] {
+            try ServerAddress.checkNamed(host, isOwned: false, own: own)
+        }
+        for host in ["192.0.2.8", "live.example.org", ""] {
+            #expect(throws: RunFailure.self) {
+                try ServerAddress.checkNamed(host, isOwned: false, own: own)
+            }
+            try ServerAddress.checkNamed(host, isOwned: true, own: own)
+        }
     }
 
     @Test func `numbers streams only if there are several`() throws {

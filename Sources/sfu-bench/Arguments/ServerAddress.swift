@@ -18,7 +18,7 @@ struct ServerAddress: Equatable, Sendable {
         guard let url = URL(string: whole), let host = url.host, !host.isEmpty,
             url.scheme == "http" || url.scheme == "https"
         else {
-            throw UsageError("\"\(text)\" is no server: write it like http://127.0.0.1:8080")
+            throw UsageError("\"\(text)\" is not a server; use the form http://127.0.0.1:8080")
         }
         self.url = url
     }
@@ -35,13 +35,28 @@ struct ServerAddress: Equatable, Sendable {
         return IPAddress(bare)?.isLoopback ?? false
     }
 
+    /// Checks a host that the server's answer names: an endpoint on loopback may be a tunnel to another machine.
+    /// - Parameters:
+    ///   - isOwned: whether the user said `--i-own-this-server`.
+    ///   - own: this machine's addresses.
+    static func checkNamed(_ host: String, isOwned: Bool, own: [IPAddress]) throws(RunFailure) {
+        guard !isOwned, !isLoopback(host: host), !own.contains(where: { $0 == IPAddress(host) }) else {
+            return
+        }
+        throw RunFailure(
+            description: """
+                the server names \(host), which is not this machine. Load hurts: if that server is yours, say \
+                --i-own-this-server
+                """)
+    }
+
     /// The endpoint of a stream: a path on this server, or an absolute URL.
     func endpoint(_ template: String, stream: String) throws(UsageError) -> URL {
         let path = template.replacingOccurrences(of: "{stream}", with: stream)
         guard let endpoint = URL(string: path, relativeTo: url)?.absoluteURL, endpoint.host != nil,
             endpoint.scheme == "http" || endpoint.scheme == "https"
         else {
-            throw UsageError("\"\(template)\" is no path and no URL")
+            throw UsageError("\"\(template)\" is neither a path nor a URL")
         }
         return endpoint
     }
@@ -59,7 +74,7 @@ struct ServerAddress: Equatable, Sendable {
         guard url.scheme == "http", let ip = IPAddress(host), let port = UInt16(exactly: url.port ?? 80)
         else {
             throw UsageError(
-                "\(command.rawValue) wants a server without TLS, by its IP address, like http://127.0.0.1:8080"
+                "\(command.rawValue) needs a server without TLS, given by IP address, such as http://127.0.0.1:8080"
             )
         }
         return TransportAddress(ip: ip, port: port)

@@ -192,7 +192,7 @@ final class AskingLine {
         case .vote: shared.asked.withLock { $0.votes += 1 }
         case .gift(let number, let sentAt, let isRepeated):
             guard let gift = try? JSONDecoder().decode(Answer.self, from: Data(answer.body)) else {
-                return refuse("a gift without a number")
+                return refuse("gift without a number")
             }
             shared.asked.withLock { tally in
                 if isRepeated {
@@ -253,7 +253,14 @@ final class AskingThread: Sendable {
         self.waker = waker
         self.shared = shared
         thread = try NativeThread(name: name, cpu: cpu) {
-            guard let line = try? AskingLine(setup, shared: shared, waker: waker) else { return }
+            let line: AskingLine
+            do throws(NetError) {
+                line = try AskingLine(setup, shared: shared, waker: waker)
+            } catch {
+                // Without this count a run that sent no gift would pass: none was expected.
+                shared.asked.withLock { $0.refused["\(error)", default: 0] += 1 }
+                return
+            }
             while !shared.isStopped.load(ordering: .acquiring) {
                 waker.clear()
                 line.turn()

@@ -57,9 +57,9 @@ final class RTMPBench: ReportingRun {
             let reason = publishers.lazy.compactMap { $0.meter.current.failure }.first
             throw RunFailure(
                 description:
-                    "nothing is published: \(reason ?? film.made.failure ?? "nobody answered in time")")
+                    "cannot publish: \(reason ?? film.made.failure ?? "no answer in time")")
         }
-        progress.step("\(live) publishing to \(options.server.url.absoluteString) by RTMP")
+        progress.step("\(live) publishing to \(options.server.url.absoluteString) over RTMP")
         await wait(options.timing.warmUp) { false }
         // Counters have run since the connect: the report has their differences.
         let before = (sums(publishers), film.made, await probe.usage(), OwnLoad.now())
@@ -92,6 +92,9 @@ final class RTMPBench: ReportingRun {
             let token = try await tokens.token(for: "bench-host-\(stream)", .host, stream, client)
             destination = try await RTMPDestination.asked(
                 of: options.server, for: stream, token: token, client)
+            try ServerAddress.checkNamed(
+                destination.address.host, isOwned: options.target.isOwned,
+                own: LocalAddresses.advertised(for: .any, includeLoopback: true))
         }
         let meter = RTMPMeter()
         return Publisher(

@@ -45,9 +45,9 @@ final class SRTBench: ReportingRun {
             let reason = publishers.lazy.compactMap { $0.current.failure }.first
             throw RunFailure(
                 description:
-                    "nothing is published: \(reason ?? film.made.failure ?? "nobody answered in time")")
+                    "cannot publish: \(reason ?? film.made.failure ?? "no answer in time")")
         }
-        progress.step("\(live) publishing to \(options.server.url.absoluteString) by SRT")
+        progress.step("\(live) publishing to \(options.server.url.absoluteString) over SRT")
         await wait(options.timing.warmUp, for: publishers) { false }
         let before = (SRTReport.Sums(publishers), film.made, await probe.usage(), OwnLoad.now())
         await wait(options.timing.duration, for: publishers) { film.made.failure != nil }
@@ -96,6 +96,9 @@ final class SRTBench: ReportingRun {
             let token = try await tokens.token(for: "bench-host-\(stream)", .host, stream, client)
             destination = try await SRTDestination.asked(
                 of: options.server, for: stream, token: token, client)
+            try ServerAddress.checkNamed(
+                destination.host, isOwned: options.target.isOwned,
+                own: LocalAddresses.advertised(for: .any, includeLoopback: true))
         }
         return try SRTPublisher(to: destination, at: MonotonicClock.now())
     }

@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// `RostrumClient` creates and ends the stream, as an app does. Followers and commands are what is measured, and use
 /// plain sockets of this tool's own, which cost the tool less than the server.
-struct SyncBench {
+final class SyncBench: ReportingRun {
     private let options: Options
     private let client: SignallingClient
     private let probe: ServerProbe
@@ -17,6 +17,7 @@ struct SyncBench {
     private let address: TransportAddress
     private let stream: String
     private let progress: Progress
+    private let interrupted = Atomic(false)
 
     /// In seconds; a change that has not arrived by then counts as lost.
     private static let patience = 10.0
@@ -42,6 +43,10 @@ struct SyncBench {
         progress = Progress(isQuiet: options.report.isQuiet)
     }
 
+    func interrupt() { interrupted.store(true, ordering: .relaxed) }
+
+    var isInterrupted: Bool { interrupted.load(ordering: .relaxed) }
+
     /// Connects all followers, then sends the commands one at a time, and waits after each until all have seen it.
     func run() async throws -> SyncReport {
         let host = server.stream(stream, as: try await token("bench-host", .host))
@@ -63,14 +68,17 @@ struct SyncBench {
         progress.step(
             "\(shared.tally.withLock { $0.sockets.connected }) connected in \(Format.short(report.connectSeconds)) s"
         )
-        try? await Task.sleep(for: .seconds(options.timing.warmUp))
+        await wait(options.timing.warmUp) { false }
         let before = await probe.usage()
         report.noteMemory(baseline, before, clients: shared.tally.withLock { $0.sockets.connected })
         let threadsBefore = ProcessFiles.ownThreads(prefix: Self.threadPrefix)
         let measuring = MonotonicClock.now()
-        for number in 0..<options.following.commands {
+        report.commands = 0
+        for number in 0..<options.following.commands where !isInterrupted {
+            // An interrupted run is judged by what it sent.
+            report.commands += 1
             report.add(await command(number, viewer, threads, shared))
-            try? await Task.sleep(for: .seconds(options.following.pause ?? options.following.usualPause))
+            await wait(options.following.pause ?? options.following.usualPause) { false }
         }
         report.noteUse(
             threadsBefore, ProcessFiles.ownThreads(prefix: Self.threadPrefix),
@@ -79,7 +87,7 @@ struct SyncBench {
         // Followers that are lost during the hold fail the run.
         if options.following.hold > 0 {
             progress.step("holding for \(Format.short(options.following.hold)) s")
-            try? await Task.sleep(for: .seconds(options.following.hold))
+            await wait(options.following.hold) { false }
         }
         report.conclude(shared.tally.withLock { $0 })
         try? await host.end()
@@ -94,7 +102,7 @@ struct SyncBench {
         // At least one follower is left for the readers.
         let sample = min(following.sample, following.clients - 1)
         let readers = options.machine.threads
-        let setup = { (followers: Int, isSample: Bool, commands: Bool) in
+        let setup = { [address, handshake] (followers: Int, isSample: Bool, commands: Bool) in
             SyncReader.Setup(
                 address: address, handshake: handshake, followers: followers, isSample: isSample,
                 commands: commands)
@@ -170,10 +178,12 @@ struct SyncBench {
 
     // MARK: Waiting
 
-    /// Waits until a condition is true, or for a number of seconds.
+    /// Waits until a condition is true, for a number of seconds, or until the run is interrupted.
+    ///
+    /// An interrupted run still ends its stream and writes its report.
     private func wait(_ limit: Double, until condition: () -> Bool) async {
         let end = MonotonicClock.now().advanced(byNanoseconds: Int64(limit * 1e9))
-        while !condition(), MonotonicClock.now() < end {
+        while !condition(), MonotonicClock.now() < end, !isInterrupted {
             try? await Task.sleep(for: .milliseconds(5))
         }
     }

@@ -3,7 +3,7 @@ import Foundation
 /// The results of a run of `sfu-bench sync`, in the form that `--json` writes.
 ///
 /// Times are in milliseconds unless a name says otherwise.
-struct SyncReport: Codable, Equatable, Sendable {
+struct SyncReport: Codable, Equatable, WritableReport {
     /// The outcome of one command.
     struct Command: Equatable, Sendable {
         /// Whether it succeeded, and all followers saw its change.
@@ -124,9 +124,9 @@ struct SyncReport: Codable, Equatable, Sendable {
 
     private mutating func judge() {
         if connected < clients {
-            verdict.failures.append("\(clients - connected) of \(clients) did not connect")
+            verdict.failures.append("\(clients - connected) of \(clients) clients did not connect")
         }
-        if lost > 0 { verdict.failures.append("\(lost) were lost") }
+        if lost > 0 { verdict.failures.append("\(lost) clients were lost") }
         if complete < commands {
             verdict.failures.append("\(commands - complete) of \(commands) commands were not seen by all")
         }
@@ -141,9 +141,9 @@ struct SyncReport: Codable, Equatable, Sendable {
         var reasons: [String] = []
         if let seen, let waited, waited.p95 > max(seen.p95 * longestShare, shortestWait) {
             reasons.append(
-                "changes that had arrived waited \(Format.short(waited.p95)) ms (p95) to be read, of "
-                    + "\(Format.short(seen.p95)) ms: `arrived` holds, `seen` does not; give the tool more --threads, or "
-                    + "a machine that is not busy")
+                "\(Format.short(waited.p95)) ms of \(Format.short(seen.p95)) ms (p95) passed between the arrival of "
+                    + "changes and reading them: `arrived` is valid, `seen` is not; use more --threads, or a less "
+                    + "busy machine")
         }
         for thread in threads where thread.busy > VoidRule.busiest {
             reasons.append("\(thread.name) was busy \(Int(thread.busy * 100)) % of the time")
@@ -169,10 +169,10 @@ struct SyncReport: Codable, Equatable, Sendable {
         for (reason, count) in reasons.sorted(by: { $0.key < $1.key }) {
             lines.append(row("  \(count) ×", reason))
         }
-        lines.append("from a command's first byte, in ms (p50, p95, p99, most)")
+        lines.append("from a command's first byte, in ms (p50, p95, p99, max)")
         for (name, values) in [
-            ("change seen by all clients", seen), ("by the sample, read apart", sample),
-            ("change arrived, before it was read", arrived), ("waited to be read", waited),
+            ("change seen by all clients", seen), ("by the sample, read separately", sample),
+            ("change arrived, not yet read", arrived), ("wait until it was read", waited),
             ("command answered", answered), ("first client", first), ("last client", last),
         ] {
             guard let values else { continue }
@@ -181,9 +181,9 @@ struct SyncReport: Codable, Equatable, Sendable {
         }
         lines.append(row("commands seen by all", "\(complete) of \(commands)"))
         lines.append("server")
-        if let bytesPerClient { lines.append(row("memory a client", Format.bytes(bytesPerClient))) }
+        if let bytesPerClient { lines.append(row("memory per client", Format.bytes(bytesPerClient))) }
         if let microsecondsPerChange {
-            lines.append(row("CPU a change and client", "\(Format.short(microsecondsPerChange)) µs"))
+            lines.append(row("CPU per change and client", "\(Format.short(microsecondsPerChange)) µs"))
         }
         lines.append("this tool")
         for thread in threads {
