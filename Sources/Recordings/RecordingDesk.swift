@@ -9,19 +9,7 @@ import Transcoder
 /// A recording is a file. If it cannot continue in the same file, because the codec changed or the transcoder died, it
 /// continues in another part. Its reported length and size are those that are durable.
 package actor RecordingDesk {
-    /// What viewers of a stream receive, by its sources.
-    package struct Programme: Equatable, Sendable {
-        /// Nil for sound alone.
-        package var video: ProgrammeSource?
-        /// Nil for a picture alone.
-        package var audio: ProgrammeSource?
-
-        package init(video: ProgrammeSource?, audio: ProgrammeSource?) {
-            self.video = video
-            self.audio = audio
-        }
-    }
-
+    /// Recordings under way at the same time.
     private static let limit = 64
     /// Parts of one recording: a source that changes all the time is not worth a file for each change.
     private static let partLimit = 100
@@ -157,9 +145,12 @@ package actor RecordingDesk {
         active[stream] = ActiveRecording(entry: entry, base: id, inputs: ProgrammeInputs(taps, transcoder))
         entries[stream, default: []].append(entry)
         if let failure = await shelf.save(entry) {
-            active[stream] = nil
-            entries[stream]?.removeAll { $0.id == id }
-            resumeWaiters(of: stream)
+            // If it was ended meanwhile, the end is concluded, and stored once the disk accepts it.
+            if active[stream]?.entry.id == id, active[stream]?.isConcluding != true {
+                active[stream] = nil
+                forget(id, of: stream)
+                resumeWaiters(of: stream)
+            }
             log.error("recording.refused", ["stream": stream, "reason": failure.text])
             throw failure.isFull ? .diskFull : .storage
         }
@@ -217,8 +208,7 @@ package actor RecordingDesk {
             log.error("recording.not-removed", ["stream": stream, "recording": id, "reason": reason])
             throw .storage
         }
-        entries[stream]?.removeAll { $0.id == id }
-        if entries[stream]?.isEmpty == true { entries[stream] = nil }
+        forget(id, of: stream)
     }
 
     /// Deletes files that ended before `time`, the oldest first, except those that are being read.
@@ -280,8 +270,7 @@ package actor RecordingDesk {
 
     /// Deletes a clip that could not be made.
     func discard(_ clip: RecordingEntry, of stream: StreamID) async {
-        entries[stream]?.removeAll { $0.id == clip.id }
-        if entries[stream]?.isEmpty == true { entries[stream] = nil }
+        forget(clip.id, of: stream)
         if let reason = await shelf.remove(clip) {
             log.error("clip.not-removed", ["clip": clip.id, "reason": reason])
         }
@@ -492,6 +481,11 @@ package actor RecordingDesk {
     private func replace(_ entry: RecordingEntry, of stream: StreamID) {
         guard let index = entries[stream]?.firstIndex(where: { $0.id == entry.id }) else { return }
         entries[stream]?[index] = entry
+    }
+
+    private func forget(_ id: String, of stream: StreamID) {
+        entries[stream]?.removeAll { $0.id == id }
+        if entries[stream]?.isEmpty == true { entries[stream] = nil }
     }
 
     private func resumeWaiters(of stream: StreamID) {

@@ -102,4 +102,16 @@ import Testing
         directory.forgetEnded(by: WallTime(milliseconds: 500), keeping: 2)
         #expect(names() == ["s3", "s4", "s5"])
     }
+
+    /// What is announced of them has to end first, or their hosts would stay open for ever.
+    @Test func `keeps ended streams that are recorded, or in which viewers can go back`() throws {
+        for number in 0..<3 {
+            var stream = try snapshot(number, .ended, startedAt: 1)
+            (stream.isPublished, stream.endedAt) = (true, WallTime(milliseconds: 1))
+            (stream.isRecording, stream.isKept) = (number == 1, number == 2)
+            directory.update(stream)
+        }
+        directory.forgetEnded(by: WallTime(milliseconds: 500), keeping: 0)
+        #expect(pages(of: 10).map(\.description).sorted() == ["s1", "s2"])
+    }
 }

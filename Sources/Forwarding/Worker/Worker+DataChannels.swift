@@ -145,6 +145,8 @@ extension Worker {
     func deliver(
         _ item: DataTrackItem, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) {
+        // From another worker that has not heard yet that the track was closed.
+        if case .said = item.event, !audience.hasTrack(item.label, in: item.stage) { return }
         for id in (stages[item.stage] ?? []) + audience.receivers(of: item, at: now) {
             // This does not wait for the control channel: a client treats it as open once the association is
             // established, and expects to receive everything from then on.

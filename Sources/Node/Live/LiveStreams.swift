@@ -111,7 +111,7 @@ struct LiveStreams {
         if request.isOnStage, let programme = directory[request.stream]?.details.programme {
             actions += setProgramme(programme, of: request.stream, at: now)
         }
-        if request.isOnStage { actions += restoreMute(for: candidate, at: now) }
+        if request.purpose == .stage, !request.isAudience { actions += restoreMute(for: candidate, at: now) }
         if let crowded { actions += end(crowded, because: "no check came", at: now) }
         return (opening, actions)
     }

@@ -120,9 +120,10 @@ package final class StreamDirectory: Sendable {
     /// Removes old streams that have ended.
     ///
     /// Removes streams that were made by publishing and ended by `time`. Of the others, removes those that ended
-    /// first, until `limit` are left. Looks at all streams.
+    /// first, until `limit` are left. Looks at all streams. A stream stays while something of it is announced that has
+    /// to end first: its recording, and that viewers can go back.
     func forgetEnded(by time: WallTime, keeping limit: Int) {
-        var ended = everything.filter { $0.state == .ended }
+        var ended = everything.filter { $0.state == .ended && !$0.isKept && !$0.isRecording }
         let isOld = ended.partition { $0.isPublished && $0.endedAt.map { $0 <= time } ?? true }
         for stream in ended[isOld...] { forgetEnded(stream.id) }
         ended.removeSubrange(isOld...)

@@ -75,9 +75,11 @@ final class SyncBench: ReportingRun {
         let measuring = MonotonicClock.now()
         report.commands = 0
         for number in 0..<options.following.commands where !isInterrupted {
-            // An interrupted run is judged by what it sent.
+            let outcome = await command(number, viewer, threads, shared)
+            // An interrupted run is judged by what it completed.
+            if isInterrupted, !outcome.isComplete { break }
             report.commands += 1
-            report.add(await command(number, viewer, threads, shared))
+            report.add(outcome)
             await wait(options.following.pause ?? options.following.usualPause) { false }
         }
         report.noteUse(

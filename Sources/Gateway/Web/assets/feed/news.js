@@ -139,9 +139,9 @@ export class FeedNews extends EventTarget {
     for (const { item, after } of added) {
       // What stands behind a story that was not read yet comes with its page.
       if (!after || list.get(after) || reader.isWhole) list.insert(item, after);
-      this.follower.watch([item.id]);
       this.dispatchEvent(new CustomEvent("live", { detail: item }));
     }
+    if (added.length) this.follower.watch(added.map(({ item }) => item.id));
     for (const id of ended) this.#end(id);
     for (const { id, after } of moved) list.move(id, after);
     for (const [id, count] of Object.entries(viewers)) list.edit(id, { viewers: count });
