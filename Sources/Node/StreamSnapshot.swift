@@ -104,6 +104,14 @@ package struct StreamSnapshot: Equatable, Sendable {
         details.gate.flatMap { $0.admits(sender, isOnStage: sender.map(isOnStage) ?? false) ? nil : $0 }
     }
 
+    /// Whether a participant who is not in the stream yet is kept out: banned, or invited by a link that was revoked
+    /// since; admins never are.
+    package func shutsOut(_ sender: Stage.Sender) -> Bool {
+        guard sender.authority != .admin else { return false }
+        let isRevoked = sender.link.map { !linkRevocations.allows($0) } ?? false
+        return isRevoked || banned[sender.id] != nil
+    }
+
     /// Whether a participant is a speaker or the host; for the host, the token must also have a host's rights.
     private func isOnStage(_ sender: Stage.Sender) -> Bool {
         guard sender.id == host else { return speakers.contains(sender.id) }
@@ -113,6 +121,14 @@ package struct StreamSnapshot: Equatable, Sendable {
     /// The time by which lists are ordered and filtered: the start, else the announced start, else the creation.
     package var effectiveStart: WallTime {
         startedAt ?? details.startsAt ?? createdAt ?? WallTime(milliseconds: 0)
+    }
+
+    /// The representation for one client: without the preview, if they are kept out of the stream.
+    /// - Parameter sender: nil for an anonymous client.
+    package func json(for sender: Stage.Sender?) -> JSON {
+        var snapshot = self
+        if let sender, shutsOut(sender) { snapshot.preview = nil }
+        return snapshot.json
     }
 
     /// The representation for clients.

@@ -14,19 +14,21 @@ extension GatewayHandler {
 
     /// `GET /v1/streams/{stream}/preview.webp` and `.jpg`.
     ///
-    /// Where streams are not public, the stream's description contains a signed address; a viewer's token is
-    /// accepted as well, unless its bearer is banned. There is no preview of a backstage. A client that does not
-    /// prove that the stream's gate is open to it gets a heavily blurred picture.
+    /// Where streams are not public, the stream's description contains a signed address of this picture; a viewer's
+    /// token is accepted as well, unless its bearer is banned. There is no preview of a backstage. A client that does
+    /// not prove that the stream's gate is open to it gets a heavily blurred picture.
     func showPreview(_ call: Call, _ format: PreviewFormat) async throws -> HTTPResponse {
         let stream = try call.stream
         let isPublic = settings.viewers == .everyone
+        let isSigned = !isPublic && hasSignedAddress(call, of: stream)
         var sender: Stage.Sender?
-        if isPublic || !hasSignedAddress(call, of: stream) {
-            sender = try call.access.requireViewer(of: stream)?.sender(in: stream)
-            if let sender { try await requireAdmitted(sender, to: stream) }
-        }
+        if !isSigned { sender = try await admittedSender(of: call, to: stream) }
         guard let preview = await service.preview(of: stream) else {
             throw Problem(404, nil, "There is no preview of this stream.")
+        }
+        // The address of an earlier picture may belong to someone who has been banned since.
+        if isSigned, !isAddress(of: preview, call) {
+            sender = try await admittedSender(of: call, to: stream)
         }
         let isGated = try await service.gate(of: stream, before: nil) != nil
         let isBlurred = try await service.gate(of: stream, before: sender) != nil
@@ -48,13 +50,17 @@ extension GatewayHandler {
             body: format == .webP ? webP : jpeg)
     }
 
+    /// The sender, by a viewer's token; nil for an anonymous viewer, where these are allowed.
+    ///
     /// Throws if the sender is banned; a stream that does not exist yet has no bans.
-    private func requireAdmitted(_ sender: Stage.Sender, to stream: StreamID) async throws {
+    private func admittedSender(of call: Call, to stream: StreamID) async throws -> Stage.Sender? {
+        guard let sender = try call.access.requireViewer(of: stream)?.sender(in: stream) else { return nil }
         do throws(StageRefusal) {
             _ = try await service.look(at: stream, as: sender)
         } catch {
             guard error == .unknownStream else { throw error }
         }
+        return sender
     }
 
     /// Whether the query carries a valid signature for this stream's previews.
@@ -64,5 +70,12 @@ extension GatewayHandler {
         else { return false }
         return settings.paths.previews.isGood(
             for: stream, time: time, lifetime: lifetime, signature: signature, now: call.access.now())
+    }
+
+    /// Whether the signed address in the query still shows the latest picture.
+    private func isAddress(of preview: StoredPreview, _ call: Call) -> Bool {
+        guard let time = call.request.query("ts") else { return false }
+        return settings.paths.previews.shows(
+            pictureOf: preview.about.capturedAt, time: time, now: call.access.now())
     }
 }

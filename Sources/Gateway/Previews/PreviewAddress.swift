@@ -3,11 +3,16 @@ import Crypto
 
 /// Addresses of previews: plain where viewers are public, otherwise signed and valid for a limited time.
 ///
-/// Everyone who may see a stream's description gets a signed address with it. A signature replaces the token because
-/// browsers send no `Authorization` with an `<img>`.
+/// Everyone who may watch a stream gets a signed address with its description. A signature replaces the token because
+/// browsers send no `Authorization` with an `<img>`. It does not name its bearer, so it cannot be revoked when the
+/// bearer is banned: instead, an address shows its own picture, and soon none of the later ones.
 package struct PreviewAddress: Sendable {
-    /// Validity of a signed address, in seconds: a day.
+    /// How long a signed address shows its own picture at most, in seconds: a day.
     package static let lifetime = 86_400
+    /// How long a signed address also shows later pictures, in seconds from when its own was taken.
+    ///
+    /// A new picture comes every five seconds. Clients that have just learned an address, or poll, still get one.
+    package static let overlap = 60
     /// Tolerated difference between clocks, in seconds.
     private static let leeway = 60
 
@@ -51,6 +56,14 @@ package struct PreviewAddress: Sendable {
             let expected = Self.signature(stream, time, lifetime, Self.key(from: key.secret))
             return ConstantTime.areEqual(Array(expected.utf8).span, Array(signature.utf8).span)
         }
+    }
+
+    /// Whether a valid address shows the latest picture: because it is this picture's, or for a short time after.
+    /// - Parameters: `time`: the value in the query; `latest`: when the latest picture was taken; `now`: seconds since
+    ///   1970.
+    package func shows(pictureOf latest: WallTime, time: String, now: Int) -> Bool {
+        guard let seconds = Int(time) else { return false }
+        return Int64(seconds) == latest.milliseconds / 1_000 || seconds > now - Self.overlap
     }
 
     /// HMAC-SHA256 over path, time and lifetime, in hexadecimal.

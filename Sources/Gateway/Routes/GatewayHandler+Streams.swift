@@ -13,7 +13,7 @@ extension GatewayHandler {
         guard token != nil || settings.viewers == .everyone else {
             throw Access.unauthorized("Listing streams requires a token.")
         }
-        // Where viewers are public, everything in a snapshot may be seen by everyone.
+        // Where viewers are public, everything in a snapshot may be seen by everyone who is not banned.
         let query = try StreamListQuery(call.request)
         let isPublic = settings.viewers == .everyone
         let page = await service.streamPage(
@@ -24,17 +24,20 @@ extension GatewayHandler {
         // The cursor is the last stream's place in the order, not an offset, so new streams do not shift later pages.
         let next = page.isMore ? page.streams.last.map { StreamListQuery.cursor(after: $0) } : nil
         return Self.fresh(
-            .object(["streams": .array(page.streams.map(\.json)), "next": .text(next)]))
+            .object([
+                "streams": .array(page.streams.map { $0.json(for: token?.sender(in: $0.id)) }),
+                "next": .text(next),
+            ]))
     }
 
-    /// `GET /v1/streams/{stream}`.
+    /// `GET /v1/streams/{stream}`; without the preview for someone who is banned, who gets no picture of it.
     func showStream(_ call: Call) async throws -> HTTPResponse {
         let stream = try call.stream
-        _ = try call.access.requireViewer(of: stream)
+        let sender = try call.access.requireViewer(of: stream)?.sender(in: stream)
         guard let snapshot = await service.streamSnapshot(stream) else {
             throw StageRefusal.unknownStream
         }
-        return Self.fresh(snapshot.json)
+        return Self.fresh(snapshot.json(for: sender))
     }
 
     /// `POST /v1/streams`: creates a stream backstage; with `Idempotency-Key` a repetition creates no second one.

@@ -98,11 +98,7 @@ package final class StreamDirectory: Sendable {
     /// Whether a participant who is not in the stream yet is kept out: banned, or invited by a link that was revoked
     /// since.
     func shutsOut(_ sender: Stage.Sender, from stream: StreamID) -> Bool {
-        state.withLock { state in
-            guard let entry = state.entries[stream] else { return false }
-            let isRevoked = sender.link.map { !entry.linkRevocations.allows($0) } ?? false
-            return isRevoked || entry.banned[sender.id] != nil
-        }
+        state.withLock { $0.entries[stream]?.shutsOut(sender) ?? false }
     }
 
     /// The gate between a sender and a stream's programme; nil where there is none, or where it is open to the

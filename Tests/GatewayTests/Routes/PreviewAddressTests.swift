@@ -53,6 +53,17 @@ import Testing
         #expect(!isGood { $0["ttl"] = "99999999999999999999" })
     }
 
+    @Test func `shows its own picture, and later ones for a minute`() {
+        func shows(pictureOf milliseconds: Int64, now: Int) -> Bool {
+            signed.shows(pictureOf: WallTime(milliseconds: milliseconds), time: "1000000", now: now)
+        }
+        #expect(shows(pictureOf: 1_000_000_900, now: 1_080_000))
+        #expect(!shows(pictureOf: 1_000_005_000, now: 1_080_000))
+        #expect(shows(pictureOf: 1_000_005_000, now: 1_000_000 + PreviewAddress.overlap - 1))
+        #expect(!shows(pictureOf: 1_000_055_000, now: 1_000_000 + PreviewAddress.overlap))
+        #expect(!signed.shows(pictureOf: WallTime(milliseconds: 0), time: "x", now: 1))
+    }
+
     @Test func `needs no signature where all streams are public`() {
         let address = PreviewAddress(keys: nil)
         #expect(!address.isSigned)

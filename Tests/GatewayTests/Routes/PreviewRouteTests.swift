@@ -93,6 +93,58 @@ import Transcoder
                 == 200)
     }
 
+    /// It is not known whose address it is, and they may have been banned since.
+    @Test func `is shown by an earlier one's address for a minute, and by its own for longer`() async throws {
+        let bench = try bench(isPublic: false)
+        let (addresses, token) = (PreviewAddress(keys: keys), try bench.token(.viewer))
+        func earlier(by seconds: Int) -> WallTime {
+            WallTime(milliseconds: Int64(Bench.now - seconds) * 1_000)
+        }
+        let recent = addresses.url(of: show, takenAt: earlier(by: PreviewAddress.overlap - 1))
+        #expect(await get(bench, recent).status == 200)
+        let old = earlier(by: PreviewAddress.overlap)
+        let outdated = addresses.url(of: show, takenAt: old)
+        #expect(await get(bench, outdated).status == 401)
+        #expect(await get(bench, outdated.replacing("preview.webp", with: "preview.jpg")).status == 401)
+        #expect(await get(bench, outdated, ["Authorization": "Bearer \(token)"]).status == 200)
+        // Nothing newer has come.
+        let about = StreamPreview(width: 360, height: 203, capturedAt: old, blurHash: "L", url: outdated)
+        let picture = PreviewPicture(width: 360, height: 203, blurHash: "L", webP: [4], jpeg: [5])
+        bench.service.state.withLock { $0.previews[show] = StoredPreview(picture, about: about) }
+        #expect(await get(bench, outdated).body == [4])
+    }
+
+    /// The addresses of the preview in the stream's description and in the list; nil where there is none.
+    private func named(_ bench: Bench, to token: String) async throws -> [JSON?] {
+        let one = try await bench.ask(.get, "/v1/streams/s1", token: token).json(JSON.self)
+        let all = try await bench.ask(.get, "/v1/streams", token: token).json(JSON.self)
+        guard case .array(let streams)? = all["streams"] else { return [] }
+        return ([one] + streams).map { $0["preview"]?["url"] }
+    }
+
+    @Test(arguments: [false, true]) func `is not named to those who are banned`(isPublic: Bool) async throws {
+        let bench = try bench(isPublic: isPublic)
+        let (viewer, admin) = (try bench.token(.viewer), try bench.token(.admin))
+        var stream = StreamSnapshot(waitingFor: show)
+        stream.state = .live
+        stream.createdAt = Self.taken
+        stream.preview = bench.service.state.withLock { $0.previews[show]?.about }
+        let address = JSON.string(try #require(stream.preview?.url))
+        let open = stream
+        bench.service.state.withLock { $0.snapshots = [open] }
+        let before = try await named(bench, to: viewer)
+        #expect(before == [address, address])
+        let ann = try #require(ParticipantID("ann"))
+        stream.banned[ann] = Self.taken
+        let closed = stream
+        bench.service.state.withLock { $0.snapshots = [closed] }
+        let after = try await named(bench, to: viewer)
+        #expect(after == [nil, nil])
+        // An admin of that name is not kept out.
+        let shown = try await named(bench, to: admin)
+        #expect(shown == [address, address])
+    }
+
     @Test func `that nobody made is not there`() async throws {
         #expect(await get(try bench(), "/v1/streams/s2/preview.webp").status == 404)
     }
