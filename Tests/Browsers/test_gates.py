@@ -192,6 +192,30 @@ def test_the_player_of_other_sites_shows_the_card_and_takes_a_token(
     assert said[-3:] == ["live", "gated", "live"], "it was never away"
 
 
+def test_the_player_speaks_of_unlocking_only_where_there_is_a_link(chromium: Browser, server: Server) -> None:
+    with chromium.open(server.origin + "/healthz") as page:
+        said = page.evaluate(
+            """async unlock => {
+                const {Middle} = await import('/assets/player/middle.js');
+                const {STRINGS} = await import('/assets/player/strings.js');
+                const nothing = () => {};
+                const middle = new Middle({play: nothing, turnSoundOn: nothing, retry: nothing, playRecording: nothing});
+                const look = gate => {
+                    middle.update({
+                        playback: {recording: null, gate, isPaused: false, stream: {info: null}}, state: 'gated',
+                        problem: null, strings: STRINGS, offersSound: false,
+                    });
+                    const [title, hint] = middle.element.querySelectorAll('[role=status] p');
+                    const link = middle.element.querySelector('.unlock');
+                    return [title.textContent, hint.textContent, link.hidden];
+                };
+                return [look({tier: 'gold', unlock}), look({tier: 'gold', unlock: null}), look({tier: 'gold', unlock})];
+            }""", UNLOCK)
+    title = "This stream requires the “gold” tier"
+    linked = [title, "Once you unlock it, it plays here automatically.", False]
+    assert said == [linked, [title, "To watch, you need an invitation that includes this tier.", True], linked]
+
+
 def test_nothing_gets_out_by_another_way(chromium: Browser, keeper: Server) -> None:  # noqa: F811
     host = go_live(chromium, keeper, "show", source="test")
     assert ask(keeper, "POST", "/v1/streams/show/recording", "show", "admin")[0] == 201

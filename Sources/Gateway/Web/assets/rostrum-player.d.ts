@@ -109,6 +109,7 @@ export interface Strings {
   awayHint: string;
   gated: string;
   gatedHint: string;
+  gatedNoLinkHint: string;
   unlock: string;
   freeLeft: string;
   reconnecting: string;

@@ -142,11 +142,22 @@ function words(playback, state, problem, strings) {
   switch (state) {
     case "live": return [playback?.isSoundAlone ? strings.soundOnly : "", ""];
     case "idle": case "refused": case "failed": return ["", ""];
-    case "gated": return [fill(strings.gated, { tier: playback?.gate?.tier ?? "" }), strings.gatedHint];
+    case "gated": return wordsForGate(playback?.gate ?? null, strings);
     case "backstage": return [strings.backstage, playback?.isPaused ? strings.backstagePaused : strings.backstageHint];
     case "ended": return [strings.ended, playback?.recordings.list.length ? strings.recorded : strings.endedHint];
     default: return [strings[state], strings[/** @type {keyof Strings} */ (`${state}Hint`)]];
   }
+}
+
+/**
+ * Where the gate names no link, nothing here can be unlocked.
+ * @param {import("../gate.js").Gate | null} gate
+ * @param {Strings} strings
+ * @returns {[title: string, hint: string]}
+ */
+function wordsForGate(gate, strings) {
+  const title = fill(strings.gated, { tier: gate?.tier ?? "" });
+  return [title, gate?.unlock ? strings.gatedHint : strings.gatedNoLinkHint];
 }
 
 /** @param {Actions["playRecording"]} play */

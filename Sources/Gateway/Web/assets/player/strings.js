@@ -47,6 +47,7 @@ export const STRINGS = {
   awayHint: "The host has stepped away. The stream resumes here automatically.",
   gated: "This stream requires the “{tier}” tier",
   gatedHint: "Once you unlock it, it plays here automatically.",
+  gatedNoLinkHint: "To watch, you need an invitation that includes this tier.",
   unlock: "Unlock",
   freeLeft: "Free preview: {seconds} s",
   reconnecting: "Reconnecting…",
