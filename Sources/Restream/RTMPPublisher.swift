@@ -121,7 +121,7 @@ package struct RTMPPublisher: Sendable {
             if phase == .hello { start = try shake(bytes) }
             if start < bytes.count { try readChunks(bytes.extracting(start..<bytes.count)) }
         } catch {
-            finish(.malformed("\(error)"))
+            finish(.malformed("it \(error.rtmpFault)"))
         }
         acknowledge()
     }

@@ -18,3 +18,14 @@ package enum WireError: Error, Equatable, Sendable {
         }
     }
 }
+
+extension WireError: CustomStringConvertible {
+    /// Part of a sentence, for logs and error messages.
+    package var description: String {
+        switch self {
+        case .truncated: "the data ends too early"
+        case .invalid(let field): "\(field) is invalid"
+        case .noRoom: "there is no room for the data"
+        }
+    }
+}

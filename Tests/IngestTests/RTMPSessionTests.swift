@@ -129,9 +129,24 @@ import Wire
     }
 
     @Test mutating func `knows what is no RTMP by its first byte`() {
-        guard case .malformed? = rig.receive(Array("GET".utf8)).end else {
-            Issue.record("HTTP was taken for RTMP")
-            return
+        let end = rig.receive(Array("GET".utf8)).end
+        #expect(end == .malformed("The encoder begins with another protocol than RTMP."))
+    }
+
+    @Test mutating func `says what is wrong with chunks in words`() {
+        let endless = hexBytes("04 000000 0000c8 09 01000000") + [UInt8](repeating: 1, count: 128)
+        let unfit = "sends a chunk that doesn't fit the chunks before it"
+        let faults: [([UInt8], String)] = [
+            ([0xC4], unfit), (endless + hexBytes("44 000000 0000c8 09"), unfit),
+            (hexBytes("04 000000 ffffff 09 01000000"), "sends a message that is too long"),
+            (hexBytes("02 000000 000004 01 00000000 00000000"), "sets an invalid chunk size"),
+            (hexBytes("02 000000 000001 01 00000000 00"), "sends a message that ends too early"),
+        ]
+        for (bytes, fault) in faults {
+            var rig = RTMPRig()
+            _ = rig.receive(RTMPRig.greeting)
+            let end = rig.receive(bytes).end
+            #expect(end == .malformed("The encoder \(fault)."))
         }
     }
 

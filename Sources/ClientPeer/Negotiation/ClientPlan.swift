@@ -121,6 +121,19 @@ package struct ClientPlan: Equatable, Sendable {
     }
 }
 
+extension ClientPlan.Problem: CustomStringConvertible {
+    /// Part of a sentence, for error messages.
+    package var description: String {
+        switch self {
+        case .malformed(let error): "\(error)"
+        case .mismatch: "its m-lines don't match those of the offer"
+        case .noTransport: "it has no ICE credentials, fingerprint or candidates"
+        case .noRole: "it doesn't say who begins the DTLS handshake (a=setup)"
+        case .rejected: "it rejects every m-line"
+        }
+    }
+}
+
 extension ClientPlan.Line {
     fileprivate init(_ offered: ClientOffer.Line, _ section: MediaDescription) throws(WireError) {
         mid = offered.mid

@@ -114,7 +114,7 @@ package struct RTMPSession: Sendable {
             while rest < bytes.count, phase == .hello || phase == .echo { try shake(bytes, from: &rest) }
             if rest < bytes.count { try readChunks(bytes.extracting(rest..<bytes.count)) }
         } catch {
-            finish(.malformed("\(error)"))
+            finish(.malformed("The encoder \(error.rtmpFault)."))
         }
         acknowledge()
         return takeEffects()
