@@ -82,13 +82,26 @@ extension StageRefusal {
         switch self {
         case .interaction(let refusal):
             (refusal.name, refusal.explanation, refusal.wait ?? (refusal.kind == .limit ? 10 : nil))
-        case .rejected(let rejection): (rejection.name, rejection.explanation, nil)
+        case .rejected(let rejection): (rejection.name, rejection.explanation, rejection.wait)
         case .tooManyCommands(let wait):
             ("too-many-commands", "Too many changes in a short time. Try again in \(wait.inSeconds).", wait)
         case .storage: ("storage", "The server couldn't save the change, so nothing was changed.", 5)
         case .unknownStream: ("unknown-stream", "There is no such stream.", nil)
-        case .overloaded, .streamExists, .keyReused, .busy:
-            ("overloaded", "The server is full. Try again in a moment.", 5)
+        case .streamExists: ("stream-exists", "A stream with this ID already exists.", nil)
+        case .keyReused:
+            ("idempotency-key-reused", "This Idempotency-Key was used with a different request.", nil)
+        case .busy: ("under-way", "The same request is still in progress.", 1)
+        case .overloaded: ("overloaded", "The server is full. Try again in a moment.", 5)
+        }
+    }
+}
+
+extension Rejection {
+    /// Seconds until another attempt may succeed; nil if time alone does not help.
+    fileprivate var wait: Int? {
+        switch self {
+        case .backstage: 10
+        default: kind == .limit ? 10 : nil
         }
     }
 }

@@ -149,7 +149,8 @@ import Wire
         let refusals: [StageRefusal] = [
             .interaction(.tooFast(wait: 3)), .interaction(.commentsOff), .interaction(.pollFull),
             .rejected(.banned), .rejected(.ended), .unknownStream, .overloaded, .storage("full"),
-            .tooManyCommands(wait: 9),
+            .tooManyCommands(wait: 9), .busy, .keyReused, .streamExists, .rejected(.tooManyHands),
+            .rejected(.backstage(startsAt: nil, waiting: 3)), .rejected(.linkRevoked),
         ]
         for refusal in refusals {
             for command in [Interaction.Command.comment(key: "c-1", text: "x"), .vote(1, options: [0])] {
