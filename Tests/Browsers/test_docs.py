@@ -76,6 +76,12 @@ def test_draws_all_of_the_api(browsers: dict[str, Browser], server: Server) -> N
                     assert line.startswith("curl ") and server.origin in line, (name, line)
                     assert answers == len(wanted[name]["responses"]), name
                     assert blocks > (1 if '"example"' in json.dumps(wanted[name]["responses"]) else 0), name
+                marks = page.evaluate(
+                    """() => [...document.querySelectorAll('#reference .operation')].map(one => [
+                        one.id, [...one.querySelectorAll('h4 small')].map(mark => mark.textContent.trim())])""")
+                for name, words in marks:
+                    body = wanted[name].get("requestBody")
+                    assert words == (["optional"] if body and not body.get("required") else []), name
             assert sorted(seen) == sorted(wanted)
             check_hosts(page, server)
             check_no_complaints(page)

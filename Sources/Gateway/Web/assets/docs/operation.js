@@ -77,7 +77,7 @@ function appendParameters(text, documents, { parameters }) {
 function appendBody(text, examples, documents, spec, hasLine) {
   const contents = Object.entries(spec.requestBody?.content ?? {});
   if (!contents.length) return;
-  text.append(h("h4", {}, "Body", h("small", {}, spec.requestBody.required ? "" : " optional")));
+  text.append(h("h4", {}, "Body", ...(spec.requestBody.required ? [] : [h("small", {}, " optional")])));
   const blocks = [];
   for (const [type, { schema, example }] of contents) {
     const part = documents.openAPI.at(schema ?? {});
