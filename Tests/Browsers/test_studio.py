@@ -13,6 +13,7 @@ from drivers.page import PHONE, Viewport
 from media import STATISTICS, check_no_complaints, end_stream, go_live, press_go_live, wait_for_state, watch
 from server import Server
 from test_pages import MISSING_CAMERA, assert_fits
+from test_story import open_backstage
 
 SIDEWAYS = Viewport(844, 390)
 WIDE = Viewport(1440, 900)
@@ -193,6 +194,48 @@ def test_a_phone_held_sideways_has_its_buttons(browser: Browser, server: Server,
         press_go_live(host)
         assert_within(host, "#stop", "#mute", "#dark", "#preview")
         host.screenshot(LOGS / f"studio-sideways-{browser.name}.png")
+
+
+def test_a_host_closes_the_backstage_without_going_live(browser: Browser, server: Server, stream: str) -> None:
+    with browser.open(f"{server.origin}/live/{stream}?source=test&quality=360&fps=15", PHONE) as host:
+        wait_for_state(host, "ready")
+        assert not is_seen(host, "#close-backstage")
+        open_backstage(host, "Not tonight")
+        host.wait_for("() => document.getElementById('close-backstage').checkVisibility()", what="it can be closed")
+        assert host.text("#close-backstage").strip() == "Close the backstage…"
+        assert_fits(host)
+        host.screenshot(LOGS / f"studio-backstage-{browser.name}.png")
+        # By keyboard alone; Escape and the first choice leave it open.
+        for key in ("Escape", "Enter"):
+            host.evaluate("() => document.getElementById('close-backstage').focus()")
+            host.press("Enter")
+            host.wait_for("() => document.querySelector('dialog[data-name=end]')?.open", what="the host is asked")
+            assert host.text("dialog[data-name=end] h2") == "Close the backstage?"
+            assert host.evaluate("() => document.activeElement.dataset.value") == "no"
+            host.press(key)
+            host.wait_for("() => !document.querySelector('dialog[data-name=end]')", what="the question is gone")
+            assert host.evaluate("() => document.activeElement.id") == "close-backstage"
+        assert server.json(f"/v1/streams/{stream}")["state"] == "backstage"
+        host.press("Enter")
+        host.wait_for("() => document.querySelector('dialog[data-name=end]')?.open", what="the host is asked again")
+        assert host.text("dialog[data-name=end] [data-value=yes]") == "Close it"
+        host.click("dialog[data-name=end] [data-value=yes]")
+        wait_for_state(host, "ended")
+        over = server.json(f"/v1/streams/{stream}")
+        assert (over["state"], over["startedAt"], over["endReason"]) == ("ended", None, "ended")
+        host.wait_for("() => !document.getElementById('close-backstage').checkVisibility()", what="there is nothing to close")
+        host.wait_for("() => document.activeElement === document.querySelector('main')", what="the focus is not lost")
+        assert host.text("#notice") == "The stream has ended."
+        check_no_complaints(host)
+
+
+def test_an_admin_ends_what_somebody_else_presents(chromium: Browser, server: Server, stream: str) -> None:
+    with go_live(chromium, server, stream, source="test"):
+        token = server.token(stream, "admin", "Root")
+        with chromium.open(f"{server.origin}/live/{stream}?source=test&quality=360&fps=15#token={token}") as admin:
+            admin.wait_for("() => document.getElementById('stop')?.checkVisibility()", what="the admin can end it")
+            end_stream(admin)
+            wait_until(lambda: server.json(f"/v1/streams/{stream}")["state"] == "ended", 15, "the stream has ended")
 
 
 def test_one_tile_fills_the_space(browser: Browser, server: Server, stream: str) -> None:

@@ -59,7 +59,9 @@ export const desk = {
       // Not disabled, which would lose the focus; a second press does nothing.
       go.setAttribute("aria-disabled", String(room.isGoingLive));
       setText(goWords, goLabel(room));
-      stop.hidden = isOut || now === "ended" || !isOn && !(room.isOpen && room.isOnStage);
+      // An admin ends what others present, too.
+      const mayStop = isOn || room.isOpen && (room.isOnStage || room.you?.isModerator);
+      stop.hidden = isOut || now === "ended" || !mayStop;
       setText(stopWords, room.isHost ? "End" : "Leave");
       next.hidden = !isOut && now !== "ended";
       mute.hidden = !own.source?.media.getAudioTracks().length;
@@ -90,10 +92,14 @@ function offAirWords(room) {
 }
 
 /** @param {Room} room */
-async function leave(room) {
-  if (!room.isHost) return room.stepDown();
-  const title = room.info?.state === "backstage" ? "Close the backstage?" : "End the stream?";
-  if (await confirm({ name: "end", title, text: "It ends for everyone.", yes: "End it", no: "Cancel" })) await room.end();
+function leave(room) {
+  return room.isHost ? endForAll(room) : room.stepDown();
+}
+
+/** Ends the stream, live or not, once the host has confirmed it. @param {Room} room */
+export async function endForAll(room) {
+  const [title, yes] = room.info?.state === "backstage" ? ["Close the backstage?", "Close it"] : ["End the stream?", "End it"];
+  if (await confirm({ name: "end", title, text: "It ends for everyone.", yes, no: "Cancel" })) await room.end();
 }
 
 /** @param {string} id @param {string} symbol @param {string} label @param {() => void} act */

@@ -1,9 +1,10 @@
 // @ts-check
 
 import { follow, formatDuration, h, icon, setText } from "../dom.js";
+import { endForAll } from "./desk.js";
 import { editStream, openBackstage } from "./stream-settings.js";
 
-/** Before the stream: open the backstage, see who is waiting and how long until the start. Later: its settings. */
+/** Before the stream: open and close the backstage, see who is waiting and how long until the start. Later: its settings. */
 export const schedule = {
   name: "schedule",
   layer: /** @type {const} */ ("float"),
@@ -15,7 +16,9 @@ export const schedule = {
       icon("clock"), h("span", {}, "Open the backstage…"));
     const edit = h("button.button#edit-stream", { type: "button", onclick: () => editStream(room) },
       icon("settings"), h("span", {}, "Stream settings…"));
-    const root = h("div.card.schedule#schedule", { hidden: true }, countdown, words, h("p.actions", {}, open, edit));
+    const close = h("button.button.danger#close-backstage", { type: "button", onclick: () => endForAll(room) },
+      icon("stop"), h("span", {}, "Close the backstage…"));
+    const root = h("div.card.schedule#schedule", { hidden: true }, countdown, words, h("p.actions", {}, open, edit, close));
     layer.append(root);
 
     const showCountdown = () => {
@@ -29,9 +32,13 @@ export const schedule = {
       const { info, onAir } = room;
       const isBackstage = info?.state === "backstage";
       const mayMake = room.isHost && !onAir.isOn && (!info || info.state === "waiting");
+      const wasUsed = root.contains(document.activeElement);
       root.hidden = !mayMake && !(room.isHost && room.isOpen);
       open.hidden = !mayMake;
       edit.hidden = mayMake;
+      close.hidden = !isBackstage;
+      // What had the focus is gone.
+      if (wasUsed && root.hidden) document.querySelector("main")?.focus({ preventScroll: true });
       words.hidden = !mayMake && !isBackstage;
       setText(words, isBackstage ? waiting(room) : "Meet your speakers first, then go live when you’re ready.");
       showCountdown();
