@@ -32,16 +32,16 @@ struct TOMLReader {
         let start = line
         guard Self.isKeyScalar(first) else {
             throw first == "["
-                ? failure("there are no sections here; every setting is a line name = value")
-                : failure("\(Self.shown(first)) begins no name; write name = value")
+                ? failure("sections are not supported; write each setting as name = value")
+                : failure("\(Self.shown(first)) cannot start a name; write name = value")
         }
         let key = takeText(while: Self.isKeyScalar)
         skipBlanks()
         guard current == "=" else {
             throw failure(
                 current == "."
-                    ? "\(key). is a dotted name, of which there are none here"
-                    : "after \(key) there is no =; write \(key) = value")
+                    ? "\(key). begins a dotted name, which is not supported; write name = value"
+                    : "there is no = after \(key); write \(key) = value")
         }
         position += 1
         skipBlanks()
@@ -61,7 +61,7 @@ struct TOMLReader {
         }
         let word = takeText { !Self.isBlank($0) && !Self.isControl($0) && $0 != "#" && $0 != "," }
         switch word {
-        case "": throw failure("\(key) has no value")
+        case "": throw failure("\(key) has no value; write \(key) = value")
         case "true": return .boolean(true)
         case "false": return .boolean(false)
         default: break
@@ -74,8 +74,8 @@ struct TOMLReader {
             word.unicodeScalars.contains { $0 == ":" || $0 == "/" } || word.split(separator: ".").count > 2
         throw failure(
             isNumeric && !isText
-                ? "\(word) is no whole number that is understood here"
-                : "\(word) must stand in quotes: \(key) = \(TOMLTable.Value.string(word).text)")
+                ? "\(word) is not a decimal whole number; use the form 20000 or 20_000"
+                : "\(word) must be in quotes: \(key) = \(TOMLTable.Value.string(word).text)")
     }
 
     /// A decimal integer with an optional sign and `_` between digits; nil for anything else.
@@ -102,27 +102,27 @@ struct TOMLReader {
                 position += 1
                 return strings
             case "\"", "'": strings.append(try takeString())
-            case nil: throw Failure(line: start, reason: "the list has no ] at its end")
-            default: throw failure("a list holds strings in quotes, such as [\"one\", \"two\"]")
+            case nil: throw Failure(line: start, reason: Self.unclosedList)
+            default: throw failure("a list can have only strings in quotes, such as [\"one\", \"two\"]")
             }
             try skipEmptyLines()
             if current == "," {
                 position += 1
             } else if current != "]" {
-                guard current != nil else {
-                    throw Failure(line: start, reason: "the list has no ] at its end")
-                }
-                throw failure("between the strings of a list there must be a comma")
+                guard current != nil else { throw Failure(line: start, reason: Self.unclosedList) }
+                throw failure("the strings of a list need a comma between them")
             }
         }
     }
+
+    private static let unclosedList = "the list is not closed; add ] at its end"
 
     /// Parses a string in double quotes, with escapes, or in single quotes, without.
     private mutating func takeString() throws(TOMLTable.Failure) -> String {
         guard let quote = current else { return "" }
         position += 1
         if current == quote, position + 1 < scalars.count, scalars[position + 1] == quote {
-            throw failure("strings of several lines are not understood; use \\n")
+            throw failure("multi-line strings are not supported; write a line break as \\n")
         }
         var result = String.UnicodeScalarView()
         while let scalar = current {
@@ -131,13 +131,13 @@ struct TOMLReader {
             if Self.isControl(scalar) {
                 position -= 1
                 guard scalar == "\n" || scalar == "\r" else {
-                    throw failure("\(Self.shown(scalar)) may not stand in a string")
+                    throw failure("\(Self.shown(scalar)) is not allowed in a string")
                 }
                 break
             }
             result.append(scalar == "\\" && quote == "\"" ? try takeEscape() : scalar)
         }
-        throw failure("the string has no \(quote) at its end")
+        throw failure("the string is not closed; add \(quote) at its end")
     }
 
     /// Parses what follows a backslash.
@@ -157,7 +157,7 @@ struct TOMLReader {
         default:
             position -= 1
             throw failure(
-                "\\ must be followed by one of b t n f r \" \\ u U; for itself write \\\\ or use '…'")
+                "a \\ must be followed by one of b t n f r \" \\ u U; for itself write \\\\ or use '…'")
         }
     }
 
@@ -166,13 +166,13 @@ struct TOMLReader {
         var code: UInt32 = 0
         for _ in 0..<digits {
             guard let scalar = current, let digit = Character(scalar).hexDigitValue, scalar.isASCII else {
-                throw failure("the code of a character has \(digits) hexadecimal digits")
+                throw failure("\(digits == 4 ? "\\u" : "\\U") needs \(digits) hexadecimal digits")
             }
             code = code << 4 | UInt32(digit)
             position += 1
         }
         guard let scalar = Unicode.Scalar(code) else {
-            throw failure("there is no character of the code \(String(code, radix: 16))")
+            throw failure("there is no character with the code \(String(code, radix: 16))")
         }
         return scalar
     }
@@ -209,7 +209,9 @@ struct TOMLReader {
         skipBlanks()
         try skipComment()
         guard current != nil else { return }
-        guard try skipNewline() else { throw failure("one line holds one setting; what follows its value?") }
+        guard try skipNewline() else {
+            throw failure("only one setting is allowed per line; start a new line after its value")
+        }
     }
 
     private mutating func skipComment() throws(TOMLTable.Failure) {
@@ -218,7 +220,7 @@ struct TOMLReader {
             let endsLine = scalar == "\r" && position + 1 < scalars.count && scalars[position + 1] == "\n"
             if endsLine { return }
             guard !Self.isControl(scalar) else {
-                throw failure("\(Self.shown(scalar)) may not stand in a comment")
+                throw failure("\(Self.shown(scalar)) is not allowed in a comment")
             }
             position += 1
         }
@@ -228,7 +230,9 @@ struct TOMLReader {
         guard let scalar = current, scalar == "\n" || scalar == "\r" else { return false }
         if scalar == "\r" {
             position += 1
-            guard current == "\n" else { throw failure("a carriage return must end its line") }
+            guard current == "\n" else {
+                throw failure("a carriage return is allowed only at the end of a line")
+            }
         }
         position += 1
         line += 1

@@ -43,7 +43,8 @@ package struct TOMLTable: Equatable, Sendable {
         while let entry = try reader.next() {
             if let first = lines.updateValue(entry.line, forKey: entry.key) {
                 throw Failure(
-                    line: entry.line, reason: "\(entry.key) has a value already, in line \(first)")
+                    line: entry.line,
+                    reason: "\(entry.key) is already set in line \(first); remove one of the two")
             }
             entries.append(entry)
         }

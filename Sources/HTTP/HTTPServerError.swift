@@ -19,26 +19,33 @@ package enum HTTPServerError: Error, Equatable, CustomStringConvertible {
     /// libwebsockets could not start; `detail` is its first log line.
     case libraryFailed(detail: String)
 
-    /// For operators, with the option to change.
+    /// What failed and why, and what an operator can do about it.
     package var description: String {
         switch self {
         case .addressInUse(let address):
-            "the HTTP address \(address) is in use by another program; stop it or choose another with --http"
+            "the HTTP address \(address) is in use by another program; stop that program, "
+                + "or choose another address \(Self.option)"
         case .addressNotAvailable(let address):
-            "this machine has no address \(address.ip); choose one of its own, or 0.0.0.0 for all, with --http"
+            "\(address.ip) is not an address of this machine; choose one that is, or 0.0.0.0 for all, "
+                + Self.option
         case .permissionDenied(let address):
-            "port \(address.port) needs more rights than this user has; choose one above 1023 with --http"
+            "this user may not open port \(address.port); choose one above 1023 \(Self.option)"
         case .cannotListen(let address, let detail):
-            "cannot listen on the HTTP address \(address): \(detail)"
+            "cannot listen on the HTTP address \(address): \(detail); choose another address \(Self.option)"
         case .unreadableFile(let path, let detail):
-            "cannot read \(path): \(detail); check --tls-certificate and --tls-key"
+            "cannot read \(path): \(detail); check --tls-certificate and --tls-key, "
+                + "and that the server's user may read both files"
         case .badCertificate(let certificate, let key, let detail):
-            "TLS does not accept \(certificate) with \(key): \(detail); "
-                + "both must be PEM files and belong to each other"
+            "cannot use \(certificate) with \(key) for TLS: \(detail); "
+                + "both must be PEM files, and the key must be the certificate's"
         case .missingEventPlugin(let detail):
-            "libwebsockets' libuv plugin is missing (\(detail)); install the package libwebsockets-evlib-uv"
+            "libwebsockets' plugin for libuv is missing (\(detail)); "
+                + "install the package libwebsockets-evlib-uv"
         case .libraryFailed(let detail):
-            "libwebsockets refused to start: \(detail)"
+            "libwebsockets could not start: \(detail)"
         }
     }
+
+    /// The options that set an address of HTTP.
+    private static let option = "with --http (--admin for the operators' port)"
 }

@@ -30,20 +30,22 @@ package enum NetError: Error, Equatable, CustomStringConvertible {
         }
     }
 
-    /// A sentence for the operator, with the option to change where there is one.
+    /// What failed and why, and what an operator can do about it.
     package var description: String {
         switch self {
         case .addressInUse(let address):
-            "\(address.named) is in use by another program: stop it, or choose another port"
-                + (address.transport == .tcp ? " with --tcp; --tcp off does without" : "")
+            "\(address.named) is in use by another program; stop that program, or choose another port"
+                + (address.transport == .tcp
+                    ? " (for media: with --tcp, or --tcp off to do without)" : " (for media: with --udp)")
         case .addressNotLocal(let address):
-            "\(address.named) is not an address of this machine: bind 0.0.0.0 or one that is"
+            "\(address.named) is not an address of this machine; choose one that is, or 0.0.0.0 for all"
         case .notPermitted(let address):
-            "not permitted to bind \(address.named): choose a port above 1023"
+            "this user may not open \(address.named); choose a port above 1023"
         case .noIPv6(let address):
-            "this machine has no IPv6, cannot bind \(address.named): bind 0.0.0.0"
+            "cannot open \(address.named), because this machine has no IPv6; choose an IPv4 address, "
+                + "or 0.0.0.0 for all"
         case .tooManyOpenFiles:
-            "too many open files: raise the limit (ulimit -n)"
+            "too many files are open; raise the limit (ulimit -n, or LimitNOFILE in systemd)"
         case .system(let operation, let code):
             unsafe "cannot \(operation): \(String(cString: strerror(code)))"
         }

@@ -103,9 +103,9 @@ package enum StoreError: Error, Equatable, Sendable {
 extension StoreError: CustomStringConvertible {
     package var description: String {
         switch self {
-        case .busy: "too much waits to be written"
-        case .unavailable(let reason): "nothing can be written: \(reason)"
-        case .conflict(let current): "the stream is at version \(current)"
+        case .busy: "too many writes are waiting"
+        case .unavailable(let reason): "the data cannot be written: \(reason)"
+        case .conflict(let current): "the stream has changed meanwhile, to version \(current)"
         case .closed: "the store is closed"
         }
     }

@@ -418,7 +418,7 @@ def test_read_only_disk(small_disk: Path) -> None:
     data.mkdir()
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     text = refusal(data)
-    assert f"cannot write in {data}" in text and "--data" in text, text
+    assert f"cannot write to the data directory {data}: " in text and "--data" in text, text
 
 
 def test_one_server_at_a_time(logs: Path, tmp_path: Path) -> None:

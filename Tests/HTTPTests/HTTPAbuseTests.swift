@@ -366,6 +366,8 @@ import Testing
                     HTTPServerSettings(address: server.address), handler: ClosureHandler(), log: .silent)
             }
             #expect(error == .addressInUse(server.address))
+            let words = "\(server.address) is in use by another program; stop that program, or choose another"
+            #expect(error?.description.contains(words) == true)
         }
     }
 
@@ -376,6 +378,7 @@ import Testing
                 HTTPServerSettings(address: address), handler: ClosureHandler(), log: .silent)
         }
         #expect(error == .addressNotAvailable(address))
+        #expect(error?.description.hasPrefix("192.0.2.1 is not an address of this machine; choose one") == true)
     }
 
     @Test func `does not begin without its certificate`() async throws {
@@ -397,5 +400,6 @@ import Testing
             Issue.record("got \(String(describing: error))")
             return
         }
+        #expect(error?.description.hasPrefix("cannot use /etc/passwd with /etc/passwd for TLS: ") == true)
     }
 }

@@ -12,8 +12,8 @@ import Testing
         }
         let text = try #require(error?.description)
         #expect(
-            text.contains("in use") && text.contains("\(first.localAddress)") && text.contains("another port")
-        )
+            text.contains("in use") && text.contains("\(first.localAddress)")
+                && text.contains("stop that program, or choose another port"))
     }
 
     @Test func `says that an address is not of this machine`() throws {
@@ -23,7 +23,9 @@ import Testing
     }
 
     @Test(arguments: [
-        (EACCES, "1023"), (EAFNOSUPPORT, "0.0.0.0"), (EMFILE, "ulimit"), (ENODEV, "No such device"),
+        (EACCES, "choose a port above 1023"), (EAFNOSUPPORT, "or 0.0.0.0 for all"),
+        (EMFILE, "raise the limit (ulimit"), (ENODEV, "No such device"),
+        (EADDRNOTAVAIL, "is not an address of this machine; choose one that is"),
     ])
     func `explains each refusal`(code: Int32, hint: String) {
         let address = TransportAddress(ip: .any, port: 443)

@@ -122,7 +122,7 @@ import Testing
         await rig.wait(.milliseconds(100))
         #expect(told(follower) == [1])
         rig.store.fail(with: .unavailable("full"))
-        await #expect(throws: StageRefusal.storage("nothing can be written: full")) {
+        await #expect(throws: StageRefusal.storage("the data cannot be written: full")) {
             try await give(draft(2))
         }
         rig.store.fail(with: nil)

@@ -169,7 +169,7 @@ import Testing
         try await goLive()
         try await write("one")
         rig.store.fail(with: .unavailable("full"))
-        await #expect(throws: StageRefusal.storage("nothing can be written: full")) {
+        await #expect(throws: StageRefusal.storage("the data cannot be written: full")) {
             try await write("two", key: "k2")
         }
         rig.store.fail(with: nil)

@@ -80,7 +80,7 @@ import Testing
         ("dev = 'true'", "must be true or false, without quotes"),
         ("http = true", "one string in quotes or a number"), ("http = ['a']", "one string in quotes"),
         ("trusted-proxy = 1", "or a list of them"), ("workers = 0", "must be a number from 1 to 256"),
-        ("workers = 1\nworkers = 2", "line 2 of"), ("[server]", "no sections"),
+        ("workers = 1\nworkers = 2", "line 2 of"), ("[server]", "sections are not supported"),
     ])
     func `says what is wrong in it`(_ text: String, _ hint: String) throws {
         try withFiles(["file": text + "\n"]) { folder in

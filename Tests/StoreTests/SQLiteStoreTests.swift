@@ -20,7 +20,10 @@ import Testing
                 8, "attempt to write a readonly database", EROFS,
                 "the data is read-only (attempt to write a readonly database, SQLite 8)"
             ),
-            (5, "database is locked", EROFS, "another program holds the data (database is locked, SQLite 5)"),
+            (
+                5, "database is locked", EROFS,
+                "another program has locked the data (database is locked, SQLite 5)"
+            ),
             (266, "disk I/O error", 0, "disk I/O error (SQLite 266)"),
         ] as [(CInt, String, CInt, String)])
     func `says what is wrong with the disk`(code: CInt, message: String, cause: CInt, words: String) {

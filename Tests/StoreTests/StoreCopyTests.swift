@@ -102,8 +102,8 @@ private final class Progress: Sendable {
             }
             #expect(complaint("none").contains("there is no data in \(directory)/none"))
             for (name, sql, words) in [
-                ("newer", "PRAGMA user_version = 99", "written by a newer Rostrum (its schema is 99"),
-                ("foreign", "PRAGMA application_id = 7", "none of Rostrum's"),
+                ("newer", "PRAGMA user_version = 99", "written by a newer version of Rostrum (schema 99"),
+                ("foreign", "PRAGMA application_id = 7", "not one of Rostrum's"),
             ] {
                 let store = try await open(directory + "/" + name)
                 await store.close()

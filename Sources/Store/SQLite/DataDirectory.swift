@@ -21,12 +21,13 @@ struct DataDirectory: ~Copyable {
         // 0700, because it contains people's names and what they do.
         guard Self.create(path) else {
             throw StoreOpenError(
-                "cannot make the directory \(path) for the data: \(Self.reason); name another with --data")
+                "cannot create the data directory \(path): \(Self.reason); "
+                    + "name another directory with --data")
         }
         let lock = unsafe open(path + "/" + Self.lockName, O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
         guard lock >= 0 else {
             throw StoreOpenError(
-                "cannot write in \(path), where the data is to be kept: \(Self.reason); make it writable for user "
+                "cannot write to the data directory \(path): \(Self.reason); make it writable for user "
                     + "\(getuid()), or name another directory with --data")
         }
         guard Self.acquire(lock) else {
@@ -35,13 +36,13 @@ struct DataDirectory: ~Copyable {
             throw StoreOpenError(
                 "the data in \(path) is in use by another server"
                     + (holder.isEmpty ? "" : " (process \(holder))")
-                    + "; end that one, or give this one another --data")
+                    + "; stop that server, or name another directory with --data")
         }
         guard isForRestore || !UnfinishedRestore(of: path).isUnfinished else {
             close(lock)
             throw StoreOpenError(
-                "a restore of the data in \(path) was not finished: run `rostrum restore` again, or name another "
-                    + "directory with --data")
+                "a restore into \(path) was not finished: run `rostrum restore` again, "
+                    + "or name another directory with --data")
         }
         if !isForRestore { UnfinishedRestore(of: path).removeFolder() }
         var status = stat()

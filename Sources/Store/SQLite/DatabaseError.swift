@@ -18,7 +18,7 @@ struct DatabaseError: Error, Equatable, CustomStringConvertible {
             switch primary {
             case SQLITE_FULL: "the disk is full"
             case SQLITE_READONLY: "the data is read-only"
-            case SQLITE_BUSY, SQLITE_LOCKED: "another program holds the data"
+            case SQLITE_BUSY, SQLITE_LOCKED: "another program has locked the data"
             case SQLITE_IOERR where cause != 0, SQLITE_CANTOPEN where cause != 0: FileError(code: cause).text
             default: nil
             }
@@ -70,17 +70,17 @@ package struct StoreOpenError: Error, Equatable, CustomStringConvertible {
     init(_ error: Tables.OpeningError, path: String) {
         switch error {
         case .migration(.foreign):
-            self.init("\(path) is a database, but none of Rostrum's; name another directory with --data")
+            self.init("\(path) is a database, but not one of Rostrum's; name another directory with --data")
         case .migration(.newer(let version)):
             self.init(
-                "\(path) was written by a newer Rostrum (its schema is \(version), this one knows \(Schema.version)); "
-                    + "run that one, or name another directory with --data")
+                "\(path) was written by a newer version of Rostrum (schema \(version), this one reads up to "
+                    + "\(Schema.version)); run that version, or name another directory with --data")
         case .database(let error) where error.isDamage, .migration(.database(let error)) where error.isDamage:
             self.init(
-                "\(path) is damaged: \(error); put back a copy, or move the file away (with its -wal and -shm) to begin "
-                    + "without what it held")
+                "\(path) is damaged: \(error); restore a backup, or move the file away "
+                    + "(with its -wal and -shm) to start without its data")
         case .database(let error), .migration(.database(let error)):
-            self.init("cannot open \(path): \(error); see to the disk, or name another directory with --data")
+            self.init("cannot open \(path): \(error); check the disk, or name another directory with --data")
         }
     }
 }

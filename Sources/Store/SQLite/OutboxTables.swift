@@ -172,7 +172,7 @@ struct OutboxTables: ~Copyable {
             row throws(DatabaseError) in
             guard let stream = StreamID(row.text(2)) else {
                 throw DatabaseError(
-                    code: SQLITE_CORRUPT, message: "no stream can be named \(row.text(2))")
+                    code: SQLITE_CORRUPT, message: "\(row.text(2)) is not a stream's name")
             }
             return Delivery(
                 number: row.integer(0), receiver: row.text(1), stream: stream,

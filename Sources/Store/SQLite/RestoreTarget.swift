@@ -34,7 +34,9 @@ package struct RestoreTarget: ~Copyable {
             if folder.isUnfinished { try folder.clear() }
             try DurableFile.makeFolder(staging)
         } catch {
-            throw StoreOpenError("cannot write in \(path): \(error.text)")
+            throw StoreOpenError(
+                "cannot write to the data directory \(path): \(error.text); check the disk, or name another "
+                    + "directory with --data")
         }
         self.path = directory.path
         self.staging = staging

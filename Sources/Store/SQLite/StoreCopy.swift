@@ -21,11 +21,13 @@ package enum StoreCopy {
     package static func make(of directory: String, at path: String) throws(StoreOpenError) -> Int {
         let source = directory + "/" + fileName
         guard unsafe access(source, F_OK) == 0 else {
-            throw StoreOpenError("there is no data in \(directory): \(fileName): \(reason)")
+            throw StoreOpenError(
+                "there is no data in \(directory): \(fileName): \(reason); "
+                    + "name the server's directory with --data")
         }
         // SQLite itself would create it readable for others, as far as the umask allows.
         let descriptor = unsafe open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw StoreOpenError("cannot make \(path): \(reason)") }
+        guard descriptor >= 0 else { throw StoreOpenError("cannot create \(path): \(reason)") }
         close(descriptor)
         do throws(Tables.OpeningError) {
             let original = try database(source)

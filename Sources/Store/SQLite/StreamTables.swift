@@ -188,7 +188,7 @@ struct StreamTables: ~Copyable {
             // Versions have no gaps, so the number of records shows whether all of them are there.
             guard UInt64(clamping: base) &+ UInt64(records.count) == version else {
                 throw DatabaseError(
-                    code: SQLITE_CORRUPT, message: "stream \(listing.stream) has lost records")
+                    code: SQLITE_CORRUPT, message: "records of stream \(listing.stream) are missing")
             }
             result.append(
                 StoredStream(
@@ -226,7 +226,7 @@ struct StreamTables: ~Copyable {
     /// - Throws: SQLITE_CORRUPT if the name is none that a stream can have.
     private static func listing(_ row: Row) throws(DatabaseError) -> StreamListing {
         guard let stream = StreamID(row.text(2)) else {
-            throw DatabaseError(code: SQLITE_CORRUPT, message: "no stream can be named \(row.text(2))")
+            throw DatabaseError(code: SQLITE_CORRUPT, message: "\(row.text(2)) is not a stream's name")
         }
         return StreamListing(
             stream: stream, state: row.text(3), host: row.text(4), title: row.optionalText(5),

@@ -108,7 +108,7 @@ extension Database {
             throw .database(error)
         }
         guard findings == ["ok"] else {
-            let message = findings.first ?? "the check of the file came to nothing"
+            let message = findings.first ?? "the check of the file gave no result"
             throw .database(DatabaseError(code: SQLITE_CORRUPT, message: message))
         }
     }

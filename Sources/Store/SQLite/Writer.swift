@@ -26,7 +26,7 @@ struct Writer: ~Copyable {
                 "store.open-to-others",
                 [
                     "directory": directory.path,
-                    "remedy": "recordings and names of people are in there; chmod 700",
+                    "remedy": "the data includes recordings and people's names; run chmod 700 on it",
                 ])
         }
         let tables = try Self.open(directory.path + "/" + StoreCopy.fileName, settings)
@@ -144,7 +144,7 @@ struct Writer: ~Copyable {
             switch error {
             case .database(let error), .migration(.database(let error)): throw error
             // The file has been replaced while the server ran.
-            case .migration: throw DatabaseError(code: 1, message: "another file took the place of the data")
+            case .migration: throw DatabaseError(code: 1, message: "the data was replaced by another file")
             }
         }
     }
