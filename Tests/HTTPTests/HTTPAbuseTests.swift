@@ -378,7 +378,7 @@ import Testing
                 HTTPServerSettings(address: address), handler: ClosureHandler(), log: .silent)
         }
         #expect(error == .addressNotAvailable(address))
-        #expect(error?.description.hasPrefix("192.0.2.1 is not an address of this machine; choose one") == true)
+        #expect(error?.description.hasPrefix("192.0.2.1 is not an address of this machine; choose") == true)
     }
 
     @Test func `does not begin without its certificate`() async throws {

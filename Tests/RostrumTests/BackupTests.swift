@@ -221,6 +221,14 @@ private func text(_ path: String) throws -> String { try String(contentsOfFile: 
         for length in 0..<bytes.count { #expect(complaint(bytes.prefix(length)).contains("is damaged")) }
     }
 
+    @Test func `is refused in words where it lacks something`() {
+        let format = "\"format\":\(BackupManifest.format)"
+        for text in ["{\(format)}", "{\(format),\"files\":1}"] {
+            #expect(
+                complaint(Data(text.utf8)) == "is damaged: a member is missing, or has the wrong type")
+        }
+    }
+
     @Test func `leads nowhere but into the backup`() throws {
         for path in [
             "../../etc/passwd", "/etc/passwd", "data/../../x", "data//x", "data/.restore", "data",

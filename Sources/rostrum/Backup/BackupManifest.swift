@@ -79,11 +79,11 @@ struct BackupManifest: Codable, Equatable, Sendable {
                 "was written by another version of Rostrum (format \(version.format), this one reads "
                     + "\(Self.format)); restore it with that version")
         }
-        do {
-            self = try JSONDecoder().decode(BackupManifest.self, from: bytes)
-        } catch {
-            throw BackupFailure("is damaged: \(error)")
+        // Foundation's error would show names of this program's types.
+        guard let manifest = try? JSONDecoder().decode(BackupManifest.self, from: bytes) else {
+            throw BackupFailure("is damaged: a member is missing, or has the wrong type")
         }
+        self = manifest
         // A path that occurs twice would make one file replace the other.
         guard Set(files.map(\.path)).count == files.count, files.contains(where: { $0.path == Self.store })
         else { throw BackupFailure("is damaged: it does not list \(Self.store), or lists a file twice") }
