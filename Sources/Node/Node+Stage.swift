@@ -210,6 +210,11 @@ extension Node {
         try await madeHost(of: stream).look(as: sender)
     }
 
+    /// Whether a participant who is not in a stream yet is kept out of it, read without waiting for an actor.
+    package nonisolated func isShutOut(_ sender: Stage.Sender, from stream: StreamID) -> Bool {
+        directory.shutsOut(sender, from: stream)
+    }
+
     /// Which of a stream's invitation links are revoked; none for a stream that does not exist.
     package func linkRevocations(
         of stream: StreamID

@@ -9,6 +9,7 @@ extension GatewayHandler {
     func showIngest(_ call: Call) async throws -> HTTPResponse {
         let stream = try call.stream
         let token = try call.access.requirePublisher(of: stream)
+        try await requireAdmitted(token.sender, to: stream)
         var revocations = StageRecord.LinkRevocations()
         do throws(StageRefusal) {
             revocations = try await service.linkRevocations(of: stream)

@@ -78,8 +78,12 @@ extension GatewayHandler {
     /// `GET /hls/{stream}/{file}`: a part, segment or initialization segment.
     func showHLSFile(_ call: Call) async throws -> HTTPResponse {
         let stream = try call.stream
-        let token = try hlsAccess(call).requireViewer(of: stream)
-        let audience = try await audience(of: stream, call, token?.sender(in: stream))
+        let sender = try hlsAccess(call).requireViewer(of: stream)?.sender(in: stream)
+        // The next names can be guessed from those before, so it is not enough to refuse playlists.
+        if let sender, service.isShutOut(sender, from: stream) {
+            try await requireAdmitted(sender, to: stream)
+        }
+        let audience = try await audience(of: stream, call, sender)
         let name = call.parameters["file"] ?? ""
         let found = try await service.hlsFile(named: name, of: stream)
         var response = Self.file(named: name, for: audience)
@@ -97,14 +101,14 @@ extension GatewayHandler {
 
     /// The same from memory, for a live stream without a gate; nil in any other case.
     ///
-    /// Runs on the service thread. As in `showHLSFile`, the token is verified, but not bans and revoked links, which
-    /// are checked for playlists.
+    /// Runs on the service thread. Someone who is banned, or came by a revoked link, is left to `showHLSFile`.
     func hlsFileAtHand(_ call: Call) throws(Problem) -> HTTPResponse? {
         let stream = try call.stream
-        let token = try hlsAccess(call).requireViewer(of: stream)
+        let sender = try hlsAccess(call).requireViewer(of: stream)?.sender(in: stream)
+        if let sender, service.isShutOut(sender, from: stream) { return nil }
         let name = call.parameters["file"] ?? ""
         guard let bytes = service.hlsFileAtHand(named: name, of: stream) else { return nil }
-        let isAsker = settings.viewers != .everyone && isToldByHeader(call, token?.sender(in: stream))
+        let isAsker = settings.viewers != .everyone && isToldByHeader(call, sender)
         var response = Self.file(named: name, for: isAsker ? .asker : .everybody)
         response.body = bytes
         return response
@@ -161,13 +165,7 @@ extension GatewayHandler {
         let stream = try call.stream
         let token = try hlsAccess(call).requireViewer(of: stream)
         let sender = token?.sender(in: stream)
-        if let sender {
-            do throws(StageRefusal) {
-                _ = try await service.look(at: stream, as: sender)
-            } catch {
-                guard error == .unknownStream else { throw error }
-            }
-        }
+        if let sender { try await requireAdmitted(sender, to: stream) }
         return (stream, sender)
     }
 

@@ -51,15 +51,9 @@ extension GatewayHandler {
     }
 
     /// The sender, by a viewer's token; nil for an anonymous viewer, where these are allowed.
-    ///
-    /// Throws if the sender is banned; a stream that does not exist yet has no bans.
     private func admittedSender(of call: Call, to stream: StreamID) async throws -> Stage.Sender? {
         guard let sender = try call.access.requireViewer(of: stream)?.sender(in: stream) else { return nil }
-        do throws(StageRefusal) {
-            _ = try await service.look(at: stream, as: sender)
-        } catch {
-            guard error == .unknownStream else { throw error }
-        }
+        try await requireAdmitted(sender, to: stream)
         return sender
     }
 

@@ -79,6 +79,9 @@ package protocol SessionService: Sendable {
     ) async throws(StageRefusal) -> StageAnswer
     /// What a sender is in a stream now; throws for one who is banned or came by a revoked link.
     func look(at stream: StreamID, as sender: Stage.Sender) async throws(StageRefusal) -> StageAnswer
+    /// Whether a sender is kept out of a stream unless they are there already, which `look` knows; callable on any
+    /// thread.
+    func isShutOut(_ sender: Stage.Sender, from stream: StreamID) -> Bool
     /// The times up to which a stream's links and keys are revoked.
     func linkRevocations(of stream: StreamID) async throws(StageRefusal) -> StageRecord.LinkRevocations
     /// Encoders that publish by protocols other than WebRTC: all of them for the host, for others their own.

@@ -33,6 +33,16 @@ extension GatewayHandler {
         return stream
     }
 
+    /// Throws if a sender is banned from a stream, or came by a link that was revoked since; a stream that does not
+    /// exist yet keeps nobody out.
+    func requireAdmitted(_ sender: Stage.Sender, to stream: StreamID) async throws {
+        do throws(StageRefusal) {
+            _ = try await service.look(at: stream, as: sender)
+        } catch {
+            guard error == .unknownStream else { throw error }
+        }
+    }
+
     /// The response after a command.
     /// - Parameter renews: whether it contains a token for what the bearer is now.
     private func answer(

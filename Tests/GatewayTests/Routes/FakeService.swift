@@ -150,8 +150,14 @@ final class FakeService: SessionService {
         _ command: Stage.Command, in stream: StreamID, from sender: Stage.Sender
     ) async throws(StageRefusal) -> StageAnswer { throw .unknownStream }
 
+    /// Knows only whom a snapshot keeps out.
     func look(at stream: StreamID, as sender: Stage.Sender) async throws(StageRefusal) -> StageAnswer {
+        guard !isShutOut(sender, from: stream) else { throw .rejected(.banned) }
         throw .unknownStream
+    }
+
+    func isShutOut(_ sender: Stage.Sender, from stream: StreamID) -> Bool {
+        state.withLock { $0.snapshots.first { $0.id == stream }?.shutsOut(sender) ?? false }
     }
 
     func linkRevocations(of stream: StreamID) async throws(StageRefusal) -> StageRecord.LinkRevocations {

@@ -113,6 +113,30 @@ import Testing
         }
     }
 
+    /// The names of the next parts follow from those before.
+    @Test(arguments: [GatewaySettings.Viewers.everyone, .token])
+    func `gives no part to somebody who is banned`(_ viewers: GatewaySettings.Viewers) async throws {
+        let bench = try Bench { $0.viewers = viewers }
+        let token = try bench.token(.viewer)
+        let paths = ["/hls/s1/t/\(token)/a-s1.m4s", "/hls/s1/t/\(token)/a-i0.mp4"]
+        for path in paths { #expect(await get(bench, path).status == 200) }
+        var stream = StreamSnapshot(waitingFor: try #require(StreamID("s1")))
+        let ann = try #require(ParticipantID("ann"))
+        stream.banned[ann] = WallTime(milliseconds: 1)
+        let closed = stream
+        bench.service.state.withLock { $0.snapshots = [closed] }
+        for path in paths {
+            #expect(bench.handler.answerAtOnce(bench.request(.get, path)) == nil)
+            let response = await get(bench, path)
+            #expect(response.status == 403)
+            #expect(response.text.contains("banned"))
+        }
+        #expect(await bench.ask(.get, "/hls/s1/a-s1.m4s", token: token).status == 403)
+        // An admin of that name is not kept out.
+        let admin = try bench.token(.admin)
+        #expect(bench.handler.answerAtOnce(bench.request(.get, "/hls/s1/t/\(admin)/a-s1.m4s")) != nil)
+    }
+
     @Test(arguments: [GatewaySettings.Viewers.everyone, .token])
     func `are answered at once with what lies in memory, as others are`(_ viewers: GatewaySettings.Viewers)
         async throws

@@ -200,7 +200,7 @@ import Testing
         Row(.get, "/hls/S/dvr.m3u8", "401 403 403 404 404 404 404 404"),
         // Nobody finds its name any more.
         Row(.get, "/hls/S/recordings/a-s1.m4s", "401 403 403 404 404 404 404 404"),
-        Row(.get, "/hls/S/a-s1.m4s", "401 403 404 404 404 404 404 404"),
+        Row(.get, "/hls/S/a-s1.m4s", "401 403 403 404 404 404 404 404"),
         Row(
             .put, "/v1/streams/S/pause-picture", body: "RIFF0000WEBPVP8 ",
             "401 403 403 403 403 403 503 503"),

@@ -95,6 +95,30 @@ import Testing
         #expect(answer["whip"] == .object(["server": .string("http://live.example:8080/whip/talk")]))
     }
 
+    @Test func `are given to no speaker who is banned, or whose link was revoked`() async throws {
+        try await StageBench.run { bench in
+            let host = try bench.token("ann", .host, stream: "talk")
+            let (path, ingest) = ("/v1/streams/talk", "/v1/streams/talk/ingest")
+            // Nobody sends, and a slow machine takes its time.
+            await bench.do(.post, "/v1/streams", token: host, body: #"{"hostGraceSeconds":3600}"#)
+            let sam = try bench.token("sam", .speaker, stream: "talk")
+            let link = await bench.do(.post, path + "/links", token: host, body: #"{"role":"speaker"}"#)
+            let invitation = try #require(link["token"]?.string)
+            let given = await bench.do(.post, path + "/tokens", token: invitation)
+            let guest = try #require(given["token"]?.string)
+            for token in [sam, guest] {
+                #expect(await bench.ask(.get, ingest, token: token).status == 200)
+            }
+            await bench.do(.post, path + "/bans", token: host, body: #"{"participant":"sam"}"#)
+            await bench.do(.delete, path + "/links", token: host)
+            for (token, rule) in [(sam, "banned"), (guest, "link-revoked")] {
+                let refused = await bench.ask(.get, ingest, token: token)
+                #expect(refused.status == 403)
+                #expect(try refused.json(JSON.self)["rule"]?.string == rule)
+            }
+        }
+    }
+
     @Test func `are given for SRT in one with the server`() async throws {
         let bench = try Bench { settings in
             settings.srtPort = 9_710
