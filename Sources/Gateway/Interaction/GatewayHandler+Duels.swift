@@ -8,6 +8,8 @@ import Stage
 extension GatewayHandler {
     /// `POST /v1/duels`: invites another stream's host, with the duel's terms.
     func inviteToDuel(_ call: Call) async throws -> HTTPResponse {
+        // The body names the stream, so only the token itself can be checked before it.
+        guard try call.access.token() != nil else { throw Access.unauthorized("This requires a token.") }
         let body = try call.body()
         guard let from = try body.stream("from") else { throw Interaction.Refusal.invalid("from") }
         let token = try call.access.requireParticipant(of: from)

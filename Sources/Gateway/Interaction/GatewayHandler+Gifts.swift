@@ -9,7 +9,7 @@ extension GatewayHandler {
     /// `PUT .../gifts/{key}`: records a gift; idempotent, as the shop's key identifies it (RFC 9110 §9.2.2).
     func giveGift(_ call: Call) async throws -> HTTPResponse {
         let key = call.parameters["key"] ?? ""
-        let draft = try call.body().gift(key: key)
+        let draft = try call.participantBody().gift(key: key)
         guard case .gift(let gift) = try await interact(call, .give(draft)) else {
             // Never happens: a `give` command is answered with the gift, recorded now or before.
             throw StageRefusal.overloaded

@@ -39,7 +39,7 @@ extension GatewayHandler {
     /// `POST .../comments`: writes a comment; the client's `id` makes a repetition harmless.
     func writeComment(_ call: Call) async throws -> HTTPResponse {
         try requireIdentity(call)
-        let body = try call.body()
+        let body = try call.participantBody()
         guard let key = try body.string("id") else { throw Interaction.Refusal.invalid("id") }
         guard let text = try body.string("text") else { throw Interaction.Refusal.invalid("text") }
         guard case .comment(let comment) = try await interact(call, .comment(key: key, text: text)) else {
@@ -100,7 +100,7 @@ extension GatewayHandler {
     /// With `shadow` the participant does not notice: only they see their own comments.
     func silence(_ call: Call) async throws -> HTTPResponse {
         let target = try call.participant
-        let body = try call.body()
+        let body = try call.participantBody()
         guard let seconds = try body.integer("seconds") else { throw Interaction.Refusal.invalid("seconds") }
         let isShadow = try body.bool("shadow") ?? false
         try await interact(call, .silence(target, seconds: seconds, isShadow: isShadow))
@@ -124,7 +124,7 @@ extension GatewayHandler {
     /// `POST .../reactions`: adds taps by kind, and answers how many were counted.
     func react(_ call: Call) async throws -> HTTPResponse {
         try requireIdentity(call)
-        guard let taps = try call.body().counts("reactions") else {
+        guard let taps = try call.participantBody().counts("reactions") else {
             throw Interaction.Refusal.invalid("reactions")
         }
         guard case .counted(let count) = try await interact(call, .react(taps)) else {
@@ -137,7 +137,7 @@ extension GatewayHandler {
 
     /// `POST .../polls`: opens a poll, or a quiz if `right` names the correct options.
     func openPoll(_ call: Call) async throws -> HTTPResponse {
-        let body = try call.body()
+        let body = try call.participantBody()
         guard let question = try body.string("question") else {
             throw Interaction.Refusal.invalid("question")
         }
@@ -166,7 +166,7 @@ extension GatewayHandler {
     /// `PUT .../polls/{poll}/vote`: sets the sender's vote.
     func vote(_ call: Call) async throws -> HTTPResponse {
         try requireIdentity(call)
-        guard let options = try call.body().integers("options") else {
+        guard let options = try call.participantBody().integers("options") else {
             throw Interaction.Refusal.invalid("options")
         }
         return try await answerPoll(call, .vote(try poll(call), options: options))
@@ -195,7 +195,7 @@ extension GatewayHandler {
 
     /// `PUT .../card`: shows a card, in place of any other.
     func showCard(_ call: Call) async throws -> HTTPResponse {
-        let body = try call.body()
+        let body = try call.participantBody()
         guard let title = try body.string("title") else { throw Interaction.Refusal.invalid("title") }
         guard let link = try body.string("link") else { throw Interaction.Refusal.invalid("link") }
         let card = StreamCard(

@@ -93,7 +93,11 @@ extension SessionFilter {
         // Ended sessions are kept for a while, for questions that come later.
         case nil, "live": isEnded = false
         case "ended": isEnded = true
-        default: throw JSONBody.invalid("state")
+        default:
+            // Sessions have other states than streams.
+            var problem = JSONBody.invalid("state")
+            problem.detail = "state must be live or ended."
+            throw problem
         }
         if let text = request.query("limit") {
             guard let number = Int(text), (1...Self.longestPage).contains(number) else {

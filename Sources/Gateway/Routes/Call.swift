@@ -57,4 +57,10 @@ struct Call: Sendable {
     func body(isOptional: Bool = false) throws(Problem) -> JSONBody {
         try JSONBody(request, isOptional: isOptional) { members throws(Problem) in try check(members) }
     }
+
+    /// The same for a sender with an identity in the stream of the path; a stranger's body is never parsed.
+    func participantBody(isOptional: Bool = false) throws(Problem) -> JSONBody {
+        _ = try sender()
+        return try body(isOptional: isOptional)
+    }
 }

@@ -87,7 +87,7 @@ extension GatewayHandler {
 
     /// `PATCH /v1/streams/{stream}`: a merge patch of the host's settings.
     func editStream(_ call: Call) async throws -> HTTPResponse {
-        let edit = try call.body().edit()
+        let edit = try call.participantBody().edit()
         return try await change(call, .edit(edit))
     }
 
@@ -103,7 +103,7 @@ extension GatewayHandler {
 
     /// `PATCH /v1/streams/{stream}/placement`: a merge patch of the operator's wishes for its place in lists.
     func placeStream(_ call: Call) async throws -> HTTPResponse {
-        let edit = try call.body().placementEdit()
+        let edit = try call.participantBody().placementEdit()
         let (answer, _) = try await perform(call) { _ in .place(edit) }
         return Self.fresh(answer.stream.placement.json)
     }

@@ -37,7 +37,7 @@ enum AllowedValues {
         "paused": "true or false", "role": "speaker or viewer",
         "ttl": "a whole number of seconds from 1 to 2592000",
         "state": choice(StreamState.self), "limit": "a whole number from 1 to what the operation allows",
-        "cursor": "the value of next from an earlier response",
+        "cursor": "the value of next from an earlier response", "ban": "true or false",
         "after": "a time with its time zone, such as 2030-01-01T20:00:00Z",
         "before": "a time with its time zone, such as 2030-01-01T20:00:00Z",
         "Idempotency-Key": "1 to 255 bytes",

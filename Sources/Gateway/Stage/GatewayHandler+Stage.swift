@@ -74,9 +74,13 @@ extension GatewayHandler {
     /// `DELETE .../participants/{participant}`: leaves, or removes another; with `?ban=true` also bans them.
     func removeParticipant(_ call: Call) async throws -> HTTPResponse {
         let target = try call.participant
-        let bans = call.request.query("ban") == "true"
         return try await act(call) { sender in
-            bans ? .ban(target) : sender.id == target ? .leave : .remove(target)
+            // Any other word would remove someone who was meant to be kept out, too.
+            switch call.request.query("ban") {
+            case "true": return .ban(target)
+            case nil, "false": return sender.id == target ? .leave : .remove(target)
+            default: throw JSONBody.invalid("ban")
+            }
         }
     }
 
@@ -113,7 +117,7 @@ extension GatewayHandler {
     /// Exactly one of `place` and `held` must be given, so that a request is one command.
     func arrangeHand(_ call: Call) async throws -> HTTPResponse {
         let target = try call.participant
-        let body = try call.body()
+        let body = try call.participantBody()
         let (place, isHeld) = (try body.integer("place"), try body.bool("held"))
         switch (place, isHeld) {
         case (let place?, nil): return try await act(call) { _ in .moveHand(target, place: place) }
@@ -138,7 +142,7 @@ extension GatewayHandler {
     /// `POST .../invitations/{participant}/accept`: goes on stage, with `videoMuted` by sound only.
     func acceptInvitation(_ call: Call) async throws -> HTTPResponse {
         let target = try call.participant
-        let isSoundOnly = try call.body(isOptional: true).bool("videoMuted") ?? false
+        let isSoundOnly = try call.participantBody(isOptional: true).bool("videoMuted") ?? false
         return try await act(call, renews: true) { sender in
             guard sender.id == target else { throw StageRefusal.rejected(.notInvited) }
             return isSoundOnly ? .acceptSoundOnly : .accept
@@ -157,7 +161,7 @@ extension GatewayHandler {
     /// `PATCH .../speakers/{participant}`: a speaker's own state: muted microphone, muted camera, paused.
     func describeSpeaker(_ call: Call) async throws -> HTTPResponse {
         let target = try call.participant
-        let body = try call.body()
+        let body = try call.participantBody()
         var changes: [(command: Stage.Command, hides: Bool)] = []
         if let isOn = try body.bool("audioMuted") { changes.append((.setMuted(.audio, isOn), isOn)) }
         if let isOn = try body.bool("videoMuted") { changes.append((.setMuted(.video, isOn), isOn)) }
@@ -177,7 +181,7 @@ extension GatewayHandler {
     /// `POST .../speakers/{participant}/mute`: requests that a speaker's client mutes itself.
     func requestMute(_ call: Call) async throws -> HTTPResponse {
         let target = try call.participant
-        let kind = try call.body(isOptional: true).string("kind") ?? "audio"
+        let kind = try call.participantBody(isOptional: true).string("kind") ?? "audio"
         guard let kind = StageChange.MediaKind(rawValue: kind) else { throw JSONBody.invalid("kind") }
         return try await act(call) { _ in .requestMute(target, kind) }
     }

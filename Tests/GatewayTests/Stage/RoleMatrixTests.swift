@@ -247,6 +247,25 @@ import Testing
         }
     }
 
+    /// Nobody reads what a stranger writes, so they learn nothing of how it would have been read.
+    @Test func `holds for strangers whatever they send`() async throws {
+        try await StageBench.run { bench in
+            try await prepare("s1", .live, bench)
+            let foreign = try bench.token("fay", .host, stream: "other")
+            for row in Self.table where row.method != .get && !row.body.hasPrefix("chrome") {
+                let target = row.target.replacing("SELF", with: "x").replacing("/S", with: "/s1")
+                for body in ["{", #"{"no-such-member":1}"#] {
+                    let stranger = await bench.ask(row.method, target, body: body)
+                    #expect(stranger.status == 401, "\(row): \(stranger.text)")
+                    // Other routes are about no stream, or the body says about which.
+                    guard target.hasPrefix("/v1/streams/s1") else { continue }
+                    let other = await bench.ask(row.method, target, token: foreign, body: body)
+                    #expect(other.status == 403, "\(row): \(other.text)")
+                }
+            }
+        }
+    }
+
     /// For each actor and state a stream with somebody of each kind, until a request has changed it.
     ///
     /// What only reads, and what is refused, leaves it as it was: so most rows need no stream of their own.

@@ -39,6 +39,26 @@ import Testing
         }
     }
 
+    @Test func `remove nobody where it is unclear whether they may come back`() async throws {
+        try await StageBench.run { bench in
+            let (ann, bob) = (
+                try bench.token("ann", .host, stream: "s1"), try bench.token("bob", .viewer, stream: "s1")
+            )
+            // Nobody sends, and a slow machine takes its time.
+            await bench.do(.post, "/v1/streams", token: ann, body: #"{"hostGraceSeconds":3600}"#)
+            try await bench.connect("bob", as: .viewer, to: "s1")
+            let path = "/v1/streams/s1/participants/bob"
+            for word in ["1", "yes", "True", ""] {
+                let refused = await bench.ask(.delete, "\(path)?ban=\(word)", token: ann)
+                #expect(refused.status == 422)
+                #expect(try refused.json(JSON.self)["detail"]?.string == "ban must be true or false.")
+            }
+            #expect(await bench.ask(.get, "/v1/streams/s1/participants", token: bob).status == 200)
+            await bench.do(.delete, "\(path)?ban=false", token: ann)
+            #expect(await bench.ask(.get, "/v1/streams/s1/participants", token: bob).status == 200)
+        }
+    }
+
     @Test func `name a new stream by the body, the token, or a lot`() async throws {
         try await StageBench.run { bench in
             let all = try bench.token("ann", .host)
