@@ -36,7 +36,8 @@ package enum NetError: Error, Equatable, CustomStringConvertible {
         case .addressInUse(let address):
             "\(address.named) is in use by another program; stop that program, or choose another port"
                 + (address.transport == .tcp
-                    ? " (for media: with --tcp, or --tcp off to do without)" : " (for media: with --udp)")
+                    ? " (for media: with --tcp, or --tcp off to do without)"
+                    : " (for media: with --udp)")
         case .addressNotLocal(let address):
             "\(address.named) is not an address of this machine; choose one that is, or 0.0.0.0 for all"
         case .notPermitted(let address):
