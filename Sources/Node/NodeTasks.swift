@@ -33,6 +33,28 @@ struct NodeTasks {
         drivers.append(Self.follow(inbox, body))
     }
 
+    /// Calls `body` with each element of an inbox until `stopDrivers`, in order within each lane; no lane waits for
+    /// another.
+    ///
+    /// For bodies that may wait for the store or for a disk.
+    mutating func drive<Element, Lane: Hashable & Sendable>(
+        by inbox: Inbox<Element>, inLanes lane: @escaping @Sendable (Element) -> Lane,
+        _ body: @escaping @Sendable (Element) async -> Void
+    ) {
+        let lanes = InboxLanes(of: inbox, by: lane)
+        drivers.append(Task { await lanes.handle(body) })
+    }
+
+    /// Calls `body` with each element of an inbox until `cancelListeners`, in order within each lane; no lane waits for
+    /// another.
+    mutating func listen<Element, Lane: Hashable & Sendable>(
+        to inbox: Inbox<Element>, inLanes lane: @escaping @Sendable (Element) -> Lane,
+        _ body: @escaping @Sendable (Element) async -> Void
+    ) {
+        let lanes = InboxLanes(of: inbox, by: lane)
+        listeners.append(Task { await lanes.handle(body) })
+    }
+
     /// Calls `body` with each element of an inbox, in order, until `cancelListeners`.
     mutating func listen<Element>(
         to inbox: Inbox<Element>, _ body: @escaping @Sendable (Element) async -> Void

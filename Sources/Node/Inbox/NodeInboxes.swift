@@ -21,7 +21,7 @@ struct NodeInboxes: Sendable {
     let ingest = Inbox<IngestNews>(limit: 1_024)
     /// For pause pictures and previews.
     let programmes = Inbox<ProgrammeChange>(limit: 8_192)
-    /// For recordings, in a queue of its own because they may wait for a disk.
+    /// For HLS, restreams, clips and recordings, in a queue of its own because the latter may wait for a disk.
     let recorded = Inbox<ProgrammeChange>(limit: 8_192)
 
     /// The counters of each queue, by the name in metrics.

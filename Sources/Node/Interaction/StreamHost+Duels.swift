@@ -15,6 +15,14 @@ package enum DuelOrder: InboxElement {
         case show(StreamID)
     }
 
+    /// The stream that has to do something; the orders to different streams are independent.
+    var concerned: StreamID {
+        switch self {
+        case .message(let message): message.to
+        case .show(_, let stream): stream
+        }
+    }
+
     /// A later message contains everything that an earlier one of the same duel did.
     package var topic: Topic? {
         switch self {
