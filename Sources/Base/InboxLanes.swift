@@ -17,10 +17,14 @@ package final class InboxLanes<Element: InboxElement, Lane: Hashable & Sendable>
         self.lane = lane
     }
 
-    /// Calls `body` with each element until the task is canceled or the inbox is closed.
-    ///
-    /// Returns once the last call has returned.
-    package func handle(_ body: @escaping @Sendable (Element) async -> Void) async {
+    /// Starts a task that calls `body` with each element until it is canceled or the inbox is closed.
+    package func start(_ body: @escaping @Sendable (Element) async -> Void) -> Task<Void, Never> {
+        Task { await handle(body) }
+    }
+
+    /// Calls `body` with each element until the task is canceled or the inbox is closed, and returns once the last call
+    /// has returned.
+    private func handle(_ body: @escaping @Sendable (Element) async -> Void) async {
         await withDiscardingTaskGroup { group in
             for await _ in inbox.news {
                 for (lane, elements) in take() {

@@ -41,8 +41,7 @@ struct NodeTasks {
         by inbox: Inbox<Element>, inLanes lane: @escaping @Sendable (Element) -> Lane,
         _ body: @escaping @Sendable (Element) async -> Void
     ) {
-        let lanes = InboxLanes(of: inbox, by: lane)
-        drivers.append(Task { await lanes.handle(body) })
+        drivers.append(InboxLanes(of: inbox, by: lane).start(body))
     }
 
     /// Calls `body` with each element of an inbox until `cancelListeners`, in order within each lane; no lane waits for
@@ -51,8 +50,7 @@ struct NodeTasks {
         to inbox: Inbox<Element>, inLanes lane: @escaping @Sendable (Element) -> Lane,
         _ body: @escaping @Sendable (Element) async -> Void
     ) {
-        let lanes = InboxLanes(of: inbox, by: lane)
-        listeners.append(Task { await lanes.handle(body) })
+        listeners.append(InboxLanes(of: inbox, by: lane).start(body))
     }
 
     /// Calls `body` with each element of an inbox, in order, until `cancelListeners`.

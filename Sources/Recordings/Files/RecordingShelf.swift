@@ -149,15 +149,18 @@ final class RecordingShelf: Sendable {
         return failure
     }
 
-    /// Whether an entry that has ended is not on the disk.
-    var hasUnkept: Bool { unkept.withLock { !$0.isEmpty } }
+    /// The streams with entries that have ended and are not on the disk.
+    var unkeptStreams: Set<StreamID> {
+        unkept.withLock { entries in Set(entries.compactMap { StreamID($0.stream) }) }
+    }
 
-    /// Tries again to store what `conclude` could not.
+    /// Tries again to store what `conclude` could not of a stream.
     /// - Returns: entries that are on the disk now, in order, with their files repaired.
-    func keepUnkept() async -> [RecordingEntry] {
-        await run { [self] in
+    func keepUnkept(of stream: StreamID) async -> [RecordingEntry] {
+        let name = stream.description
+        return await run { [self] in
             var kept: [RecordingEntry] = []
-            while var entry = unkept.withLock({ $0.first }) {
+            while var entry = unkept.withLock({ entries in entries.first { $0.stream == name } }) {
                 do throws(FileError) {
                     // The entry first: a file is repaired only once the disk accepts writes again.
                     try write(entry)
