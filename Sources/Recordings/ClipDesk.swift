@@ -280,7 +280,7 @@ package actor ClipDesk {
     /// Checks limits and the state of the stream.
     /// - Returns: the job that is to make the clip.
     private func admit(_ stream: StreamID, at time: MonotonicTime) throws(ClipRefusal) -> JobID {
-        guard !isStopped else { throw .unavailable }
+        guard !isStopped else { throw .stopping }
         guard let ring = rings[stream] else { throw rings.count < limit ? .nothingThere : .full }
         guard ring.making == nil else { throw .underWay }
         let recent = ring.times.filter { $0 + Self.window > time }

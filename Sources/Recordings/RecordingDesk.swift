@@ -34,6 +34,7 @@ package actor RecordingDesk {
     /// Streams that are not recorded automatically again until they end, because recording was stopped or failed.
     private var declined: Set<StreamID> = []
     private var counted = Counters()
+    private var isStopped = false
     private var tell: (@Sendable (StreamID, Bool, RecordingEntry?) async -> Void)?
     private let inbox = Inbox<Event>(limit: 1_024)
     private nonisolated let readers = RecordingReaders()
@@ -71,6 +72,7 @@ package actor RecordingDesk {
 
     /// Completes every recording, as far as the transcoder does so in time; `advance` is not called after this.
     package func stop() async {
+        isStopped = true
         let limit = Task { [weak self] in
             do { try await Task.sleep(for: Self.patience) } catch { return }
             await self?.giveUp()
@@ -135,6 +137,7 @@ package actor RecordingDesk {
         _ stream: StreamID, tier: String? = nil
     ) async throws(RecordingRefusal) -> (entry: RecordingEntry, isNew: Bool) {
         if let active = active[stream] { return (active.entry, false) }
+        guard !isStopped else { throw .stopping }
         guard active.count < Self.limit else { throw .overloaded }
         if let room = shelf.room, room < shelf.settings.reserve { throw .diskFull }
         let id = RecordingEntry.makeID()
@@ -440,9 +443,7 @@ package actor RecordingDesk {
     }
 
     /// Starts the next part, or finishes the recording; does neither if the stream has another recording by now.
-    /// - Parameters:
-    ///   - entry: the part that has ended.
-    ///   - isKept: whether it is on the disk; only then it is reported.
+    /// - Parameter isKept: whether the ended part is on the disk; only then it is reported.
     func follow(_ entry: RecordingEntry, in stream: StreamID, isKept: Bool) async {
         guard let recording = active[stream], recording.entry.id == entry.id else {
             if isKept { await tell?(stream, isRecording(stream), entry) }

@@ -117,7 +117,7 @@ private final class ClipRig: Sendable {
         #expect(await rig.desk.counters.streams == 1)
         await #expect(throws: ClipRefusal.nothingThere) { try await rig.make(names[2]) }
         await rig.desk.stop()
-        await #expect(throws: ClipRefusal.unavailable) { try await rig.make(names[1]) }
+        await #expect(throws: ClipRefusal.stopping) { try await rig.make(names[1]) }
     }
 
     @Test func `leaves nothing of a clip for which there is nothing`() async throws {

@@ -79,6 +79,8 @@ private final class DeskRig: Sendable {
         for stream in streams {
             #expect(await desk.recordings(of: stream).map(\.endReason) == [.interrupted])
         }
+        // Nothing would complete this one.
+        await #expect(throws: RecordingRefusal.stopping) { _ = try await desk.record(streams[0]) }
     }
 
     /// The first press saves an entry, which takes as long as the disk does.
