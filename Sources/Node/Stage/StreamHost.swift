@@ -83,6 +83,8 @@ package actor StreamHost {
     var isRecording = false
     /// Whether viewers can go back in the stream.
     var isKept = false
+    /// What was decided about sessions and is not handled yet; see `put`.
+    nonisolated let notices = Mutex<[(StageNotice, ControlEnd?)]>([])
     private nonisolated let hasClosed = Atomic(false)
     var timer: Task<Void, Never>?
     var timerAt: MonotonicTime?
