@@ -37,6 +37,17 @@ import Testing
         #expect(await rig.host.stage?.source == source)
     }
 
+    @Test func `comes before what is done with the session, or without it`() async throws {
+        rig.host.put(.connect(nil, id), answering: nil)
+        await rig.host.adopt(.session(id), as: bob)
+        #expect(await rig.host.connections[.session(id)] == .some(bob))
+        _ = try await rig.host.perform(.end, from: HostRig.ann)
+        rig.host.put(.disconnect(id), answering: nil)
+        var random = SeededGenerator(seed: 2)
+        rig.host.put(.connect(nil, SessionID(using: &random)), answering: nil)
+        #expect(await rig.host.closeIfIdle() == nil, "somebody has come")
+    }
+
     @Test func `is answered to the session's client`() async throws {
         let told = Watched<[String]>([])
         let client = ControlEnd { text in

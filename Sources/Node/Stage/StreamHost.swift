@@ -485,6 +485,7 @@ package actor StreamHost {
 
     /// Closes the host if no participant is connected, no change is pending and the stream is not in progress.
     package func closeIfIdle() -> IdleStream? {
+        takeNotices()
         guard connections.isEmpty, sync.isEmpty, journal.isSettled else { return nil }
         if let stage, stage.record.phase != .ended { return nil }
         // Only this host announces that these end, which may be later than the stream.
