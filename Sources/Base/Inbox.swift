@@ -25,6 +25,8 @@ package final class Inbox<Element: InboxElement>: Sendable {
         var elements: [Element] = []
         /// Index in `elements` by topic.
         var places: [Element.Topic: Int] = [:]
+        /// Whether `news` has yielded since elements were last taken.
+        var isAnnounced = false
         var dropped: UInt64 = 0
         var refused: UInt64 = 0
     }
@@ -47,7 +49,7 @@ package final class Inbox<Element: InboxElement>: Sendable {
     @discardableResult
     package func put(_ element: Element) -> Bool {
         let (topic, isNeeded) = (element.topic, element.isNeeded)
-        let (isKept, isFirst) = state.withLock { state -> (Bool, Bool) in
+        let (isKept, isNews) = state.withLock { state -> (Bool, Bool) in
             if let topic, let place = state.places[topic] {
                 state.elements[place] = element
                 return (true, false)
@@ -58,10 +60,11 @@ package final class Inbox<Element: InboxElement>: Sendable {
             }
             if let topic { state.places[topic] = state.elements.count }
             state.elements.append(element)
-            return (true, state.elements.count == 1)
+            defer { state.isAnnounced = true }
+            return (true, !state.isAnnounced)
         }
-        // Only for the first element: the actor takes all that wait at once, so one wake-up suffices.
-        if isFirst { bell.yield() }
+        // Once until the actor takes elements: it takes all that it can handle, so one wake-up suffices.
+        if isNews { bell.yield() }
         return isKept
     }
 
@@ -71,10 +74,34 @@ package final class Inbox<Element: InboxElement>: Sendable {
             defer {
                 state.elements = []
                 state.places = [:]
+                state.isAnnounced = false
             }
             return state.elements
         }
     }
+
+    /// Takes the waiting elements that can be handled now, in order; the others stay, in order.
+    ///
+    /// `news` does not yield for those that stay: call `announce` once they can be handled.
+    package func take(where isReady: (Element) -> Bool) -> [Element] {
+        state.withLock { state in
+            var taken: [Element] = []
+            var left: [Element] = []
+            for element in state.elements {
+                if isReady(element) { taken.append(element) } else { left.append(element) }
+            }
+            state.elements = left
+            state.places = [:]
+            for (place, element) in left.enumerated() {
+                if let topic = element.topic { state.places[topic] = place }
+            }
+            state.isAnnounced = false
+            return taken
+        }
+    }
+
+    /// Makes `news` yield once more, because elements that `take(where:)` left can be handled now.
+    package func announce() { bell.yield() }
 
     /// Whether there is room for another element.
     ///

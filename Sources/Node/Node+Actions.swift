@@ -8,10 +8,10 @@ import Wire
 
 /// Performs what `LiveStreams` has decided: the only place where decisions reach workers, stages and the transcoder.
 extension Node {
-    /// Performs actions in order, and afterwards those that have to wait for a stage's actor.
+    /// Performs actions in order, and afterwards lets stages handle what they are notified of.
     ///
-    /// Nothing is awaited before all workers and the transcoder have their commands, so no other decision can come
-    /// between.
+    /// Nothing is awaited before all workers and the transcoder have their commands and all notices are queued, so no
+    /// other decision can come between.
     func perform(_ actions: [LiveAction]) async {
         var later: [LiveAction] = []
         perform(actions, putOff: &later)
@@ -20,7 +20,7 @@ extension Node {
         for action in later {
             switch action {
             case .programmeChanged(let stream): programmeChanged(in: stream)
-            case .notify(let notice, let stream): await notify(stream, notice)
+            case .notify(_, let stream): await registry[stream]?.takeNotices()
             default: assertionFailure("nothing else is put off")
             }
         }
@@ -51,42 +51,15 @@ extension Node {
         case .resume(let step): perform(live.resume(step, at: time), putOff: &later)
         case .count(let change): inboxes.presence.put(change)
         case .report(let report): note(report, at: time)
-        case .programmeChanged, .notify: later.append(action)
+        case .notify(let notice, let stream):
+            // Without effect if the stream is not in memory.
+            registry[stream]?.put(notice, answering: notice.client.flatMap { controlEnd(of: $0) })
+            later.append(action)
+        case .programmeChanged: later.append(action)
         }
     }
 
     // MARK: Stages
-
-    /// Notifies a stage of something in its sessions; without effect if the stream is not in memory.
-    private func notify(_ stream: StreamID, _ notice: StageNotice) async {
-        guard let host = registry[stream] else { return }
-        switch notice {
-        case .connect(let sender, let id): await host.connect(sender, by: .session(id))
-        case .disconnect(let id): await host.disconnect(.session(id))
-        case .setSource(let source): await host.setSource(source)
-        case .weakUplink(let id): await host.noteWeakUplink(of: .session(id))
-        case .interact(let command, let sender, let id):
-            guard let end = controlEnd(of: id) else { return }
-            // The stage calls back once the change is durable: other worker events must not wait for a disk.
-            await host.perform(command, from: sender) { result in
-                switch result {
-                case .success(let reply): end.tell(AudienceAnswer.text(reply, to: command))
-                case .failure(let refusal): end.tell(AudienceAnswer.text(refusal, to: command))
-                }
-            }
-        case .follow(let sender, let id):
-            if let end = controlEnd(of: id) { await host.follow(as: sender, in: id, end) }
-        case .refresh(let id): await host.refresh(id)
-        case .submit(let command, let sender, let id):
-            do throws(StageRefusal) {
-                // Returns before the change is durable: other worker events must not wait for a disk.
-                try await host.submit(command, from: sender)
-            } catch {
-                guard let record = live.sessions[id] else { return }
-                await perform([record.tell(.refusal(error))])
-            }
-        }
-    }
 
     /// A way to send to a session's client from outside this actor, for news that are not caused by a worker's event.
     /// - Returns: nil if there is no such session.

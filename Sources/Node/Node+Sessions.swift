@@ -23,12 +23,12 @@ extension Node {
         let (plan, answer) = try await read(
             request, as: workers.transport(of: worker, credentials: credentials))
         // A publisher is admitted after its offer was parsed: admission may create the stream, which a bad offer must
-        // not.
-        if !request.isWatching { welcome = try await admit(&request) }
+        // not. A viewer is admitted again if the stream's host has closed meanwhile, because nobody was there.
+        if !request.isWatching || welcome?.host.isClosed == true { welcome = try await admit(&request) }
         let id = freshID()
         let candidate = SessionCandidate(
             id: id, request: request, plan: plan, worker: worker, credentials: credentials,
-            clearance: welcome?.clearance, answer: answer)
+            clearance: welcome?.clearance(after: inboxes.effects.latest), answer: answer)
         let begins = try await open(candidate, for: welcome)
         return CreatedSession(id: id, answer: answer, entityTag: credentials.ufrag, begins: begins)
     }
@@ -40,6 +40,8 @@ extension Node {
         _ candidate: SessionCandidate, for welcome: Welcome?
     ) async throws(SessionRefusal) -> StreamID? {
         let (id, worker, request) = (candidate.id, candidate.worker, candidate.request)
+        // Of a session on a closed host nobody would hear: it has to come again, to the next host.
+        guard welcome?.host.isClosed != true else { throw isStopping ? .stopping : .overloaded }
         let (opening, actions) = try live.admit(candidate, at: now().elapsed)
         // Read before anything is awaited: later changes are sent on the control channel.
         let begins = live.feed.focus(of: id)
@@ -80,7 +82,7 @@ extension Node {
             id: freshID(), request: admission.request,
             plan: SessionPlan(ingesting: sources), worker: worker,
             credentials: ICECredentials(worker: worker, using: &random),
-            clearance: admission.welcome.clearance)
+            clearance: admission.welcome.clearance(after: inboxes.effects.latest))
         try await open(candidate, for: admission.welcome)
         return (candidate.id, workers[worker])
     }
@@ -111,8 +113,10 @@ extension Node {
         /// Whether the participant was there already.
         let wasPresent: Bool
 
-        var clearance: SessionCandidate.Clearance {
-            SessionCandidate.Clearance(record: host.durableRecord, wasPresent: wasPresent)
+        /// - Parameter effect: the latest effect of any stage, as of before this call.
+        func clearance(after effect: UInt64) -> SessionCandidate.Clearance {
+            SessionCandidate.Clearance(
+                record: host.durableRecord, wasPresent: wasPresent, effect: effect)
         }
     }
 

@@ -52,7 +52,7 @@ extension Node {
         of id: StreamID, isStranger: Bool = false
     ) async throws(StageRefusal) -> StreamHost? {
         // A node that stops answers for what is in memory, and reads nothing more from the store.
-        guard !isStopping || registry[id] != nil else { throw .overloaded }
+        guard !isStopping || registry[id]?.isClosed == false else { throw .overloaded }
         switch try registry.place(of: id, isStranger: isStranger) {
         case .open(let host): return host
         case .absent: return nil

@@ -33,8 +33,9 @@ extension Node {
     }
 
     /// Performs an effect of a stage; the change that caused it is durable by now.
-    func perform(_ effect: StageEffect, in stream: StreamID) async {
-        await perform(live.perform(effect, in: stream, at: now().elapsed))
+    /// - Parameter number: from `EffectNumbers`; what the stage admitted after that goes on.
+    func perform(_ effect: StageEffect, in stream: StreamID, number: UInt64 = .max) async {
+        await perform(live.perform(effect, in: stream, number: number, at: now().elapsed))
     }
 
     func take(_ event: CompositionEvent, of stream: StreamID) async {

@@ -59,7 +59,9 @@ package actor Node {
                 report: report, review: configuration.reviewer,
                 hasRoom: { [inboxes] in inboxes.stages.hasRoom() },
                 duels: { [inboxes] in inboxes.duels.put($0) },
-                perform: { [inboxes] in inboxes.stages.put(StageOrder(effect: $0, stream: $1)) }))
+                perform: { [inboxes] in
+                    inboxes.stages.put(StageOrder(effect: $0, stream: $1, number: inboxes.effects.next()))
+                }))
         self.log = log.subsystem("node")
         live = LiveStreams(
             directory: directory, settings: LiveSettings(configuration),
@@ -133,14 +135,19 @@ package actor Node {
         guard tasks.isEmpty, !isStopping else { return }
         // Listeners go on while the node stops: they handle what ends then.
         tasks.listen(to: inboxes.workers) { [weak self] in await self?.take($0) }
-        tasks.listen(to: inboxes.stages) { [weak self] in await self?.perform($0.effect, in: $0.stream) }
-        tasks.listen(to: inboxes.duels) { [weak self] in await self?.take($0) }
+        tasks.listen(to: inboxes.stages) { [weak self] in
+            await self?.perform($0.effect, in: $0.stream, number: $0.number)
+        }
+        // In lanes, because each of these may wait for the store: one stream's or publisher's must not delay another's.
+        tasks.listen(to: inboxes.duels, inLanes: { $0.concerned }) { [weak self] in await self?.take($0) }
         tasks.listen(to: inboxes.presence) { [weak self] in await self?.take($0) }
         tasks.listen(to: directory.news) { [weak self] in await self?.takeFeedNews() }
         // Drivers end first: they begin sessions, recordings and jobs.
-        tasks.drive(by: inboxes.ingest) { [weak self] in await self?.take($0) }
+        tasks.drive(by: inboxes.ingest, inLanes: { $0.lane }) { [weak self] in await self?.take($0) }
         tasks.drive(by: inboxes.programmes) { [weak self] in await self?.followProgramme(of: $0.stream) }
-        tasks.drive(by: inboxes.recorded) { [weak self] in await self?.followRecording(of: $0.stream) }
+        tasks.drive(by: inboxes.recorded, inLanes: { $0.stream }) { [weak self] in
+            await self?.followRecording(of: $0.stream)
+        }
         await beginPreviews()
         await beginPausePictures()
         await beginRecordings()

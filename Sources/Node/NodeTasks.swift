@@ -33,6 +33,26 @@ struct NodeTasks {
         drivers.append(Self.follow(inbox, body))
     }
 
+    /// Calls `body` with each element of an inbox until `stopDrivers`, in order within each lane; no lane waits for
+    /// another.
+    ///
+    /// For bodies that may wait for the store or for a disk.
+    mutating func drive<Element, Lane: Hashable & Sendable>(
+        by inbox: Inbox<Element>, inLanes lane: @escaping @Sendable (Element) -> Lane,
+        _ body: @escaping @Sendable (Element) async -> Void
+    ) {
+        drivers.append(InboxLanes(of: inbox, by: lane).start(body))
+    }
+
+    /// Calls `body` with each element of an inbox until `cancelListeners`, in order within each lane; no lane waits for
+    /// another.
+    mutating func listen<Element, Lane: Hashable & Sendable>(
+        to inbox: Inbox<Element>, inLanes lane: @escaping @Sendable (Element) -> Lane,
+        _ body: @escaping @Sendable (Element) async -> Void
+    ) {
+        listeners.append(InboxLanes(of: inbox, by: lane).start(body))
+    }
+
     /// Calls `body` with each element of an inbox, in order, until `cancelListeners`.
     mutating func listen<Element>(
         to inbox: Inbox<Element>, _ body: @escaping @Sendable (Element) async -> Void

@@ -9,6 +9,8 @@ extension ClipDesk {
     enum Event: InboxElement {
         case report(StreamID, ClipReport)
         case failed(StreamID, clip: UInt64, FileError)
+        /// The clip's time is over.
+        case late(StreamID, clip: UInt64)
         case over(StreamID, job: UInt64)
         case tapEnded(StreamID, TapID)
         case keyFrameWanted(StreamID, InputID)
@@ -17,9 +19,19 @@ extension ClipDesk {
         enum Topic: Hashable, Sendable {
             case report(UInt64, isEnd: Bool)
             case failure(UInt64)
+            case lateness(UInt64)
             case job(UInt64)
             case tap(TapID)
             case keyFrame(InputID)
+        }
+
+        /// Events of a stream are handled in order, those of different streams independently.
+        var stream: StreamID {
+            switch self {
+            case .report(let stream, _), .failed(let stream, _, _), .late(let stream, _),
+                .over(let stream, _), .tapEnded(let stream, _), .keyFrameWanted(let stream, _):
+                stream
+            }
         }
 
         /// Clips and jobs are numbered across all streams, so the numbers suffice.
@@ -27,15 +39,19 @@ extension ClipDesk {
             switch self {
             case .report(_, let report): .report(report.number, isEnd: report.isEnd)
             case .failed(_, let clip, _): .failure(clip)
+            case .late(_, let clip): .lateness(clip)
             case .over(_, let job): .job(job)
             case .tapEnded(_, let tap): .tap(tap)
             case .keyFrameWanted(_, let input): .keyFrame(input)
             }
         }
 
-        /// Each event comes once and must not be dropped; only requests for key frames are repeated.
+        /// Each event comes once and must not be dropped; requests for key frames are repeated, and so is lateness.
         var isNeeded: Bool {
-            if case .keyFrameWanted = self { false } else { true }
+            switch self {
+            case .keyFrameWanted, .late: false
+            case .report, .failed, .over, .tapEnded: true
+            }
         }
     }
 }

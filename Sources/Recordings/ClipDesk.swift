@@ -82,7 +82,7 @@ package actor ClipDesk {
     private var tell: (@Sendable (StreamID, RecordingEntry) async -> Void)?
     private let inbox = Inbox<Event>(limit: 1_024)
     // Reached by the transcoder's thread without waiting for the actor.
-    private nonisolated let files = ClipFiles()
+    nonisolated let files = ClipFiles()
     private var listener: Task<Void, Never>?
 
     /// - Parameters:
@@ -106,11 +106,9 @@ package actor ClipDesk {
     package func start(_ tell: @escaping @Sendable (StreamID, RecordingEntry) async -> Void) {
         guard listener == nil else { return }
         self.tell = tell
-        listener = Task { [inbox, weak self] in
-            for await _ in inbox.news {
-                for event in inbox.takeAll() { await self?.take(event) }
-            }
-        }
+        // One clip's file may take long to complete, for which no other stream waits.
+        let lanes = InboxLanes(of: inbox) { $0.stream }
+        listener = lanes.start { [weak self] in await self?.take($0) }
     }
 
     /// Abandons the clips that are being made, and releases everything that is kept.
@@ -155,17 +153,14 @@ package actor ClipDesk {
         if ring.making == nil { end(stream) } else { rings[stream]?.isUnwanted = true }
     }
 
-    /// Handles deadlines and retries; called every second.
+    /// Handles deadlines and retries; called every second, and does not wait for the disk.
     /// - Parameter ended: returns whether a stream has ended.
-    package func advance(ended: @Sendable (StreamID) -> Bool) async {
+    package func advance(ended: @Sendable (StreamID) -> Bool) {
         guard !isStopped else { return }
         let time = now().elapsed
         for (stream, ring) in rings {
             if let making = ring.making, time >= making.deadline {
-                log.warning("clip.late", ["stream": stream, "clip": making.entry.id])
-                await conclude(stream, because: .failed)
-                // A job that did not answer in time is replaced by a new one.
-                release(stream)
+                inbox.put(.late(stream, clip: making.number))
             } else if ring.making == nil, ended(stream) {
                 programmes[stream] = nil
                 end(stream)
@@ -236,7 +231,8 @@ package actor ClipDesk {
 
     private func end(_ stream: StreamID) {
         release(stream)
-        rings[stream] = nil
+        // Whatever is completing or discarding a clip now does not find its request any more.
+        rings.removeValue(forKey: stream)?.making?.continuation?.resume(returning: .failure(.lost))
     }
 
     // MARK: Making
@@ -284,7 +280,7 @@ package actor ClipDesk {
     /// Checks limits and the state of the stream.
     /// - Returns: the job that is to make the clip.
     private func admit(_ stream: StreamID, at time: MonotonicTime) throws(ClipRefusal) -> JobID {
-        guard !isStopped else { throw .unavailable }
+        guard !isStopped else { throw .stopping }
         guard let ring = rings[stream] else { throw rings.count < limit ? .nothingThere : .full }
         guard ring.making == nil else { throw .underWay }
         let recent = ring.times.filter { $0 + Self.window > time }
@@ -307,6 +303,14 @@ package actor ClipDesk {
             guard let making = rings[stream]?.making, making.number == clip else { return }
             log.error("clip.failed", ["stream": stream, "clip": making.entry.id, "reason": failure.text])
             await conclude(stream, because: RecordingEntry.EndReason(failure))
+        case .late(let stream, let clip):
+            guard let making = rings[stream]?.making, making.number == clip, !making.isConcluding else {
+                return
+            }
+            log.warning("clip.late", ["stream": stream, "clip": making.entry.id])
+            await conclude(stream, because: .failed)
+            // A job that did not answer in time is replaced by a new one.
+            release(stream)
         case .over(let stream, let job):
             guard rings[stream]?.number == job, rings[stream]?.job != nil else { return }
             release(stream)

@@ -2,6 +2,8 @@
 package enum ClipRefusal: Error, Equatable, Sendable {
     /// This server has no data directory, decodes nothing, or has clips turned off.
     case unavailable
+    /// The server is about to stop, most likely to be restarted.
+    case stopping
     /// The stream's settings do not permit clips.
     case off
     case notLive

@@ -14,8 +14,8 @@ extension RecordingDesk {
         case failed(StreamID, String, FileError)
         case tapEnded(StreamID, TapID)
         case keyFrameWanted(StreamID, InputID)
-        /// An entry that has ended is not on the disk yet.
-        case unkept
+        /// An entry of the stream that has ended is not on the disk yet.
+        case unkept(StreamID)
 
         /// Waiting events with equal topics replace each other in the inbox.
         enum Topic: Hashable, Sendable {
@@ -24,7 +24,16 @@ extension RecordingDesk {
             case failure(String)
             case tap(TapID)
             case keyFrame(InputID)
-            case unkept
+            case unkept(StreamID)
+        }
+
+        /// Events of a stream are handled in order, those of different streams independently.
+        var stream: StreamID {
+            switch self {
+            case .began(let stream, _, _), .over(let stream, _), .failed(let stream, _, _),
+                .tapEnded(let stream, _), .keyFrameWanted(let stream, _), .unkept(let stream):
+                stream
+            }
         }
 
         var topic: Topic? {
@@ -34,7 +43,7 @@ extension RecordingDesk {
             case .failed(_, let id, _): .failure(id)
             case .tapEnded(_, let tap): .tap(tap)
             case .keyFrameWanted(_, let input): .keyFrame(input)
-            case .unkept: .unkept
+            case .unkept(let stream): .unkept(stream)
             }
         }
 

@@ -34,6 +34,7 @@ package actor RecordingDesk {
     /// Streams that are not recorded automatically again until they end, because recording was stopped or failed.
     private var declined: Set<StreamID> = []
     private var counted = Counters()
+    private var isStopped = false
     private var tell: (@Sendable (StreamID, Bool, RecordingEntry?) async -> Void)?
     private let inbox = Inbox<Event>(limit: 1_024)
     private nonisolated let readers = RecordingReaders()
@@ -58,11 +59,9 @@ package actor RecordingDesk {
     package func start(_ tell: @escaping @Sendable (StreamID, Bool, RecordingEntry?) async -> Void) async {
         guard listener == nil else { return }
         self.tell = tell
-        listener = Task { [inbox, weak self] in
-            for await _ in inbox.news {
-                for event in inbox.takeAll() { await self?.take(event) }
-            }
-        }
+        // One recording's file may take long to complete, for which no other recording waits.
+        let lanes = InboxLanes(of: inbox) { $0.stream }
+        listener = lanes.start { [weak self] in await self?.take($0) }
         for entry in await shelf.load() {
             guard let stream = StreamID(entry.stream) else { continue }
             entries[stream, default: []].append(entry)
@@ -73,6 +72,7 @@ package actor RecordingDesk {
 
     /// Completes every recording, as far as the transcoder does so in time; `advance` is not called after this.
     package func stop() async {
+        isStopped = true
         let limit = Task { [weak self] in
             do { try await Task.sleep(for: Self.patience) } catch { return }
             await self?.giveUp()
@@ -137,6 +137,7 @@ package actor RecordingDesk {
         _ stream: StreamID, tier: String? = nil
     ) async throws(RecordingRefusal) -> (entry: RecordingEntry, isNew: Bool) {
         if let active = active[stream] { return (active.entry, false) }
+        guard !isStopped else { throw .stopping }
         guard active.count < Self.limit else { throw .overloaded }
         if let room = shelf.room, room < shelf.settings.reserve { throw .diskFull }
         let id = RecordingEntry.makeID()
@@ -301,7 +302,7 @@ package actor RecordingDesk {
     /// - Parameter ended: returns whether a stream has ended.
     package func advance(ended: @Sendable (StreamID) -> Bool) {
         declined = declined.filter { !ended($0) }
-        if shelf.hasUnkept { inbox.put(.unkept) }
+        for stream in shelf.unkeptStreams { inbox.put(.unkept(stream)) }
         let time = now().elapsed
         for (stream, recording) in active where !recording.isConcluding {
             if ended(stream), recording.reason == nil {
@@ -387,7 +388,7 @@ package actor RecordingDesk {
             log.error("recording.failed", ["stream": stream, "recording": id, "reason": failure.text])
             active[stream]?.reason = RecordingEntry.EndReason(failure)
             await conclude(stream)
-        case .unkept: await keepUnkept()
+        case .unkept(let stream): await keepUnkept(of: stream)
         case .tapEnded(let stream, let tap):
             active[stream]?.inputs.tapEnded(tap)
         case .keyFrameWanted(let stream, let input):
@@ -432,22 +433,26 @@ package actor RecordingDesk {
         await follow(entry, in: stream, isKept: failure == nil)
     }
 
-    /// Tries again to store entries that ended while the disk failed.
-    private func keepUnkept() async {
-        for entry in await shelf.keepUnkept() {
-            guard let stream = StreamID(entry.stream) else { continue }
+    /// Tries again to store a stream's entries that ended while the disk failed.
+    private func keepUnkept(of stream: StreamID) async {
+        for entry in await shelf.keepUnkept(of: stream) {
             replace(entry, of: stream)
             log.info("\(entry.kind.rawValue).kept", ["stream": stream, entry.kind.rawValue: entry.id])
             if entry.kind == .recording { await tell?(stream, isRecording(stream), entry) }
         }
     }
 
-    /// Starts the next part, or finishes the recording.
+    /// Starts the next part, or finishes the recording; does neither if the stream has another recording by now.
     /// - Parameter isKept: whether the ended part is on the disk; only then it is reported.
-    private func follow(_ entry: RecordingEntry, in stream: StreamID, isKept: Bool) async {
-        guard let recording = active[stream], recording.reason == nil, entry.part < Self.partLimit else {
+    func follow(_ entry: RecordingEntry, in stream: StreamID, isKept: Bool) async {
+        guard let recording = active[stream], recording.entry.id == entry.id else {
+            if isKept { await tell?(stream, isRecording(stream), entry) }
+            return
+        }
+        guard recording.reason == nil, entry.part < Self.partLimit else {
             // Before the waiting requests continue, so that their callers see the same state everywhere.
             await tell?(stream, false, isKept ? entry : nil)
+            guard active[stream]?.entry.id == entry.id else { return }
             active[stream] = nil
             if declined.count < Self.declinedLimit { declined.insert(stream) }
             resumeWaiters(of: stream)
@@ -463,8 +468,8 @@ package actor RecordingDesk {
             inbox.put(.failed(stream, next.id, FileError(code: EIO)))
             log.error("recording.not-kept", ["recording": next.id, "reason": failure.text])
         }
-        launch(stream)
-        await tell?(stream, true, isKept ? entry : nil)
+        if active[stream]?.entry.id == next.id { launch(stream) }
+        await tell?(stream, isRecording(stream), isKept ? entry : nil)
     }
 
     private func count(_ entry: RecordingEntry) {

@@ -2,6 +2,8 @@
 package enum RecordingRefusal: Error, Equatable, Sendable {
     /// This server has no data directory, or decodes nothing.
     case unavailable
+    /// The server is about to stop, most likely to be restarted.
+    case stopping
     case notLive
     case diskFull
     /// The disk failed for another reason than its space.

@@ -148,15 +148,18 @@ package struct FeedAudience: Sendable {
 
     /// Handles a message that came over HTTP, where a refusal becomes the response.
     ///
+    /// - Parameter isBusy: whether too many of the viewer's directives wait; the message is refused then.
     /// - Throws: `.noSession` for an unknown session or a plain player, and whatever the session refuses.
     package mutating func perform(
-        _ message: FeedMessage, request: UInt32? = nil, for id: SessionID, in scene: FeedScene
+        _ message: FeedMessage, request: UInt32? = nil, for id: SessionID, in scene: FeedScene,
+        isBusy: Bool = false
     ) throws(FeedRefusal) -> [Directive] {
         guard let number = numbers[id], members[number]?.feed != nil else { throw .noSession }
         var refusal: FeedRefusal?
         let directives = apply(to: number) { session, room in
             do throws(FeedRefusal) {
-                return try session.receive(message, request: request, in: scene, room: room)
+                return try session.receive(
+                    message, request: request, in: scene, room: room, isBusy: isBusy)
             } catch {
                 refusal = error
                 return []
@@ -169,12 +172,14 @@ package struct FeedAudience: Sendable {
     /// Handles a message that came on the control channel, where a refusal is sent back as a notice.
     ///
     /// Of consecutive messages beyond the rate limit only the first is answered.
+    /// - Parameter isBusy: whether too many of the viewer's directives wait; the message is refused then.
     package mutating func receive(
-        _ message: FeedMessage, request: UInt32? = nil, from id: SessionID, in scene: FeedScene
+        _ message: FeedMessage, request: UInt32? = nil, from id: SessionID, in scene: FeedScene,
+        isBusy: Bool = false
     ) -> [Directive] {
         guard let number = numbers[id] else { return [] }
         do throws(FeedRefusal) {
-            let directives = try perform(message, request: request, for: id, in: scene)
+            let directives = try perform(message, request: request, for: id, in: scene, isBusy: isBusy)
             members[number]?.isWarned = false
             return directives
         } catch {

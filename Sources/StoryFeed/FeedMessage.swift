@@ -77,7 +77,8 @@ package enum FeedRefusal: String, Error, Equatable, Sendable {
     case noFocus = "no-focus"
     /// A newer session of the same viewer has the second stream.
     case heldElsewhere = "held-elsewhere"
-    /// The client exceeded its message rate; see `FeedSession.Configuration`.
+    /// The client exceeded its message rate, see `FeedSession.Configuration`, or too much of what its viewer asked for
+    /// waits to be performed.
     case tooManyMessages = "too-many-messages"
     /// The session does not exist, or has ended.
     case noSession = "no-session"

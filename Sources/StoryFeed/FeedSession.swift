@@ -135,14 +135,16 @@ package struct FeedSession: Sendable {
     ///
     /// A message with a number results in the present slots or in a refusal. Until then the client cannot know
     /// whether the last notice it received is older than its request.
-    /// - Parameter request: the message's number, if it has one.
+    /// - Parameters:
+    ///   - request: the message's number, if it has one.
+    ///   - isBusy: whether too many effects of earlier messages wait to be performed, so that no more may follow.
     /// - Throws: why the message is refused; a refused message changes no slot.
     package mutating func receive(
-        _ message: FeedMessage, request: UInt32? = nil, in scene: FeedScene, room: Int
+        _ message: FeedMessage, request: UInt32? = nil, in scene: FeedScene, room: Int, isBusy: Bool = false
     ) throws(FeedRefusal) -> [FeedEffect] {
         // Refused requests count too, because a refusal leaves the slots as they were: they are valid after it.
         if let request { self.request = max(request, self.request ?? 0) }
-        guard budget.spend(at: scene.now) else { throw .tooManyMessages }
+        guard budget.spend(at: scene.now), !isBusy else { throw .tooManyMessages }
         let effects = try follow(message, in: scene, room: room)
         let isTold = effects.contains { if case .tell(.slots) = $0 { true } else { false } }
         return request == nil || isTold ? effects : effects + [tellSlots]

@@ -112,6 +112,36 @@ import Wire
         #expect(rig.isClear)
     }
 
+    /// Somebody is back on stage, or the stream has begun again under its name, when what ended that is performed.
+    @Test mutating func `and not ended by what was decided before it came`() throws {
+        let (show, bob) = (show, bob)
+        for effect in [StageEffect.retire(bob), .expel(bob, nil), .close] {
+            let candidate = rig.candidate(
+                request(.stage, Stage.Sender(id: bob, authority: .speaker)), sends: [.audio],
+                clearance: SessionCandidate.Clearance(record: try record(), effect: 7))
+            let id = try rig.admit(candidate)
+            rig.change { $0.perform(effect, in: show, number: 7, at: $1) }
+            #expect(rig.opened == [id], "\(effect)")
+            rig.change { $0.perform(effect, in: show, number: 8, at: $1) }
+            #expect(rig.opened.isEmpty, "\(effect)")
+        }
+    }
+
+    @Test mutating func `not to a stream that has ended meanwhile, unless it may begin again`() throws {
+        let ended = try record { try apply(.end, in: &$0) }
+        for purpose in [SessionRequest.Purpose.stage, .play] {
+            #expect(refusal(of: purpose, ended) == .stage(.rejected(.ended)))
+        }
+        let anonymous = rig.candidate(
+            request(.play), gets: [.video], clearance: SessionCandidate.Clearance(record: ended))
+        #expect(throws: SessionRefusal.stage(.rejected(.ended))) { _ = try rig.admit(anonymous) }
+        var published = try Stage.create(
+            show, origin: .published, host: ann, hostName: nil, edit: StageEdit(), at: now
+        ).stage
+        try apply(.end, in: &published)
+        #expect(refusal(of: .play, as: .viewer, published.record) == nil)
+    }
+
     @Test mutating func `without waiting only where there is something to see`() throws {
         let hurried = request(.play, patience: nil)
         #expect(throws: SessionRefusal.noPublisher) {

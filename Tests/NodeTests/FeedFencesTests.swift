@@ -95,13 +95,31 @@ import Testing
         #expect(fences.waiting == 0)
     }
 
-    @Test mutating func `hold so many and no more`() {
+    @Test mutating func `keep the order however many wait, but let those who wait cause no more`() {
+        let limit = FeedFences.usualLimit
         anns = [0, 1]
         _ = append([(old, release), (new, attach)])
-        for _ in 1..<FeedFences.limit { #expect(append([(new, .tell(.empty))]) == []) }
-        #expect(fences.waiting == FeedFences.limit)
-        #expect(append([(new, .tell(.empty))]) == ["new told"])
-        #expect(words(fences.pass(1)).count == FeedFences.limit)
+        for _ in 1..<limit {
+            #expect(fences.hasRoom(for: ann))
+            #expect(append([(new, .tell(.empty))]) == [])
+        }
+        #expect(fences.waiting == limit)
+        #expect(!fences.hasRoom(for: ann))
+        #expect(fences.hasRoom(for: .anonymous(stranger)), "whose directives do not wait")
+        // What the server does to them comes after all the rest.
+        #expect(append([(new, release), (stranger, attach)]) == ["stranger attach"])
+        let steps = words(fences.pass(1))
+        #expect(steps.count == limit + 1)
+        #expect(steps.first == "new attach" && steps.last == "new release")
+        #expect(fences.hasRoom(for: ann) && fences.waiting == 0)
+    }
+
+    /// Nobody has set a fence for them yet, and what they attach may be released on another worker.
+    @Test mutating func `are set however many wait`() {
+        fences = FeedFences(limit: 0)
+        #expect(append([(old, release), (new, attach)]) == ["old release", "fence 1 on 0", "fence 2 on 2"])
+        #expect(words(fences.pass(1)) == [])
+        #expect(words(fences.pass(2)) == ["new attach"])
     }
 
     @Test(arguments: 1...20) mutating func `never let two workers hold three of one viewer's streams`(

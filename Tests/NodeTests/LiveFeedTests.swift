@@ -161,6 +161,23 @@ import Wire
         #expect(words(feed.pass(2)) == ["3 on 1: pair 0 one", "3 on 1: slots"])
     }
 
+    /// A later answer must not come before an earlier one, or the client would believe the earlier one.
+    @Test mutating func `refuses messages while too much waits, and says so when it is their turn`() throws {
+        feed = LiveFeed(directory: directory, sessionLimit: 100, tag: 1, waitingLimit: 2)
+        _ = goLive()
+        _ = try enter(1, as: ann, worker: 0)
+        #expect(try enter(2, as: ann, on: shows[1], worker: 1) == ["fence 1 on 0"])
+        let focus = #"{"type":"focus","stream":"one"}"#
+        for _ in 0..<3 { #expect(say(focus, 2) == []) }
+        #expect(throws: FeedRefusal.tooManyMessages) {
+            _ = try feed.perform(.release(nil), request: nil, in: session(2), at: now)
+        }
+        // Of a run of messages the first is answered.
+        #expect(words(feed.pass(1)) == ["2 on 1: pair 0 two", "2 on 1: slots", "2 on 1: refused"])
+        #expect(say(#"{"type":"ping"}"#, 2) == ["2 on 1: pong"])
+        #expect(feed.focus(of: session(2)) == shows[1])
+    }
+
     @Test mutating func `closes a viewer's oldest player when there is one too many`() throws {
         #expect(words(try feed.enterPlayer(session(1), ann, on: 1)) == [])
         #expect(words(try feed.enterPlayer(session(2), ann, on: 0)) == [])

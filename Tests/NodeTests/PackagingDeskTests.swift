@@ -94,6 +94,24 @@ import Wire
         transcoder.stop()
     }
 
+    /// The next process is there in a moment, which a player that is told of no stream does not wait for.
+    @Test func `tell those who wait and those who come that the server stops`() async throws {
+        try await desk.begin(source, nil)
+        let answer = try await ask()
+        await desk.stop()
+        #expect(await answer.value == .stopping)
+        let query = try PlaylistQuery(sequenceNumber: nil, part: nil, skip: nil)
+        for reachesBack in [false, true] {
+            await #expect(throws: HLSRefusal.stopping) {
+                try await desk.mediaPlaylist(
+                    of: source, uri: "media.m3u8", query, reachesBack: reachesBack)
+            }
+        }
+        await #expect(throws: HLSRefusal.stopping) { try await desk.file(named: "a-s1.m4s", of: show) }
+        await #expect(throws: HLSRefusal.stopping) { try await desk.begin(source, nil) }
+        transcoder.stop()
+    }
+
     @Test func `make what carries less beside it, which is no other stream`() async throws {
         let low = Packaging.Key(stream: show, rendition: .low)
         try await desk.begin(source, nil)

@@ -12,6 +12,10 @@ import Testing
 final class SlowStore: StreamStore {
     private struct State: Sendable {
         var isHeld = false
+        /// The stream whose commits wait; nil for all.
+        var heldStream: StreamID?
+        /// What is not loaded yet.
+        var heldLoad: StreamChoice?
         var failure: StoreError?
         var waiting: [@Sendable () -> Void] = []
         var commits: [StreamCommit] = []
@@ -21,13 +25,22 @@ final class SlowStore: StreamStore {
     private let store = MemoryStore()
     private let state = Watched(State())
 
-    /// Commits wait until `release`.
-    func hold() { state.change { $0.isHeld = true } }
+    /// Commits wait until `release`, all of them or those of one stream.
+    func hold(_ stream: StreamID? = nil) {
+        state.change { state in
+            state.isHeld = true
+            state.heldStream = stream
+        }
+    }
+
+    /// Whoever loads this waits until `release`.
+    func hold(loading choice: StreamChoice) { state.change { $0.heldLoad = choice } }
 
     /// Carries out what waits, in order, and does not hold any more.
     func release() {
         let waiting = state.change { state in
             state.isHeld = false
+            state.heldLoad = nil
             defer { state.waiting = [] }
             return state.waiting
         }
@@ -40,6 +53,14 @@ final class SlowStore: StreamStore {
 
     /// Returns once a commit waits for `release`.
     func commitIsHeld() async throws { try await state.wait { $0.waiting.count == 1 } }
+
+    /// Returns once a commit of a stream has come through.
+    func commitIsThrough(of stream: StreamID) async throws {
+        try await state.wait { state in state.commits.contains { $0.stream == stream } }
+    }
+
+    /// Returns once somebody has asked for this.
+    func isAsked(for choice: StreamChoice) async throws { try await state.wait { $0.loads.contains(choice) } }
 
     /// What it was asked for.
     var loads: [StreamChoice] { state.value.loads }
@@ -56,14 +77,16 @@ final class SlowStore: StreamStore {
             store.submit(commit, completion: completion)
         }
         let isHeld = state.change { state in
-            if state.isHeld { state.waiting.append(work) }
-            return state.isHeld
+            let waits = state.isHeld && (state.heldStream ?? commit.stream) == commit.stream
+            if waits { state.waiting.append(work) }
+            return waits
         }
         if !isHeld { work() }
     }
 
     func load(_ choice: StreamChoice) async throws(StoreError) -> [StoredStream] {
         state.change { $0.loads.append(choice) }
+        try? await state.wait { $0.heldLoad != choice }
         return try await store.load(choice)
     }
     func list(_ query: StreamQuery) async throws(StoreError) -> [StreamListing] {

@@ -181,6 +181,24 @@ import Testing
         #expect(follower.known["raisedHands"]?["bob"] != nil)
     }
 
+    /// Whoever asks next, and decides nothing, would hear of a refusal that has nothing to do with them.
+    @Test func `tell who decided what the store refused at once, and nobody else`() async throws {
+        try await rig.create()
+        rig.store.fail(with: .unavailable("full"))
+        await #expect(throws: StageRefusal.storage("\(StoreError.unavailable("full"))")) {
+            try await rig.host.submit(.raiseHand, from: bob)
+        }
+        await #expect(throws: StageRefusal.storage("\(StoreError.unavailable("full"))")) {
+            _ = try await rig.host.perform(.raiseHand, from: bob)
+        }
+        rig.store.fail(with: nil)
+        // All that was decided is durable.
+        try await rig.host.settled()
+        #expect(await rig.host.stage?.record == rig.host.committed)
+        _ = try await rig.host.perform(.raiseHand, from: bob)
+        #expect(await rig.host.committed?.hands[bob.id] != nil)
+    }
+
     @Test func `keep who is connected when a removal could not be stored`() async throws {
         try await rig.create()
         let sam = HostRig.sender("sam", .speaker)

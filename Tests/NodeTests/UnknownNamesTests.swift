@@ -58,6 +58,16 @@ import Testing
         await node.stop()
     }
 
+    /// What is read while the server stops would begin anew, and be stopped by nobody.
+    @Test func `is not looked up when the server stops, whether it was in memory or not`() async throws {
+        _ = try await node.createStream(
+            Node.StreamCreation(id: ghost, host: ann.id, hostName: "Ann", edit: StageEdit()))
+        await node.stop()
+        let loads = store.loads
+        await #expect(throws: StageRefusal.overloaded) { _ = try await node.look(at: ghost, as: ann) }
+        #expect(store.loads == loads)
+    }
+
     @Test func `is remembered among so many at most`() throws {
         var absent = AbsentStreams()
         for number in 0...(2 * AbsentStreams.limit) {
@@ -72,6 +82,22 @@ import Testing
 }
 
 @Suite struct `A name that is waited for` {
+    /// Of a session there nobody would hear, and a publisher would believe to be live.
+    @Test func `takes no session once its host has closed`() async throws {
+        let configuration = NodeConfiguration(udp: TransportAddress(ip: .loopback, port: 0))
+        let node = try Node(configuration: configuration, log: .silent)
+        let admission = try await node.admitIngest(
+            SessionRequest(
+                ingesting: try #require(StreamID("ghost")), sender: HostRig.ann, received: .zero,
+                clientAddress: .loopback))
+        await admission.welcome.host.close(.unavailable)
+        await #expect(throws: SessionRefusal.overloaded) {
+            _ = try await node.openIngest(admission, sources: [])
+        }
+        #expect(await node.live.sessions.count == 0)
+        await node.stop()
+    }
+
     /// Where publishing makes streams, somebody may wait for any name; who does not wait leaves nothing behind.
     @Test func `has a place for as long as that`() async throws {
         let store = SlowStore()

@@ -17,10 +17,12 @@ private struct NoTaps: ProgrammeTaps {
     func demandKeyFrame(_ tap: TapID, of source: ProgrammeSource) {}
 }
 
-/// A desk whose transcoder is not there, or has nothing, and whose clock stands still.
+/// A desk whose transcoder is not there, or has nothing, and whose clock the test moves.
 private final class ClipRig: Sendable {
     let desk: ClipDesk
     let recordings: RecordingDesk
+    /// In seconds.
+    private let clock = Watched(1_000)
     let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
     private let transcoder: TranscoderSupervisor
 
@@ -30,12 +32,39 @@ private final class ClipRig: Sendable {
         transcoder = TranscoderSupervisor(settings, log: .silent)
         var shelf = RecordingSettings(directory: directory.path)
         shelf.reserve = 0
-        let now = Moment(elapsed: .zero + .seconds(1_000), wall: WallTime(milliseconds: 1_000_000))
-        recordings = RecordingDesk(
-            shelf, transcoder: transcoder, taps: NoTaps(), log: .silent, now: { now })
+        let now: @Sendable () -> Moment = { [clock] in
+            Moment(elapsed: .zero + .seconds(clock.value), wall: WallTime(milliseconds: 1_000_000))
+        }
+        recordings = RecordingDesk(shelf, transcoder: transcoder, taps: NoTaps(), log: .silent, now: now)
         desk = ClipDesk(
             limit: limit, recordings: recordings, transcoder: transcoder, taps: NoTaps(), log: .silent,
-            now: { now })
+            now: now)
+    }
+
+    func pass(seconds: Int) { clock.change { $0 += seconds } }
+
+    /// Has a clip made by a transcoder that does not answer, until its time is over and its file is to be closed,
+    /// which takes as long as `disk` is slow.
+    /// - Returns: the answer to the request.
+    func giveUp(
+        on stream: StreamID, _ programme: RecordingDesk.Programme, while disk: Watched<Bool>
+    ) async -> Task<RecordingEntry, any Error> {
+        await desk.start { _, _ in Issue.record("a clip was made") }
+        await desk.update(stream, to: programme)
+        let answer = Task { try await self.make(stream) }
+        // The job is number 1, the clip number 2.
+        while desk.files[2] == nil { await Task.yield() }
+        #expect(await desk.counters.making == 1)
+        let file = RecordingFile(reserve: 0) { _ in
+            let isReady = disk.waitHere { isSlow in !isSlow }
+            #expect(isReady)
+        }
+        file.begin("/nonexistent/clip.mp4", "mp4")
+        desk.files[2] = file
+        pass(seconds: 1_000)
+        await desk.advance { _ in false }
+        while desk.files[2] != nil { await Task.yield() }
+        return answer
     }
 
     func make(_ stream: StreamID) async throws(ClipRefusal) -> RecordingEntry {
@@ -88,7 +117,7 @@ private final class ClipRig: Sendable {
         #expect(await rig.desk.counters.streams == 1)
         await #expect(throws: ClipRefusal.nothingThere) { try await rig.make(names[2]) }
         await rig.desk.stop()
-        await #expect(throws: ClipRefusal.unavailable) { try await rig.make(names[1]) }
+        await #expect(throws: ClipRefusal.stopping) { try await rig.make(names[1]) }
     }
 
     @Test func `leaves nothing of a clip for which there is nothing`() async throws {
@@ -111,6 +140,28 @@ private final class ClipRig: Sendable {
             }
         }
         await rig.desk.stop()
+    }
+
+    /// Whoever looks after all streams must not wait for the disk with it.
+    @Test func `gives a clip up without waiting for its file`() async throws {
+        let rig = ClipRig(executable: "/nonexistent")
+        let disk = Watched(true)
+        let answer = await rig.giveUp(on: names[0], programme, while: disk)
+        // There is room for others meanwhile.
+        await rig.desk.update(names[1], to: programme)
+        #expect(await rig.desk.counters.streams == 2)
+        disk.change { $0 = false }
+        await #expect(throws: ClipRefusal.lost) { try await answer.value }
+        await rig.desk.stop()
+    }
+
+    @Test func `answers for a clip that is being given up when the server stops`() async throws {
+        let rig = ClipRig(executable: "/nonexistent")
+        let disk = Watched(true)
+        let answer = await rig.giveUp(on: names[0], programme, while: disk)
+        await rig.desk.stop()
+        await #expect(throws: ClipRefusal.lost) { try await answer.value }
+        disk.change { $0 = false }
     }
 
     @Test func `has no half clips after a restart`() async throws {

@@ -79,6 +79,8 @@ private final class DeskRig: Sendable {
         for stream in streams {
             #expect(await desk.recordings(of: stream).map(\.endReason) == [.interrupted])
         }
+        // Nothing would complete this one.
+        await #expect(throws: RecordingRefusal.stopping) { _ = try await desk.record(streams[0]) }
     }
 
     /// The first press saves an entry, which takes as long as the disk does.
@@ -175,6 +177,29 @@ private final class DeskRig: Sendable {
         let reasons = await desk.recordings(of: stream).compactMap(\.endReason)
         let expected: [RecordingEntry.EndReason] = Array(repeating: .continued, count: 99) + [.failed]
         #expect(reasons == expected)
+        await desk.stop()
+    }
+
+    /// It would be taken for ended, and another part would begin beside it.
+    @Test func `records on, whatever follows late from an earlier recording of the stream`() async throws {
+        let rig = DeskRig()
+        let desk = rig.desk
+        // A recording ends without the transcoder, which would take its time.
+        rig.refuseJobs()
+        let told = Watched<[Bool]>([])
+        await desk.start { _, isRecording, entry in
+            if entry != nil { told.change { $0.append(isRecording) } }
+        }
+        let stream = try #require(StreamID("s1"))
+        _ = try await desk.record(stream)
+        let earlier = try #require(await desk.stop(stream, because: .stopped))
+        let entry = try await desk.record(stream).entry
+        await desk.follow(earlier, in: stream, isKept: true)
+        #expect(told.value == [false, true])
+        let names = await desk.recordings(of: stream).map(\.id)
+        #expect(Set(names) == [earlier.id, entry.id] && names.count == 2)
+        let again = try await desk.record(stream)
+        #expect(again.entry.id == entry.id && !again.isNew)
         await desk.stop()
     }
 

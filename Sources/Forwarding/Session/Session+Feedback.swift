@@ -66,15 +66,13 @@ extension Session {
 
     /// Learns the publisher's clock, for lip sync.
     private func take(_ report: SenderReport, at now: MonotonicTime) {
-        for route in routes where route.ssrc == report.ssrc && route.kind == .media {
-            let isTrue = route.layer.receiveSenderReport(report, at: now)
-            guard isTrue else { continue }
-            publisherClock.observe(ntp: report.ntpTime, at: now)
-            // With one track on the publisher's clock and another on the server's, audio and video would be out of
-            // sync.
-            isPublisherClockKnown = sources.allSatisfy { source in
-                source.track.layers.allSatisfy { $0.ssrc == nil || $0.hasSenderReport }
-            }
+        guard let route = routes[report.ssrc], route.kind == .media,
+            route.layer.receiveSenderReport(report, at: now)
+        else { return }
+        publisherClock.observe(ntp: report.ntpTime, at: now)
+        // With one track on the publisher's clock and another on the server's, audio and video would be out of sync.
+        isPublisherClockKnown = sources.allSatisfy { source in
+            source.track.layers.allSatisfy { $0.ssrc == nil || $0.hasSenderReport }
         }
     }
 

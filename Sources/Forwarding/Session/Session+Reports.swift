@@ -57,11 +57,10 @@ extension Session {
         }
         if let due = feedback?.feedbackDue(at: now) { packets += due.map { .transportFeedback($0) } }
         if let bitrate = estimator?.estimateDue(at: now) {
-            let ssrcs = routes.filter { $0.kind == .media }.map(\.ssrc)
             packets.append(
                 .receiverEstimatedMaximumBitrate(
                     ReceiverEstimatedMaximumBitrate(
-                        senderSSRC: reportSSRC, bitrate: UInt64(clamping: bitrate), ssrcs: ssrcs)))
+                        senderSSRC: reportSSRC, bitrate: UInt64(clamping: bitrate), ssrcs: routes.media)))
         }
         return packets
     }

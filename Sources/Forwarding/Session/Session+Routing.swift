@@ -12,18 +12,14 @@ extension Session {
         let layer: TrackLayer
     }
 
-    /// Maximum number of SSRCs; the oldest one is dropped for a new one.
-    static let routeLimit = 32
-
     /// Finds the route of a packet; for a new SSRC, learns it from the packet's header extensions.
     ///
     /// Senders that use simulcast announce no SSRCs and put MID and RID only into their first packets, so what was
     /// learned is kept (RFC 8852 §3, RFC 9143 §9.2).
     func route(for header: RTPHeader, in packet: Span<UInt8>, at now: MonotonicTime) -> Route? {
-        for route in routes where route.ssrc == header.ssrc { return route }
+        if let route = routes[header.ssrc] { return route }
         guard let route = learnRoute(for: header, in: packet, at: now) else { return nil }
-        if routes.count == Self.routeLimit { routes.removeFirst() }
-        routes.append(route)
+        routes.add(route)
         return route
     }
 
@@ -55,10 +51,7 @@ extension Session {
     ///
     /// - Returns: whether the layer has this SSRC now; false if it changed too often recently.
     private func adopt(_ ssrc: UInt32, for layer: TrackLayer, at now: MonotonicTime) -> Bool {
-        guard layer.ssrc != ssrc else { return true }
-        guard layer.restart(ssrc: ssrc, at: now) else { return false }
-        routes.removeAll { $0.layer === layer && $0.kind == .media }
-        return true
+        layer.ssrc == ssrc || layer.restart(ssrc: ssrc, at: now)
     }
 
     private func source(ofMID mid: String?, header: RTPHeader) -> Source? {

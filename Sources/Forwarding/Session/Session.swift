@@ -45,8 +45,8 @@ package final class Session {
     var publisherClock = SourceClock()
     /// Whether a sender report has arrived for every track that the client sends.
     var isPublisherClockKnown = false
-    /// Destinations of received SSRCs, the oldest first; at most `routeLimit`.
-    var routes: [Route] = []
+    /// Destinations of received SSRCs.
+    var routes = SessionRoutes()
     /// Congestion feedback on the client's media; at most one of these two exists, as negotiated.
     var feedback: TransportFeedbackRecorder?
     var estimator: REMBEstimator?

@@ -31,7 +31,7 @@ extension GatewayHandler {
             return Self.playlist(text, for: audience, lifetime: 1)
         } catch {
             // A stream that has ended continues as its recording under the same address.
-            guard error == .notLive || error == .unavailable,
+            guard [.notLive, .unavailable, .stopping].contains(error),
                 let response = try await latestRecording(call, of: stream)
             else { throw error }
             return response

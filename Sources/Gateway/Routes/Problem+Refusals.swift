@@ -198,6 +198,7 @@ extension RecordingRefusal: ProblemConvertible {
         switch self {
         case .unavailable:
             Problem(503, "no-recordings", "Recordings are off on this server: it was started without --data.")
+        case .stopping: SessionRefusal.stopping.problem
         case .notLive: Problem(409, "not-live", "Only live streams can be recorded.")
         case .diskFull: Problem(507, "disk-full", "The server's disk is too full for a recording.")
         case .storage: StageRefusal.storage("").problem
@@ -230,6 +231,7 @@ extension ClipRefusal: ProblemConvertible {
             Problem(
                 503, "no-clips",
                 "Clips are off on this server: it was started without --data or with --max-clips 0.")
+        case .stopping: SessionRefusal.stopping.problem
         case .off: Problem(409, "clips-off", "Clips are turned off for this stream.")
         case .notLive: Problem(409, "not-live", "Only live streams can be clipped.")
         case .full:
@@ -270,6 +272,7 @@ extension HLSRefusal: ProblemConvertible {
             Problem(
                 404, "no-hls",
                 "HLS is off on this server: it was started with --max-hls 0 or without a transcoder.")
+        case .stopping: SessionRefusal.stopping.problem
         case .off: Problem(404, "hls-off", "HLS is turned off for this stream.", headers: Self.short)
         case .notLive: Problem(404, "not-live", "This stream isn't live.", headers: Self.short)
         case .noWindow:
@@ -306,6 +309,7 @@ extension RestreamRefusal: ProblemConvertible {
             Problem(
                 404, "no-restreams",
                 "Restreaming is off on this server: it was started without --max-restreams.")
+        case .stopping: SessionRefusal.stopping.problem
         case .list(.full):
             Problem(
                 409, "too-many-restreams",

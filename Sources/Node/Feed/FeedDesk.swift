@@ -111,13 +111,15 @@ struct FeedDesk {
     // MARK: Messages
 
     /// Applies a message that came over HTTP.
+    /// - Parameter isBusy: whether too many of the viewer's directives wait; the message is refused then.
     /// - Throws: why the message is refused, for the answer.
     mutating func perform(
-        _ message: FeedMessage, request: UInt32?, for id: SessionID, at now: MonotonicTime
+        _ message: FeedMessage, request: UInt32?, for id: SessionID, isBusy: Bool, at now: MonotonicTime
     ) throws(FeedRefusal) -> [Directive] {
         counters.note(message)
         do throws(FeedRefusal) {
-            return try audience.perform(message, request: request, for: id, in: scene(at: now))
+            return try audience.perform(
+                message, request: request, for: id, in: scene(at: now), isBusy: isBusy)
         } catch {
             counters.refused &+= 1
             throw error
@@ -125,11 +127,13 @@ struct FeedDesk {
     }
 
     /// Applies a message that came on a control channel; a refusal is one of the directives.
+    /// - Parameter isBusy: whether too many of the viewer's directives wait; the message is refused then.
     mutating func receive(
-        _ message: FeedMessage, request: UInt32?, from id: SessionID, at now: MonotonicTime
+        _ message: FeedMessage, request: UInt32?, from id: SessionID, isBusy: Bool, at now: MonotonicTime
     ) -> [Directive] {
         counters.note(message)
-        let directives = audience.receive(message, request: request, from: id, in: scene(at: now))
+        let directives = audience.receive(
+            message, request: request, from: id, in: scene(at: now), isBusy: isBusy)
         if case .tell(.refused) = directives.first?.effect { counters.refused &+= 1 }
         return directives
     }

@@ -7,6 +7,10 @@ import StoryFeed
 /// session attaches must wait until the older session, on another worker, has released it. So a fence is set on all
 /// other workers that have sessions of that viewer, and further directives for these sessions wait until those
 /// workers have passed it. Other viewers do not wait, nor does a viewer with a single session.
+///
+/// The rule without exception: no directive of a viewer is performed before an older one of theirs. However many
+/// wait, a further one waits behind them. To bound them, the owner asks `hasRoom` before it lets a viewer cause more.
+/// Beyond that come only those that the server causes, by new sessions and changes of streams.
 struct FeedFences {
     /// What is to be done now.
     enum Step: Equatable {
@@ -43,10 +47,15 @@ struct FeedFences {
     private var nextFence: UInt64 = 1
     /// The number of directives in all lines.
     private(set) var waiting = 0
+    private let limit: Int
 
-    /// The number of directives that may wait; beyond it, directives are performed immediately, without order across
-    /// workers.
-    static let limit = 10_000
+    /// The usual number of waiting directives from which on viewers who wait may cause no more.
+    static let usualLimit = 10_000
+
+    init(limit: Int = Self.usualLimit) { self.limit = limit }
+
+    /// Whether a viewer may cause further directives; true for all whose directives do not wait.
+    func hasRoom(for viewer: FeedViewer) -> Bool { waiting < limit || lines[viewer] == nil }
 
     /// Accepts new directives.
     /// - Parameter place: returns nil for a session that is gone, whose directives are dropped.
@@ -86,7 +95,6 @@ struct FeedFences {
     /// Only an attachment sets fences: it is what must not overtake a release on another worker.
     private mutating func take(_ item: Item, into steps: inout [Step]) {
         let viewer = item.place.viewer
-        guard waiting < Self.limit else { return perform(item, into: &steps) }
         if lines[viewer] == nil {
             guard case .attach = item.directive.effect,
                 let line = fence(

@@ -36,7 +36,7 @@ struct LiveFeed {
 
     private var desk: FeedDesk
     private var followers: FeedFollowers
-    private var fences = FeedFences()
+    private var fences: FeedFences
     private var members: [SessionID: Member] = [:]
     /// The stream in which each viewer was last reported to be present.
     private var presences: [SessionID: StreamID] = [:]
@@ -45,10 +45,13 @@ struct LiveFeed {
     /// - Parameters:
     ///   - weights: how much each criterion counts in the order of the list.
     ///   - tag: a random number by which cursors of this process differ from those of others.
+    ///   - waitingLimit: directives behind fences, from which on viewers who wait get no further messages in.
     init(
-        directory: StreamDirectory, sessionLimit: Int, weights: FeedWeights = FeedWeights(), tag: UInt32
+        directory: StreamDirectory, sessionLimit: Int, weights: FeedWeights = FeedWeights(), tag: UInt32,
+        waitingLimit: Int = FeedFences.usualLimit
     ) {
         self.directory = directory
+        fences = FeedFences(limit: waitingLimit)
         desk = FeedDesk(directory: directory, sessionLimit: sessionLimit, weights: weights, tag: tag)
         followers = FeedFollowers(directory: directory)
     }
@@ -167,7 +170,7 @@ struct LiveFeed {
     mutating func perform(
         _ message: FeedMessage, request: UInt32?, in id: SessionID, at now: MonotonicTime
     ) throws(FeedRefusal) -> (actions: [Action], slots: JSON) {
-        let directives = try desk.perform(message, request: request, for: id, at: now)
+        let directives = try desk.perform(message, request: request, for: id, isBusy: isBusy(id), at: now)
         let actions = take(directives, requested: now)
         guard let place = desk.places[id] else { throw .noSession }
         let notice = FeedNotice.slots(slots(of: id), request: desk.audience.session(id)?.request)
@@ -182,10 +185,17 @@ struct LiveFeed {
         case .ping: send(ControlReply(type: .pong).bytes, to: id)
         case .prefer(let patch): [.prefer(patch, id)]
         case .message(let message, let request):
-            take(desk.receive(message, request: request, from: id, at: now), requested: now)
+            take(
+                desk.receive(message, request: request, from: id, isBusy: isBusy(id), at: now),
+                requested: now)
         case nil:
             send(ControlReply.error("malformed", "The server doesn't know this message.").bytes, to: id)
         }
+    }
+
+    /// Whether so much waits for a session's viewer that further messages are refused.
+    private func isBusy(_ id: SessionID) -> Bool {
+        members[id].map { !fences.hasRoom(for: $0.viewer) } ?? false
     }
 
     /// Sends a session its slots: its control channel has opened, or works again after messages were lost.

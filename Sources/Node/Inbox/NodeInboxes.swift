@@ -1,6 +1,7 @@
 import Base
 import Forwarding
 import Stage
+import Synchronization
 import Transcoder
 
 /// The queues of what waits for the node's actor, one for each kind of source.
@@ -10,6 +11,7 @@ struct NodeInboxes: Sendable {
     /// Enough for several seconds of a busy server.
     let workers = Inbox<WorkerEvent>(limit: 16_384)
     let stages = Inbox<StageOrder>(limit: 8_192)
+    let effects = EffectNumbers()
     /// Messages between streams in a duel.
     ///
     /// Each stream has one duel at a time, and a later message replaces an earlier one.
@@ -21,7 +23,7 @@ struct NodeInboxes: Sendable {
     let ingest = Inbox<IngestNews>(limit: 1_024)
     /// For pause pictures and previews.
     let programmes = Inbox<ProgrammeChange>(limit: 8_192)
-    /// For recordings, in a queue of its own because they may wait for a disk.
+    /// For HLS, restreams, clips and recordings, in a queue of its own because the latter may wait for a disk.
     let recorded = Inbox<ProgrammeChange>(limit: 8_192)
 
     /// The counters of each queue, by the name in metrics.
@@ -96,6 +98,8 @@ extension WorkerEvent: InboxElement {
 struct StageOrder: InboxElement {
     let effect: StageEffect
     let stream: StreamID
+    /// From `EffectNumbers`; the largest concerns all that there is.
+    var number = UInt64.max
 
     /// Identifies effects of which only the latest counts.
     enum Topic: Hashable, Sendable {
@@ -122,6 +126,26 @@ struct StageOrder: InboxElement {
         // The participant who asked for it can ask again.
         if case .requestMute = effect { false } else { true }
     }
+}
+
+/// Numbers the effects of all stages in the order in which they became durable.
+///
+/// An effect is performed a moment later than that. Whoever was admitted in between, by a stage that had its change
+/// already, must not be ended by it: the same participant may be back on stage, or the stream may have begun again
+/// under its name.
+final class EffectNumbers: Sendable {
+    private let last = Mutex<UInt64>(0)
+
+    /// The number of the next effect, whose change is durable.
+    func next() -> UInt64 {
+        last.withLock { last in
+            last += 1
+            return last
+        }
+    }
+
+    /// The number of the latest effect: what is read of a stage after this contains its change.
+    var latest: UInt64 { last.withLock { $0 } }
 }
 
 /// The stream that a feed viewer is on now.

@@ -224,6 +224,14 @@ struct IngestNews: InboxElement {
     let connection: IngestConnection
     let event: IngestEvent
 
+    /// The events of a connection are handled in order, and those of different connections independently: the answer
+    /// to `asked` may wait for the store.
+    ///
+    /// All refused attempts share a lane, nil, so that one task handles them, however many there are.
+    var lane: IngestConnection? {
+        if case .rejected = event { nil } else { connection }
+    }
+
     var topic: Topic? {
         switch event {
         case .report: .report(connection)

@@ -102,7 +102,7 @@ extension StreamHost {
         guard !isClosed, hasRoomToGather else { throw .overloaded }
         let (changes, count) = interaction.forgetComments(before: time, hasOlder: old > 0)
         guard !changes.isEmpty else { return 0 }
-        enter(changes)
+        try enter(changes)
         try await settled()
         return count + old
     }

@@ -15,6 +15,14 @@ package enum DuelOrder: InboxElement {
         case show(StreamID)
     }
 
+    /// The stream that has to do something; the orders to different streams are independent.
+    var concerned: StreamID {
+        switch self {
+        case .message(let message): message.to
+        case .show(_, let stream): stream
+        }
+    }
+
     /// A later message contains everything that an earlier one of the same duel did.
     package var topic: Topic? {
         switch self {
@@ -53,7 +61,7 @@ extension StreamHost {
         } catch {
             throw .interaction(error)
         }
-        if !before.contains(duel) { keep(duel, before) }
+        if !before.contains(duel) { try keep(duel, before) }
         try await settled()
         // The duel may have changed again while the decision was made durable.
         let current = duels.committed.last { $0.id == duel.id } ?? duel
@@ -88,7 +96,8 @@ extension StreamHost {
         let (change, answer) = duels.receive(message, duelSituation, at: environment.now())
         if let answer { environment.duels(.message(answer)) }
         if let change {
-            keep(change, before)
+            // Of what the store refuses nothing happens; the opponent repeats the message.
+            try? keep(change, before)
         } else {
             // Without a change, the opponent's score may still be new.
             tellInteraction()
@@ -110,8 +119,8 @@ extension StreamHost {
     }
 
     /// Makes a duel durable, together with the webhook events that follow from the change.
-    private func keep(_ duel: Duel, _ before: [Duel]) {
-        enter([.duel(duel)], reporting: duelReports(duel, before))
+    private func keep(_ duel: Duel, _ before: [Duel]) throws(StageRefusal) {
+        try enter([.duel(duel)], reporting: duelReports(duel, before))
     }
 
     /// The webhook events for the difference between a duel before and after a change.
@@ -130,7 +139,8 @@ extension StreamHost {
     func advanceDuels() {
         let before = duels.side.duels
         guard let duel = duels.advance(to: environment.now(), duelSituation) else { return }
-        keep(duel, before)
+        // What the store refuses is decided again a second later.
+        try? keep(duel, before)
     }
 
     /// Ends the duel of a stream that ends.

@@ -78,7 +78,7 @@ extension StreamHost {
         } catch {
             throw .interaction(error)
         }
-        enter(outcome.changes.map { .interaction($0) })
+        try enter(outcome.changes.map { .interaction($0) })
         return outcome.reply
     }
 
@@ -160,7 +160,8 @@ extension StreamHost {
         let now = environment.now()
         // Collected only once a minute: it walks over all connections.
         let watching = interaction.isMinuteOver(at: now.elapsed) ? watchers : []
-        enter(interaction.advance(to: now, isLive: isLive, watching: watching))
+        // What the store refuses is taken back, and due again.
+        try? enter(interaction.advance(to: now, isLive: isLive, watching: watching))
     }
 
     /// Whether taking part counts for the ranks of fans.
@@ -180,6 +181,6 @@ extension StreamHost {
         return people
     }
 
-    /// Saves reactions before the server stops.
-    func saveReactions() { enter(interaction.saveReactions(at: environment.now().elapsed)) }
+    /// Saves reactions before the server stops; those that the store refuses are lost.
+    func saveReactions() { try? enter(interaction.saveReactions(at: environment.now().elapsed)) }
 }

@@ -88,7 +88,7 @@ extension StreamHost {
         } catch {
             throw .interaction(error)
         }
-        enter(outcome.changes.map { .interaction($0) })
+        try enter(outcome.changes.map { .interaction($0) })
         return outcome.reply
     }
 

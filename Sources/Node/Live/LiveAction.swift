@@ -8,7 +8,7 @@ import Transcoder
 
 /// What has to be done for streams, in the order of the decisions.
 ///
-/// None of it has to be awaited except `notify`, which is performed after everything else.
+/// None of it has to be awaited except for the effect of `notify`, which comes after everything else.
 enum LiveAction {
     /// Post a command to a worker. If the worker accepts no more, that is logged with the stream; nil for no log
     /// line.
@@ -60,7 +60,7 @@ enum LiveAction {
 }
 
 /// What a stage is notified of about sessions.
-enum StageNotice {
+enum StageNotice: Sendable {
     case connect(Stage.Sender?, SessionID)
     case disconnect(SessionID)
     /// What viewers would receive from now on; nil for nothing.

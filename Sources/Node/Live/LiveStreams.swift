@@ -152,12 +152,13 @@ struct LiveStreams {
         return [.post(.close(id), worker: record.worker, of: nil)] + forget(id, because: reason, at: now)
     }
 
-    /// Ends the sessions of a stream that match.
+    /// Ends the sessions of a stream that match and that its stage admitted before an effect.
     private mutating func end(
-        of stream: StreamID, because reason: String, at now: MonotonicTime,
+        of stream: StreamID, before effect: UInt64, because reason: String, at now: MonotonicTime,
         where isMeant: (SessionRecord) -> Bool
     ) -> [LiveAction] {
-        let meant = (streams[stream]?.all ?? []).filter { sessions[$0].map(isMeant) ?? false }
+        let known = (streams[stream]?.all ?? []).filter { sessions[$0].map { $0.effect < effect } ?? false }
+        let meant = known.filter { sessions[$0].map(isMeant) ?? false }
         return meant.sorted().flatMap { end($0, because: reason, at: now) }
     }
 
@@ -335,8 +336,9 @@ struct LiveStreams {
     }
 
     /// Performs an effect of a stage; the change that caused it is durable by now.
+    /// - Parameter number: from `EffectNumbers`; sessions that the stage admitted after that go on.
     mutating func perform(
-        _ effect: StageEffect, in stream: StreamID, at now: MonotonicTime
+        _ effect: StageEffect, in stream: StreamID, number: UInt64 = .max, at now: MonotonicTime
     ) -> [LiveAction] {
         switch effect {
         case .requestMute(let participant, let kind, let sender):
@@ -349,18 +351,18 @@ struct LiveStreams {
         case .setProgramme(let programme):
             return setProgramme(programme, of: stream, at: now) + updateComposition(of: stream, at: now)
         case .retire(let participant):
-            return end(of: stream, because: "off stage", at: now) { record in
+            return end(of: stream, before: number, because: "off stage", at: now) { record in
                 !record.request.isWatching && record.request.participant == participant
             }
         case .expel(let participant, let reason):
-            return end(of: stream, because: reason?.name ?? "removed", at: now) { record in
+            return end(of: stream, before: number, because: reason?.name ?? "removed", at: now) { record in
                 record.request.participant == participant
             }
         case .close:
             opponents[stream] = nil
             // The viewers of a published stream are kept for a while, in case it begins again.
             let isPublished = directory[stream]?.isPublished == true
-            return end(of: stream, because: "ended", at: now) { record in
+            return end(of: stream, before: number, because: "ended", at: now) { record in
                 !isPublished || !record.request.isWatching
             }
         }

@@ -14,6 +14,8 @@ struct SessionCandidate {
         var record: StageRecord?
         /// Whether the participant was present when the stage decided.
         var wasPresent = false
+        /// The latest effect of a stage before `record` was read, which contains its change.
+        var effect: UInt64 = 0
     }
 
     let id: SessionID
@@ -36,12 +38,15 @@ struct SessionCandidate {
     ///
     /// Changes that are durable by now are found here; later ones end the session.
     func checkClearance() throws(SessionRefusal) {
-        guard let clearance, let record = clearance.record, let sender = request.sender else { return }
+        guard let clearance, let record = clearance.record else { return }
+        // Only a published stream may begin again after its end.
+        guard record.phase != .ended || record.origin == .published else { throw .stage(.rejected(.ended)) }
+        guard let sender = request.sender else { return }
         if let rejection = record.shutsOut(sender, isPresent: clearance.wasPresent) {
             throw .stage(.rejected(rejection))
         }
         // On a published stream the latest source takes the host's place, and the earlier source is ended for that.
-        guard request.isOnStage, record.origin == .made, record.phase != .ended else { return }
+        guard request.isOnStage, record.origin == .made else { return }
         if record.standing(of: sender) == .viewer { throw .stage(.rejected(.notOnStage)) }
     }
 
@@ -67,7 +72,7 @@ struct SessionCandidate {
             id: id, request: request, isStrangers: request.sender == nil, plan: plan, worker: worker,
             entityTag: credentials.ufrag, gauge: gauge,
             waitsUntil: isLive ? nil : request.patience.map { now + $0 }, order: order, created: now,
-            answer: answer)
+            effect: clearance?.effect ?? 0, answer: answer)
     }
 
     /// The command with which the worker opens the session.

@@ -32,6 +32,8 @@ struct SessionRecord {
     var order: UInt64 = 0
     /// When it was made.
     var created = MonotonicTime.zero
+    /// The latest effect of a stage when it was admitted, which later ones alone may end.
+    var effect: UInt64 = 0
     /// The SDP answer that its client was sent.
     var answer = ""
     /// How its media is encrypted, and its client's address at the end of the handshake; nil before that.

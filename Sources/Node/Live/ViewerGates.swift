@@ -59,7 +59,10 @@ struct ViewerGates {
         let host: ParticipantID?
         let speakers: Set<ParticipantID>
         /// The participants to whom a token opens nothing.
-        let banned: Set<ParticipantID>
+        ///
+        /// Exactly as in the snapshot: snapshots share its storage until somebody is banned or let in again, so that
+        /// comparing it costs nothing however many are banned.
+        let banned: [ParticipantID: WallTime]
     }
 
     private let directory: StreamDirectory
@@ -289,12 +292,13 @@ struct ViewerGates {
         let new = snapshot.flatMap { snapshot in
             snapshot.details.gate.map {
                 Terms(
-                    gate: $0, host: snapshot.host, speakers: snapshot.speakers,
-                    banned: Set(snapshot.banned.keys))
+                    gate: $0, host: snapshot.host, speakers: snapshot.speakers, banned: snapshot.banned)
             }
         }
-        guard terms[stream] != new else { return [] }
+        let old = terms[stream]
+        // Also if they are equal, because the next ones share their storage with these.
         terms[stream] = new
+        guard old != new else { return [] }
         // The new terms may allow less free time than the old ones, so the running ones are checked soon.
         if counting[stream] != nil { deadline = now }
         return (watchers[stream] ?? []).sorted().flatMap { id in

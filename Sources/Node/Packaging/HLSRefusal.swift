@@ -1,7 +1,9 @@
 /// Why the server does not answer an HLS request with a playlist or file.
 package enum HLSRefusal: Error, Equatable, Sendable {
-    /// The server makes no HLS, or is stopping.
+    /// The server makes no HLS.
     case unavailable
+    /// The server is about to stop, most likely to be restarted.
+    case stopping
     /// The stream's settings disable HLS.
     case off
     /// The stream is not live, and nothing of it is kept.

@@ -102,11 +102,12 @@ extension Node {
     /// A stream that has ended is served for as long as the desk keeps it, but not packaged again.
     private func packaged(_ key: Packaging.Key) async throws(HLSRefusal) -> PackagingDesk {
         let stream = key.stream
-        guard let packagings, packagings.makesHLS, !isStopping else { throw .unavailable }
+        guard let packagings, packagings.makesHLS else { throw .unavailable }
         guard directory[stream]?.details.hls != .off else { throw .off }
+        guard !isStopping else { throw .stopping }
         if await packagings.isActive(key) { return packagings }
         guard await streamSnapshot(stream)?.state == .live else {
-            guard await packagings.isKept(key) else { throw .notLive }
+            guard await packagings.isKept(key) else { throw isStopping ? .stopping : .notLive }
             return packagings
         }
         // The programme is nil while a live stream waits for its host to come or come back. Requests then wait for

@@ -126,12 +126,12 @@ package actor PackagingDesk {
     package nonisolated var longestWindow: Int { shelf?.settings.secondsLimit ?? 0 }
 
     /// Starts HLS of a rendition, unless it is under way.
-    /// - Throws: `unavailable` or `full`.
+    /// - Throws: `stopping` or `full`.
     func begin(_ key: Packaging.Key, _ programme: RecordingDesk.Programme?) throws(HLSRefusal) {
         guard !isActive(key) else { return }
         // The stream ended and is live again.
         if active[key]?.playlist.hasEnded == true { end(key) }
-        guard !isStopped else { throw .unavailable }
+        guard !isStopped else { throw .stopping }
         let watched = watched
         guard watched.contains(key.stream) || watched.count < limit else {
             counted.refused &+= 1
@@ -210,7 +210,7 @@ package actor PackagingDesk {
         let text = { [self] (playlist: LivePlaylist) in
             playlist.text(skips: query.skips, reachesBack: reachesBack, reports: reports(beside: key, uri))
         }
-        guard !reachesBack || (active[key]?.playlist.window ?? 0) > 0 else { throw .noWindow }
+        guard !reachesBack || (active[key]?.playlist.window ?? 0) > 0 || isStopped else { throw .noWindow }
         active[key]?.isLoaded = true
         guard let position = query.position else {
             let playlist = try await playlist(key, when: .segment)
@@ -229,7 +229,7 @@ package actor PackagingDesk {
     func file(named name: String, of stream: StreamID) async throws(HLSRefusal) -> HLSFile {
         let keys = PackagedRendition.allCases.map { Packaging.Key(stream: stream, rendition: $0) }
         guard let key = keys.first(where: { active[$0]?.playlist.names(name) == true }) else {
-            throw .unknownFile
+            throw isStopped ? .stopping : .unknownFile
         }
         let playlist = try await playlist(key, when: .file(name))
         let (standing, bytes) = playlist.file(named: name)
@@ -258,7 +258,7 @@ package actor PackagingDesk {
     func playlist(
         _ key: Packaging.Key, when wish: Packaging.Wish
     ) async throws(HLSRefusal) -> LivePlaylist {
-        guard isKept(key) else { throw .unknownFile }
+        guard isKept(key) else { throw isStopped ? .stopping : .unknownFile }
         let time = now().elapsed
         active[key]?.lastRequest = time
         if let playlist = active[key]?.playlist(when: wish) { return playlist }
@@ -480,7 +480,7 @@ package actor PackagingDesk {
             programmes[key.stream] = nil
             origins[key.stream] = nil
         }
-        for waiter in waiters { waiter.continuation.resume(returning: nil) }
+        for waiter in waiters { waiter.continuation.resume(returning: isStopped ? .stopping : nil) }
     }
 
     /// Publishes the current playlist to the threads that answer without the desk.

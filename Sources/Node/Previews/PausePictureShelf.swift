@@ -46,8 +46,12 @@ final class PausePictureShelf: Sendable {
     }
 
     /// Writes a stream's picture; nil removes it.
+    ///
+    /// An actor that calls this several times has its last picture on the disk in the end.
     /// - Returns: whether the change is durable.
-    func set(_ file: [UInt8]?, of stream: StreamID) async -> Bool {
+    func set(
+        _ file: [UInt8]?, of stream: StreamID, isolation: isolated (any Actor)? = #isolation
+    ) async -> Bool {
         await run { [directory] in
             do throws(FileError) {
                 guard let file else {
@@ -68,9 +72,13 @@ final class PausePictureShelf: Sendable {
         queue.async { [directory] in try? DurableFile.remove("\(stream)", from: directory) }
     }
 
-    /// Runs file operations on the queue.
-    private func run<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
-        await withCheckedContinuation { continuation in
+    /// Runs file operations on the queue, in the order in which an actor asks for them.
+    ///
+    /// Isolated to the caller: elsewhere, two calls of one actor could reach the queue in the other order.
+    private func run<Result: Sendable>(
+        isolation: isolated (any Actor)? = #isolation, _ body: @escaping @Sendable () -> Result
+    ) async -> Result {
+        await withCheckedContinuation(isolation: isolation) { continuation in
             queue.async { continuation.resume(returning: body()) }
         }
     }

@@ -18,11 +18,12 @@ extension Node {
     ///   - seconds: within `ClipDesk.lengths`.
     ///   - title: nil for none.
     /// - Returns: the entry of the clip, whose file is not complete yet.
-    /// - Throws: `notLive`, `off`, or the desk's refusal.
+    /// - Throws: `unavailable`, `stopping`, `notLive`, `off`, or the desk's refusal.
     package func makeClip(
         of stream: StreamID, seconds: Int, title: String?
     ) async throws(ClipRefusal) -> RecordingEntry {
-        guard let clips, !isStopping else { throw .unavailable }
+        guard let clips else { throw .unavailable }
+        guard !isStopping else { throw .stopping }
         let snapshot = await streamSnapshot(stream)
         guard let snapshot, snapshot.state == .live else { throw .notLive }
         guard snapshot.details.clips != .off else { throw .off }

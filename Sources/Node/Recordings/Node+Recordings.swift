@@ -32,11 +32,12 @@ extension Node {
     }
 
     /// Starts to record a stream, or returns the recording that is under way.
-    /// - Throws: `unavailable`, `notLive`, or the desk's refusal.
+    /// - Throws: `unavailable`, `stopping`, `notLive`, or the desk's refusal.
     package func record(
         _ stream: StreamID
     ) async throws(RecordingRefusal) -> (entry: RecordingEntry, isNew: Bool) {
-        guard let recordings, !isStopping else { throw .unavailable }
+        guard let recordings else { throw .unavailable }
+        guard !isStopping else { throw .stopping }
         let snapshot = await streamSnapshot(stream)
         guard snapshot?.state == .live else { throw .notLive }
         await recordings.update(stream, to: live.recordedProgramme(of: stream))

@@ -49,11 +49,12 @@ extension Node {
     }
 
     /// The desk, and the host of a stream that is known.
-    /// - Throws: `unavailable`, or the stage's refusal.
+    /// - Throws: `unavailable`, `stopping`, or the stage's refusal.
     private func restreamPlace(
         of stream: StreamID
     ) async throws(RestreamRefusal) -> (desk: RestreamDesk, host: StreamHost) {
-        guard let restreams, !isStopping else { throw .unavailable }
+        guard let restreams else { throw .unavailable }
+        guard !isStopping else { throw .stopping }
         do throws(StageRefusal) {
             guard let host = try await knownHost(of: stream) else { throw .unknownStream }
             return (restreams, host)

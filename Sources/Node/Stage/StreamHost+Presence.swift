@@ -57,6 +57,8 @@ extension StreamHost {
 
     /// Gives a name to a connection that was anonymous.
     func adopt(_ connection: Stage.Connection, as sender: Stage.Sender) {
+        // The connection may have been queued without a name a moment ago.
+        takeNotices()
         guard case .some(.none) = connections[connection] else { return }
         disconnect(connection)
         connect(sender, by: connection)

@@ -42,8 +42,8 @@ extension StreamHost {
     ///
     /// If the store fails, `fail` restores the durable list.
     private func keepRestreams() async throws(RestreamRefusal) {
-        enter([.restreams(restreams)])
         do throws(StageRefusal) {
+            try enter([.restreams(restreams)])
             try await settled()
         } catch {
             throw .stage(error)

@@ -83,6 +83,8 @@ package actor StreamHost {
     var isRecording = false
     /// Whether viewers can go back in the stream.
     var isKept = false
+    /// What was decided about sessions and is not handled yet; see `put`.
+    nonisolated let notices = Mutex<[(StageNotice, ControlEnd?)]>([])
     private nonisolated let hasClosed = Atomic(false)
     var timer: Task<Void, Never>?
     var timerAt: MonotonicTime?
@@ -133,6 +135,7 @@ package actor StreamHost {
     }
 
     /// Decides a command without waiting: its result is announced later, or never if the store fails.
+    /// - Throws: the stage's refusal, or the store's if it refuses at once.
     package func submit(_ command: Stage.Command, from sender: Stage.Sender) throws(StageRefusal) {
         guard hasRoomToGather else { throw .overloaded }
         let allowance = stage.flatMap { CommandBudget.Allowance(of: sender, in: $0) }
@@ -143,12 +146,13 @@ package actor StreamHost {
             throw .tooManyCommands(wait: wait)
         }
         var isChange = false
+        // Also what the store refuses counts, because it costs as much.
+        defer { if isChange, let allowance { budget.charge(sender.id, allowance, at: time) } }
         try decide { stage, now throws(Rejection) in
             let outcome = try stage.apply(command, from: sender, at: now)
             isChange = !outcome.changes.isEmpty
             return outcome
         }
-        if isChange, let allowance { budget.charge(sender.id, allowance, at: time) }
     }
 
     /// Whether commands are accepted: neither the store nor the queue of effects is too far behind.
@@ -183,8 +187,7 @@ package actor StreamHost {
         interaction = InteractionDesk(restoring: InteractionRecord(), at: environment.now())
         duels = DuelDesk(of: id, restoring: [])
         restreams = RestreamList()
-        lastRefusal = nil
-        accept(made.outcome, answer: answer)
+        try accept(made.outcome, answer: answer)
         try await settled()
         return snapshot
     }
@@ -268,13 +271,12 @@ package actor StreamHost {
     // MARK: Deciding
 
     /// Runs a decision on the stage and gathers its outcome.
-    /// - Throws: `overloaded`, `unknownStream`, or the stage's rejection.
+    /// - Throws: `overloaded`, `unknownStream`, the stage's rejection, or the store's refusal if it refuses at once.
     func decide(
         _ body: (inout Stage, Moment) throws(Rejection) -> StageOutcome
     ) throws(StageRefusal) {
         guard !isClosed else { throw .overloaded }
         guard var stage else { throw .unknownStream }
-        lastRefusal = nil
         // Keeps the reference unique: otherwise every change would copy the stage.
         self.stage = nil
         let outcome: StageOutcome
@@ -285,13 +287,13 @@ package actor StreamHost {
             self.stage = stage
             throw .rejected(error)
         }
-        accept(outcome)
+        try accept(outcome)
     }
 
     /// Gathers an outcome for the next commit, or announces it now if nothing in it or before it has to be durable.
     private func accept(
         _ outcome: StageOutcome, answer: (key: IdempotencyKey, value: IdempotentAnswer)? = nil
-    ) {
+    ) throws(StageRefusal) {
         defer { scheduleTick() }
         sync.isAudienceChanged = true
         let isForStore = !outcome.changes.isEmpty || journal.reportsEvents && !outcome.events.isEmpty
@@ -305,7 +307,7 @@ package actor StreamHost {
         let duel = isOver ? endDuel() : (changes: [], reports: [])
         if isOver { restreams = RestreamList() }
         // An outcome without changes must not overtake the changes that it was decided on.
-        gather { batch in
+        try gather { batch in
             batch.append(outcome)
             if let answer { batch.answer = answer }
             batch.changes += last + duel.changes
@@ -313,41 +315,45 @@ package actor StreamHost {
         }
     }
 
-    private func gather(_ change: (inout CommitBatch) -> Void) {
+    /// Adds to the next commit, and starts it unless one is in flight.
+    /// - Throws: the store's refusal, if it refuses at once. A later one goes to those who wait by `whenSettled`.
+    private func gather(_ change: (inout CommitBatch) -> Void) throws(StageRefusal) {
         journal.gather(change)
-        startCommit()
+        if let refusal = startCommit() { throw refusal }
     }
 
     /// Gathers changes by the audience or of a duel, which do not concern the stage.
-    func enter(_ changes: [StreamChange], reporting duels: [CommitBatch.DuelReport] = []) {
+    /// - Throws: the store's refusal, if it refuses at once; the changes are taken back then.
+    func enter(
+        _ changes: [StreamChange], reporting duels: [CommitBatch.DuelReport] = []
+    ) throws(StageRefusal) {
         defer { scheduleTick() }
-        lastRefusal = nil
         guard !changes.isEmpty else {
             tellInteraction()
             return
         }
-        gather { batch in
+        try gather { batch in
             batch.changes += changes
             batch.duels += duels
         }
     }
 
-    /// Queues the webhook of a complete recording.
+    /// Queues the webhook of a complete recording; one that the store refuses is lost, and the log has the reason.
     package func report(recording: JSON) {
         guard journal.reportsEvents, committed != nil, !isClosed else { return }
-        gather { $0.recordings.append(recording) }
+        try? gather { $0.recordings.append(recording) }
     }
 
-    /// Queues the webhook of a complete clip.
+    /// Queues the webhook of a complete clip, in the same way.
     func report(clip: JSON) {
         guard journal.reportsEvents, committed != nil, !isClosed else { return }
-        gather { $0.clips.append(clip) }
+        try? gather { $0.clips.append(clip) }
     }
 
-    /// Queues the webhook of a target's new state.
+    /// Queues the webhook of a target's new state, in the same way.
     func report(restream: JSON, as type: String) {
         guard journal.reportsEvents, committed != nil, !isClosed else { return }
-        gather { $0.restreams.append(CommitBatch.RestreamReport(type: type, restream: restream)) }
+        try? gather { $0.restreams.append(CommitBatch.RestreamReport(type: type, restream: restream)) }
     }
 
     /// Waits until everything that was decided so far is durable.
@@ -359,51 +365,53 @@ package actor StreamHost {
     }
 
     /// The same for callers that cannot wait: called once, with nil if everything is durable.
+    ///
+    /// Of what the store refused at once, the caller who decided it knows already; nobody else is concerned.
     func whenSettled(_ waiter: @escaping CommitBatch.Waiter) {
-        if journal.wait(waiter) { return }
-        let refusal = lastRefusal
-        lastRefusal = nil
-        waiter(refusal)
+        if !journal.wait(waiter) { waiter(nil) }
     }
-
-    /// The failure of a commit that was refused before any caller could wait for it.
-    private var lastRefusal: StageRefusal?
 
     // MARK: Committing
 
-    private func startCommit() {
+    /// Hands what has gathered to the store, unless a commit is in flight.
+    /// - Returns: why that is refused at once; nil if it is not.
+    @discardableResult
+    private func startCommit() -> StageRefusal? {
         switch journal.advance(at: environment.now().wall) {
-        case nil: break
-        case .conclude(let batch): conclude(batch)
+        case nil: return nil
+        case .conclude(let batch):
+            conclude(batch)
+            return nil
         case .fail(let batch, let reason):
             environment.log.error("stage.unwritable", ["stream": id, "error": reason])
-            fail([batch], .storage("the changes cannot be written"))
+            return fail([batch], .storage("the changes cannot be written"))
         case .commit(let commit):
             let outcome = CommitOutcome()
             environment.store.submit(commit) { outcome.complete($0) }
-            if let result = outcome.present {
-                finishCommit(result)
-            } else {
-                committing = Task { finishCommit(await outcome.value()) }
-            }
+            if let result = outcome.present { return finishCommit(result) }
+            committing = Task { _ = finishCommit(await outcome.value()) }
+            return nil
         }
     }
 
-    private func finishCommit(_ result: Result<Void, StoreError>) {
+    /// - Returns: why the commit was refused; nil if it is durable.
+    @discardableResult
+    private func finishCommit(_ result: Result<Void, StoreError>) -> StageRefusal? {
+        defer { scheduleTick() }
         switch journal.finish(result) {
-        case nil: return
+        case nil: return nil
         case .success(let batch):
             durable.withLock { $0 = committed }
             durableTargets.withLock { $0 = journal.kept?.restreams ?? RestreamList() }
             conclude(batch)
             startCommit()
+            return nil
         case .failure(let batches, let error):
             environment.log.error("stage.commit-failed", ["stream": id, "error": "\(error)"])
             // The record has another version than this host knows, so the host cannot continue.
             if case .conflict = error { close(.unavailable) }
-            fail(batches, .storage("\(error)"))
+            return fail(batches, .storage("\(error)"))
         }
-        scheduleTick()
     }
 
     /// Announces and performs a durable batch: followers first, then effects, then the waiting requests.
@@ -422,7 +430,8 @@ package actor StreamHost {
     }
 
     /// Returns to the durable state, and refuses the batches.
-    private func fail(_ batches: [CommitBatch], _ refusal: StageRefusal) {
+    /// - Returns: the refusal.
+    private func fail(_ batches: [CommitBatch], _ refusal: StageRefusal) -> StageRefusal {
         if let kept = journal.kept {
             stage?.revert(to: kept.stage, at: environment.now())
             // A removal that was not stored has taken them out of the stage's presence; they are still connected.
@@ -436,10 +445,8 @@ package actor StreamHost {
             stage = nil
         }
         announce()
-        let waiters = batches.flatMap(\.waiters)
-        // No caller waits yet: the store refused synchronously, or the command was only submitted.
-        if waiters.isEmpty { lastRefusal = refusal }
-        for waiter in waiters { waiter(refusal) }
+        for waiter in batches.flatMap(\.waiters) { waiter(refusal) }
+        return refusal
     }
 
     private func carryOut(_ effect: StageEffect) {
@@ -478,6 +485,7 @@ package actor StreamHost {
 
     /// Closes the host if no participant is connected, no change is pending and the stream is not in progress.
     package func closeIfIdle() -> IdleStream? {
+        takeNotices()
         guard connections.isEmpty, sync.isEmpty, journal.isSettled else { return nil }
         if let stage, stage.record.phase != .ended { return nil }
         // Only this host announces that these end, which may be later than the stream.

@@ -106,21 +106,29 @@ final class RecordingShelf: Sendable {
     // MARK: Writing
 
     /// Stores an entry.
+    ///
+    /// An actor that calls this several times has the last state of an entry on the disk in the end.
     /// - Returns: nil once it is durable, or the error.
-    func save(_ entry: RecordingEntry) async -> FileError? {
-        await run { [self] in
-            do throws(FileError) {
-                try write(entry)
-                return nil
-            } catch {
-                return error
-            }
+    func save(
+        _ entry: RecordingEntry, isolation: isolated (any Actor)? = #isolation
+    ) async -> FileError? {
+        await run { [self] in store(entry) }
+    }
+
+    private func store(_ entry: RecordingEntry) -> FileError? {
+        do throws(FileError) {
+            try write(entry)
+            return nil
+        } catch {
+            return error
         }
     }
 
     /// Deletes a file and its entry; a reader that has the file open can continue.
     /// - Returns: nil once that is durable, or the error; a failed deletion can be repeated.
-    func remove(_ entry: RecordingEntry) async -> String? {
+    func remove(
+        _ entry: RecordingEntry, isolation: isolated (any Actor)? = #isolation
+    ) async -> String? {
         await run { [self] in
             let folder = folder(of: entry.stream)
             do throws(FileError) {
@@ -139,25 +147,33 @@ final class RecordingShelf: Sendable {
 
     /// Stores an entry that has ended; if the disk fails, `keepUnkept` stores it later.
     /// - Returns: nil once it is durable, or the error.
-    func conclude(_ entry: RecordingEntry) async -> FileError? {
-        let failure = await save(entry)
-        unkept.withLock { unkept in
-            // What was to be stored of it before is out of date.
-            unkept.removeAll { $0.id == entry.id }
-            if failure != nil { unkept.append(entry) }
+    func conclude(
+        _ entry: RecordingEntry, isolation: isolated (any Actor)? = #isolation
+    ) async -> FileError? {
+        await run { [self] in
+            let failure = store(entry)
+            // On the queue as well: an entry that is removed a moment later must not come back.
+            unkept.withLock { unkept in
+                // What was to be stored of it before is out of date.
+                unkept.removeAll { $0.id == entry.id }
+                if failure != nil { unkept.append(entry) }
+            }
+            return failure
         }
-        return failure
     }
 
-    /// Whether an entry that has ended is not on the disk.
-    var hasUnkept: Bool { unkept.withLock { !$0.isEmpty } }
+    /// The streams with entries that have ended and are not on the disk.
+    var unkeptStreams: Set<StreamID> {
+        unkept.withLock { entries in Set(entries.compactMap { StreamID($0.stream) }) }
+    }
 
-    /// Tries again to store what `conclude` could not.
+    /// Tries again to store what `conclude` could not of a stream.
     /// - Returns: entries that are on the disk now, in order, with their files repaired.
-    func keepUnkept() async -> [RecordingEntry] {
-        await run { [self] in
+    func keepUnkept(of stream: StreamID) async -> [RecordingEntry] {
+        let name = stream.description
+        return await run { [self] in
             var kept: [RecordingEntry] = []
-            while var entry = unkept.withLock({ $0.first }) {
+            while var entry = unkept.withLock({ entries in entries.first { $0.stream == name } }) {
                 do throws(FileError) {
                     // The entry first: a file is repaired only once the disk accepts writes again.
                     try write(entry)
@@ -191,9 +207,13 @@ final class RecordingShelf: Sendable {
         try DurableFile.sync(settings.directory)
     }
 
-    /// Runs disk access on the queue.
-    private func run<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
-        await withCheckedContinuation { continuation in
+    /// Runs disk access on the queue, in the order in which an actor asks for it.
+    ///
+    /// Isolated to the caller: elsewhere, two calls of one actor could reach the queue in the other order.
+    private func run<Result: Sendable>(
+        isolation: isolated (any Actor)? = #isolation, _ body: @escaping @Sendable () -> Result
+    ) async -> Result {
+        await withCheckedContinuation(isolation: isolation) { continuation in
             queue.async { continuation.resume(returning: body()) }
         }
     }

@@ -265,12 +265,13 @@ final class FakeService: SessionService {
 
     func readingPath(of recording: RecordingEntry) -> String? { state.withLock { $0.recordingPath } }
 
-    /// Of every stream but one that is called `off`, and one that is called `forbidden`.
+    /// Of every stream but those that are called `off`, `forbidden`, and `late`, for which the server has no time left.
     func hlsMultivariantPlaylist(
         of stream: StreamID, _ names: HLSNames, listsAll: Bool
     ) async throws(HLSRefusal) -> String {
         guard stream.description != "off" else { throw .notLive }
         guard stream.description != "forbidden" else { throw .off }
+        guard stream.description != "late" else { throw .stopping }
         return "#EXTM3U\n\(names.media)\n" + (listsAll ? "all\n" : "")
     }
 
@@ -278,11 +279,13 @@ final class FakeService: SessionService {
         of stream: StreamID, uri: String, _ query: PlaylistQuery, reachesBack: Bool
     ) async throws(HLSRefusal) -> String {
         guard !reachesBack || stream.description != "short" else { throw .noWindow }
+        guard stream.description != "late" else { throw .stopping }
         if let position = query.position, position.sequenceNumber > 99 { throw .tooFarAhead }
         return "#EXTM3U\n#\(query.rendition) \(uri)\(reachesBack ? " and before" : "")\n"
     }
 
     func hlsFile(named name: String, of stream: StreamID) async throws(HLSRefusal) -> HLSFile {
+        guard stream.description != "late" else { throw .stopping }
         if name == "a-s0.m4s", let path = state.withLock({ $0.recordingPath }) { return .stored(path: path) }
         guard name == "a-s1.m4s" || name == "a-i0.mp4" else { throw .unknownFile }
         return .bytes([1, 2, 3])

@@ -77,6 +77,17 @@ import Testing
         #expect(forbidden.headers["cache-control"] == "max-age=1")
     }
 
+    /// Players take a 404 for the end of the stream.
+    @Test func `asks for a short pause while the server is being restarted`() async throws {
+        let bench = try Bench { $0.viewers = .everyone }
+        for name in ["index.m3u8", "media.m3u8", "dvr.m3u8", "a-s2.m4s"] {
+            let response = await get(bench, "/hls/late/\(name)")
+            #expect(response.status == 503, "\(name)")
+            #expect(response.headers["retry-after"] == "1")
+            #expect(response.headers["cache-control"] == "no-store")
+        }
+    }
+
     @Test func `goes back where there is something to go back to`() async throws {
         let bench = try Bench { $0.viewers = .everyone }
         // It is the source's alone.
