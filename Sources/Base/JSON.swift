@@ -107,23 +107,3 @@ extension JSON: Encodable {
         }
     }
 }
-
-extension JSON: Decodable {
-    /// Decodes a value of a request; of members with the same name, one is kept.
-    package init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        if container.decodeNil() {
-            self = .null
-        } else if let value = try? container.decode(Bool.self) {
-            self = .bool(value)
-        } else if let value = try? container.decode(Double.self) {
-            self = .number(value)
-        } else if let value = try? container.decode(String.self) {
-            self = .string(value)
-        } else if let values = try? container.decode([JSON].self) {
-            self = .array(values)
-        } else {
-            self = .object(try container.decode([String: JSON].self))
-        }
-    }
-}

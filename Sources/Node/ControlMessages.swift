@@ -99,7 +99,7 @@ extension StageRoom {
 extension DeliveryPatch {
     /// - Returns: nil if the message is not a JSON object, or a member has an invalid value.
     init?(parsing message: DataChannelMessage) {
-        guard let members = try? JSONDecoder().decode([String: JSON].self, from: Data(message.bytes)),
+        guard case .object(let members)? = JSON(parsing: message.bytes),
             let patch = try? DeliveryPatch(members)
         else { return nil }
         self = patch

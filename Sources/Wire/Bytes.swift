@@ -66,6 +66,9 @@ extension [UInt8] {
     ///
     /// Reserves capacity once instead of checking it for each byte, which takes ten times as long.
     package mutating func append(_ bytes: Span<UInt8>) {
+        // The standard library writes the count even where nothing is added: for an empty array, into the one storage that
+        // all empty arrays of all threads share.
+        if bytes.isEmpty { return }
         append(addingCapacity: bytes.count) { output in
             for index in bytes.indices { output.append(bytes[index]) }
         }
@@ -73,6 +76,7 @@ extension [UInt8] {
 
     /// Appends one byte several times, with one reservation of capacity.
     package mutating func append(repeating byte: UInt8, count: Int) {
+        if count == 0 { return }
         append(addingCapacity: count) { $0.append(repeating: byte, count: count) }
     }
 }

@@ -1,6 +1,7 @@
 import Base
 import Foundation
 import HTTP
+import Node
 
 /// The web client's files and the API documents, read at the start and held in memory.
 package struct WebPages: Sendable {
@@ -62,7 +63,7 @@ package struct WebPages: Sendable {
             })
         guard let document = try? Data(contentsOf: folder.appendingPathComponent("openapi.json")),
             let messages = try? Data(contentsOf: folder.appendingPathComponent("asyncapi.json")),
-            let described = try? JSONDecoder().decode(JSON.self, from: document)
+            let described = JSON(parsing: [UInt8](document))
         else { throw missing }
         requestMembers = RequestMembers(described)
         openAPI = WebFile([UInt8](document), type: MediaType.json)

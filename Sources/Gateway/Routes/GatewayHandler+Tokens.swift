@@ -1,6 +1,7 @@
 import Base
 import Foundation
 import HTTP
+import Node
 
 extension GatewayHandler {
     /// The body of `POST /v1/tokens`.
@@ -34,7 +35,7 @@ extension GatewayHandler {
             throw Problem(415, nil, "The request's Content-Type must be \(MediaType.json).")
         }
         // Unknown members are reported before missing ones, since a misspelt member is often both.
-        if let members = try? JSONDecoder().decode([String: JSON].self, from: Data(call.request.body)) {
+        if case .object(let members)? = JSON(parsing: call.request.body) {
             try call.check(members)
         }
         guard let wanted = try? JSONDecoder().decode(TokenRequest.self, from: Data(call.request.body)) else {

@@ -32,7 +32,7 @@ struct JSONBody {
         else {
             throw Problem(415, nil, "The request's Content-Type must be \(MediaType.json).")
         }
-        guard let members = try? JSONDecoder().decode([String: JSON].self, from: Data(request.body)) else {
+        guard case .object(let members)? = JSON(parsing: request.body) else {
             throw Problem(400, nil, "The body must be a JSON object.")
         }
         try check(members)
