@@ -428,6 +428,9 @@ package final class TrackLayer {
         outgoing.end()
     }
 
+    /// Whether a packet waits to be sent for the first time.
+    func isWaiting(_ sequenceNumber: Int64) -> Bool { outgoing.isWaiting(sequenceNumber) }
+
     /// Whether packets wait; called after all that are due have been sent.
     func stayListed() -> Bool {
         isListed = !outgoing.isEmpty
