@@ -82,4 +82,18 @@ import Wire
         #expect(audience.receivers(of: item(.said(.string([1]))), at: now).count == 2_500)
         #expect(audience.receivers(of: item(.said(.string([1]))), at: now).isEmpty)
     }
+
+    /// More of them than the worker sends messages in a second.
+    @Test mutating func `reach a very large audience as well, but not as often`() {
+        audience.setAccess(.receive, of: talk)
+        for _ in 0..<15_000 { audience.join(sessions[3], talk) }
+        var reached: [Int] = []
+        for _ in 0..<45 {
+            reached.append(audience.receivers(of: item(.message(.string([1]))), at: now).count)
+            now = now + .milliseconds(100)
+        }
+        // What the first one took too much is made up for before the next one.
+        #expect(reached.indices.filter { reached[$0] == 15_000 } == [0, 15, 30])
+        #expect(reached.reduce(0, +) == 45_000)
+    }
 }

@@ -182,6 +182,7 @@ extension Worker {
                 continue
             }
             published[track.key.track] = nil
+            closeTaps(of: track)
             track.flush(at: now)
         }
     }

@@ -49,9 +49,7 @@ package struct RelayBatch: Sendable {
     }
 
     mutating func append(_ item: Item) {
-        if case .data(let data) = item, case .message(let message) = data.event {
-            messageBytes += message.bytes.count
-        }
+        if case .data(let data) = item { messageBytes += data.event.carried?.bytes.count ?? 0 }
         items.append(item)
     }
 
@@ -70,7 +68,7 @@ extension RelayBatch.Item {
         switch self {
         // Packets can be missing, and the other two are repeated while they hold.
         case .packet, .needRendition, .takeLayers: true
-        case .data(let item): if case .message = item.event { true } else { false }
+        case .data(let item): item.event.carried != nil
         case .want, .present, .withdraw, .subscribe, .demandKeyFrame, .endRenditions, .rest: false
         }
     }

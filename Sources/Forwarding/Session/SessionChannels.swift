@@ -92,4 +92,12 @@ enum DataTrackEvent: Sendable {
     /// A message from a viewer; it contains the viewer's identity.
     case said(DataChannelMessage)
     case closed
+
+    /// The message of a speaker or a viewer; nil for an event without one.
+    var carried: DataChannelMessage? {
+        switch self {
+        case .message(let message), .said(let message): message
+        case .opened, .closed: nil
+        }
+    }
 }

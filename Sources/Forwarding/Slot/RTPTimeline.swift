@@ -122,6 +122,11 @@ package struct RTPTimeline<Source: AnyObject> {
 
     /// Maximum number of segments kept for retransmissions.
     private static var segmentLimit: Int { 6 }
+    /// Maximum step from one segment's timestamps to the next one's, in ticks: 6 h 38 min at 90 kHz.
+    ///
+    /// A longer one would be read as a step back, here and by the receiver. Sender reports relate the new timestamps to
+    /// the clock.
+    private static var longestStep: Int64 { Int64(Int32.max) }
 
     /// Clock rate, in ticks a second.
     package let clockRate: Int64
@@ -164,8 +169,8 @@ package struct RTPTimeline<Source: AnyObject> {
         let due = dueTicks(at: now)
         let edge = lastSent == nil ? edge : edge?.compressed(from: timestamp, into: due)
         let replayed = Int64(edge?.distance(to: timestamp) ?? 0)
-        let step = max(due, replayed &+ 1)
-        lead = lastSent == nil ? 0 : step &- due
+        let step = min(max(due, replayed &+ 1), Self.longestStep)
+        lead = lastSent == nil ? 0 : max(step &- due, 0)
         let outgoing = lastTimestamp &+ UInt32(truncatingIfNeeded: step)
         promised = edge == nil ? nil : (outgoing, now)
         append(

@@ -22,7 +22,8 @@ struct RepeatableNumbers {
     private var entries: [Entry]
 
     init(capacity: Int = Self.usualCapacity) {
-        entries = Array(repeating: Entry(index: -1, number: 0), count: capacity)
+        // No packet has this index; -1 is what feedback on a number before the first packet would ask for.
+        entries = Array(repeating: Entry(index: .min, number: 0), count: capacity)
     }
 
     mutating func note(_ number: Int64, of index: Int64) {

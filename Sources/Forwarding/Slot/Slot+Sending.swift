@@ -163,6 +163,10 @@ extension Slot {
                 counters.refusals.notInHistory &+= 1
                 continue
             }
+            guard !isAboutToSend(sequence, of: segment) else {
+                counters.refusals.tooSoon &+= 1
+                continue
+            }
             let verdict = retransmissions.admit(
                 outgoing, size: range.count, rtt: rtt, share: share, ceiling: session.repairCeiling, at: now)
             guard verdict == .admitted else {
@@ -173,6 +177,17 @@ extension Slot {
                 counters.packetsResent &+= 1
             }
         }
+    }
+
+    /// Whether a packet that arrived late waits to be sent here for the first time.
+    ///
+    /// It must not be repeated before: without RTX both would have one index, and audio may be sent with earlier audio
+    /// where its repetition has none.
+    private func isAboutToSend(_ sequence: Int64, of segment: RTPTimeline<TrackLayer>.Segment) -> Bool {
+        guard !isStopped, let present = timeline.current, present.source === segment.source,
+            sequence >= present.mapping.firstSourceSequence
+        else { return false }
+        return segment.source.isWaiting(sequence)
     }
 
     /// Sends a packet of the history again.

@@ -12,7 +12,8 @@ package final class Slot {
     // `SlotHints`.
     /// The last turn of `FanOut` in which packets were sent here.
     var round: UInt64 = 0
-    /// Whether `current` is not being sent, because the viewer's path cannot carry it.
+    /// Whether `current` is not being sent, because the viewer's path cannot carry it, or because its source or a
+    /// replay broke off.
     package private(set) var isStopped = false
     /// Owns this slot.
     package unowned let session: Session
@@ -166,9 +167,10 @@ package final class Slot {
 
     /// Sends no pictures until the slot is given a layer again, which begins at its next entry point.
     func stop() {
-        guard !isStopped else { return }
+        // Also while nothing is sent: the layer that the slot awaits must not begin now.
         awaited?.stopAwaiting(self)
         awaited = nil
+        guard !isStopped else { return }
         hold()
     }
 

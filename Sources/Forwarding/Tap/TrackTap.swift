@@ -78,6 +78,7 @@ final class TrackTap {
             _ = takeKeyFrame(of: layer, at: now)
         case .whole:
             if layer === awaited, packet.isEntryPoint {
+                if takeRest(behind: packet, of: layer, at: now) { return }
                 awaited = nil
                 current = layer
             }
@@ -109,6 +110,15 @@ final class TrackTap {
         current = layer
         hand(out: range, of: layer, at: now)
         return true
+    }
+
+    /// Begins with a key frame whose first packet arrived after others, which are in the history only.
+    /// - Returns: whether there were any.
+    private func takeRest(behind packet: MediaPacket, of layer: TrackLayer, at now: MonotonicTime) -> Bool {
+        guard let range = layer.cachedGroup(at: now), range.contains(packet.sequenceNumber),
+            range.upperBound > packet.sequenceNumber
+        else { return false }
+        return takeCache(of: layer, at: now)
     }
 
     private func hand(out numbers: ClosedRange<Int64>, of layer: TrackLayer, at now: MonotonicTime) {

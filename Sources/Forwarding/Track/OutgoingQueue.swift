@@ -31,6 +31,11 @@ struct OutgoingQueue {
     /// Whether the waiting packets must be sent now because of their size.
     var isFull: Bool { waitingBytes >= Self.limit }
 
+    /// Whether a packet waits: a search, for requests alone.
+    func isWaiting(_ sequenceNumber: Int64) -> Bool {
+        waiting.contains { $0.sequenceNumber == sequenceNumber }
+    }
+
     /// Notes the time of any packet that arrived, whether it is sent to a viewer or not.
     mutating func note(marker: Bool, at now: MonotonicTime) {
         span.note(marker: marker, at: now)

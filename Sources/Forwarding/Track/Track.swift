@@ -335,7 +335,7 @@ package final class Track {
             if let rendition = RenditionLayer(index: index) {
                 // The publisher's encoding is too much for a viewer with this grant.
                 guard let made = renditions[rendition], made.isActive(at: now) else { return slot.stop() }
-                if slot.current?.rendition == nil { slot.stop() }
+                if slot.current?.rendition == nil, slot.awaited !== made { slot.stop() }
                 layer = made
             } else if layers.indices.contains(index), layers[index].isAvailable(at: now) {
                 layer = layers[index]

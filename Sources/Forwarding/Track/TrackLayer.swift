@@ -159,16 +159,16 @@ package final class TrackLayer {
         cache.flush(&history, at: now)
         let replaying = slots.elements.filter(\.isReplaying)
         guard !replaying.isEmpty else { return }
-        for slot in replaying {
-            remove(slot)
-            letWait(slot)
-        }
+        for slot in replaying { letWait(slot) }
         demandKeyFrame(.beginning, at: now)
     }
 
-    /// Lets `slot`, which was sent this layer, await its next entry point, unless it awaits another layer.
+    /// Stops `slot`, which was sent this layer, and lets it await the next entry point, unless it awaits another layer.
+    ///
+    /// If it were only removed, it would still be sent live packets behind those of another slot of its session, and a
+    /// slot that is pointed back at this layer would be taken for one that is sent it.
     private func letWait(_ slot: Slot) {
-        slot.endReplay()
+        slot.hold()
         guard slot.awaited == nil else { return }
         slot.awaited = self
         awaiting.append(slot)
@@ -180,12 +180,7 @@ package final class TrackLayer {
         outgoing.removeWaiting()
         for slot in awaiting.takeAll() where slot.awaited === self { slot.awaited = nil }
         for slot in slots.elements {
-            if slot.awaited == nil {
-                slot.stop()
-            } else {
-                slot.endReplay()
-                remove(slot)
-            }
+            if slot.awaited == nil { slot.stop() } else { slot.hold() }
         }
     }
 
@@ -226,9 +221,8 @@ package final class TrackLayer {
         cache.noteReplay(at: now)
     }
 
-    /// Ends a replay that can no longer go on; `slot` awaits the next entry point.
+    /// Ends a replay that can no longer go on; `slot` gets nothing until the next entry point.
     func abandonReplay(to slot: Slot, at now: MonotonicTime) {
-        remove(slot)
         letWait(slot)
         demandKeyFrame(.beginning, at: now)
     }
@@ -433,6 +427,9 @@ package final class TrackLayer {
     func endSending() {
         outgoing.end()
     }
+
+    /// Whether a packet waits to be sent for the first time.
+    func isWaiting(_ sequenceNumber: Int64) -> Bool { outgoing.isWaiting(sequenceNumber) }
 
     /// Whether packets wait; called after all that are due have been sent.
     func stayListed() -> Bool {

@@ -78,7 +78,8 @@ struct AudienceData {
         left = min(
             Self.deliveries, left + Double(max(now.nanoseconds(since: last), 0)) / 1e9 * Self.deliveries)
         last = now
-        guard left >= Double(all.count) else { return [] }
+        // A larger audience than the limit gets a message when the whole budget is there, and the next one later.
+        guard left >= min(Double(all.count), Self.deliveries) else { return [] }
         left -= Double(all.count)
         return all
     }

@@ -65,7 +65,7 @@ package struct MediaCounters: Equatable, Sendable {
         package var unknown: UInt64 = 0
         /// It never arrived from the publisher, or is no longer in the history.
         package var notInHistory: UInt64 = 0
-        /// It was sent again less than a round trip ago.
+        /// It was sent again less than a round trip ago, or has just arrived and is about to be sent.
         package var tooSoon: UInt64 = 0
         /// A later key frame has been sent.
         package var beforeKeyFrame: UInt64 = 0

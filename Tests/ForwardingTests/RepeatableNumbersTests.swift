@@ -1,0 +1,130 @@
+import Base
+import Peer
+import TestSupport
+import Testing
+import Wire
+
+@testable import Forwarding
+
+@Suite struct `Numbers of packets that were sent` {
+    @Test func `are known until as many more were sent, over the end of 16 bits`() {
+        var numbers = RepeatableNumbers()
+        for index in Int64(65_400)..<65_800 { numbers.note(index - 60_000, of: index) }
+        for index in Int64(65_400)..<65_900 {
+            let known = numbers.number(of: index)
+            let isKnown = (65_800 - Int64(RepeatableNumbers.usualCapacity)..<65_800).contains(index)
+            #expect(known == (isKnown ? index - 60_000 : nil), "\(index)")
+        }
+    }
+
+    @Test(arguments: [-1, 0, 255, 65_535, -65_536, Int64.max])
+    func `are not known of what was never sent`(index: Int64) {
+        #expect(RepeatableNumbers().number(of: index) == nil)
+        #expect(RepeatableNumbers(capacity: RepeatableNumbers.largeCapacity).number(of: index) == nil)
+    }
+
+    @Test func `are those of the last time that a packet was sent`() {
+        var numbers = RepeatableNumbers()
+        numbers.note(5, of: 1_000)
+        numbers.note(9, of: 1_000)
+        #expect(numbers.number(of: 1_000) == 9)
+        #expect(numbers.number(of: 1_000 - 256) == nil && numbers.number(of: 1_000 + 256) == nil)
+    }
+}
+
+/// What a client says by RTP sequence numbers, of a slot that has sent packets before.
+@Suite struct `Reports by sequence number` {
+    private let rig: SlotRig
+    private let slot: Slot
+    /// The number of the first packet.
+    private let first: Int64
+    /// When the reports were made, on the client's clock.
+    private static let time: Int64 = 65_536 * 10
+
+    init() throws {
+        let rig = try SlotRig(seed: 11)
+        let session = rig.session(reports: true)
+        slot = try #require(session.slots.first)
+        first = slot.nextSequence
+        self.rig = rig
+    }
+
+    /// Sends packets; the first one has number 500 on the whole path.
+    private func send(_ count: Int64) {
+        for number in 0..<count {
+            slot.repeatable?.note(500 + number, of: first + number)
+            slot.timeline.sent(first + number, timestamp: 0, at: rig.now)
+        }
+    }
+
+    /// What is learnt of packets.
+    /// - Parameter place: of the first one behind the first that was sent.
+    private func told(
+        from place: Int64, _ metrics: [CongestionControlFeedback.Metric], ssrc: UInt32? = nil
+    ) -> [SentPackets.Told] {
+        let stream = CongestionControlFeedback.Stream(
+            ssrc: ssrc ?? slot.plan.ssrc, firstSequenceNumber: UInt16(truncatingIfNeeded: first + place),
+            metrics: metrics)
+        var found: [SentPackets.Told] = []
+        slot.lookUp(stream, toldAt: Self.time, into: &found)
+        return found
+    }
+
+    private func arrived(_ count: Int) -> [CongestionControlFeedback.Metric] {
+        Array(repeating: .init(offset: 0), count: count)
+    }
+
+    @Test(arguments: [20, 40_000, 65_536, 70_000, 200_000] as [Int64])
+    func `are of the latest packets with these numbers`(count: Int64) {
+        send(count)
+        let found = told(from: count - 10, arrived(10))
+        #expect(found.map(\.place) == Array((490 + count)..<(500 + count)))
+        #expect(found.allSatisfy { $0.arrival == 10_000_000_000 })
+    }
+
+    @Test(arguments: [20, 70_000] as [Int64])
+    func `say nothing of packets that were not sent, or too long ago`(count: Int64) {
+        send(count)
+        #expect(told(from: count, arrived(300)).isEmpty)
+        #expect(told(from: count - 3, arrived(300)).map(\.place) == Array((497 + count)..<(500 + count)))
+        let known = Int64(RepeatableNumbers.largeCapacity)
+        let oldest = max(count - known, 0)
+        #expect(told(from: oldest - 5, arrived(6)).map(\.place) == [500 + oldest])
+    }
+
+    /// A client that counts on from 65,535 before the first packet came has not received anything.
+    @Test func `say nothing of the number before any packet's`() {
+        send(5)
+        let place = 65_535 - first
+        #expect(told(from: place, arrived(1)).isEmpty)
+        #expect(told(from: place, arrived(2_000)).allSatisfy { (500..<505).contains($0.place) })
+    }
+
+    @Test func `tell lost packets from those whose time is not known`() {
+        send(4)
+        let found = told(
+            from: 0, [.missing, .init(offset: nil), .init(offset: 512), .init(offset: UInt16.max)])
+        #expect(found == [.init(place: 500, arrival: nil), .init(place: 502, arrival: 9_500_000_000)])
+    }
+
+    @Test func `are of retransmissions where they say so, and of nothing for other streams`() throws {
+        send(10)
+        let repair = try #require(slot.plan.repairSSRC)
+        let index = slot.repairIndex
+        slot.repairNumbers?.note(800, of: index)
+        slot.repairIndex += 1
+        let place = index - first
+        #expect(told(from: place, arrived(2), ssrc: repair).map(\.place) == [800])
+        #expect(told(from: 0, arrived(10), ssrc: slot.plan.ssrc).count == 10)
+    }
+
+    @Test func `are read up to a limit, whatever a client sends`() {
+        send(1_024)
+        var all: [SentPackets.Told] = []
+        let stream = CongestionControlFeedback.Stream(
+            ssrc: slot.plan.ssrc, firstSequenceNumber: UInt16(truncatingIfNeeded: first),
+            metrics: arrived(CongestionControlFeedback.maximumMetrics))
+        for _ in 0..<5 { slot.lookUp(stream, toldAt: Self.time, into: &all) }
+        #expect(all.count == SentPackets.maximumCapacity)
+    }
+}
