@@ -17,14 +17,9 @@ package final class InboxLanes<Element: InboxElement, Lane: Hashable & Sendable>
         self.lane = lane
     }
 
-    /// Starts a task that calls `body` with each element until it is canceled or the inbox is closed.
-    package func start(_ body: @escaping @Sendable (Element) async -> Void) -> Task<Void, Never> {
-        Task { await handle(body) }
-    }
-
     /// Calls `body` with each element until the task is canceled or the inbox is closed, and returns once the last call
     /// has returned.
-    private func handle(_ body: @escaping @Sendable (Element) async -> Void) async {
+    package func handle(_ body: @escaping @Sendable (Element) async -> Void) async {
         await withDiscardingTaskGroup { group in
             for await _ in inbox.news {
                 for (lane, elements) in take() {

@@ -41,7 +41,8 @@ struct NodeTasks {
         by inbox: Inbox<Element>, inLanes lane: @escaping @Sendable (Element) -> Lane,
         _ body: @escaping @Sendable (Element) async -> Void
     ) {
-        drivers.append(InboxLanes(of: inbox, by: lane).start(body))
+        let lanes = InboxLanes(of: inbox, by: lane)
+        drivers.append(Task { await lanes.handle(body) })
     }
 
     /// Calls `body` with each element of an inbox until `cancelListeners`, in order within each lane; no lane waits for
@@ -50,7 +51,8 @@ struct NodeTasks {
         to inbox: Inbox<Element>, inLanes lane: @escaping @Sendable (Element) -> Lane,
         _ body: @escaping @Sendable (Element) async -> Void
     ) {
-        listeners.append(InboxLanes(of: inbox, by: lane).start(body))
+        let lanes = InboxLanes(of: inbox, by: lane)
+        listeners.append(Task { await lanes.handle(body) })
     }
 
     /// Calls `body` with each element of an inbox, in order, until `cancelListeners`.

@@ -108,7 +108,8 @@ package actor ClipDesk {
         self.tell = tell
         // One clip's file may take long to complete, for which no other stream waits.
         let lanes = InboxLanes(of: inbox) { $0.stream }
-        listener = lanes.start { [weak self] in await self?.take($0) }
+        let body: @Sendable (Event) async -> Void = { [weak self] in await self?.take($0) }
+        listener = Task { await lanes.handle(body) }
     }
 
     /// Abandons the clips that are being made, and releases everything that is kept.

@@ -61,7 +61,8 @@ package actor RecordingDesk {
         self.tell = tell
         // One recording's file may take long to complete, for which no other recording waits.
         let lanes = InboxLanes(of: inbox) { $0.stream }
-        listener = lanes.start { [weak self] in await self?.take($0) }
+        let body: @Sendable (Event) async -> Void = { [weak self] in await self?.take($0) }
+        listener = Task { await lanes.handle(body) }
         for entry in await shelf.load() {
             guard let stream = StreamID(entry.stream) else { continue }
             entries[stream, default: []].append(entry)

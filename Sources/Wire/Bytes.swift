@@ -66,8 +66,8 @@ extension [UInt8] {
     ///
     /// Reserves capacity once instead of checking it for each byte, which takes ten times as long.
     package mutating func append(_ bytes: Span<UInt8>) {
-        // The standard library writes the count even where nothing is added: for an empty array, into the one storage that
-        // all empty arrays of all threads share.
+        // The standard library writes the count even where nothing is added: for an empty array, into the one storage
+        // that all empty arrays of all threads share.
         if bytes.isEmpty { return }
         append(addingCapacity: bytes.count) { output in
             for index in bytes.indices { output.append(bytes[index]) }

@@ -20,10 +20,12 @@ private struct Parcel: InboxElement {
 
     private func handleAll() -> Task<Void, Never> {
         let lanes = InboxLanes(of: inbox) { $0.lane }
-        return lanes.start { [begun, handled, held] parcel in
-            begun.change { $0.append(parcel) }
-            try? await held.wait { !$0.contains(parcel.lane) }
-            handled.change { $0.append(parcel) }
+        return Task { [begun, handled, held] in
+            await lanes.handle { parcel in
+                begun.change { $0.append(parcel) }
+                try? await held.wait { !$0.contains(parcel.lane) }
+                handled.change { $0.append(parcel) }
+            }
         }
     }
 

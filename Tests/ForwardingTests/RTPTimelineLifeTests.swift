@@ -79,10 +79,11 @@ import Testing
     }
 
     /// Six hours and 38 minutes are half a turn of the clock: more would be a step back.
-    @Test(arguments: [
-        (0, 1), (1, 90), (6 * 3_600_000, 1_944_000_000), (6 * 3_600_000 + 2_000_000, 2_124_000_000),
-        (7 * 3_600_000, 2_147_483_647), (14 * 3_600_000, 2_147_483_647), (2_600_000_000, 2_147_483_647),
-    ] as [(Int64, Int32)])
+    @Test(
+        arguments: [
+            (0, 1), (1, 90), (6 * 3_600_000, 1_944_000_000), (6 * 3_600_000 + 2_000_000, 2_124_000_000),
+            (7 * 3_600_000, 2_147_483_647), (14 * 3_600_000, 2_147_483_647), (2_600_000_000, 2_147_483_647),
+        ] as [(Int64, Int32)])
     mutating func `goes forward, however long nothing was sent`(pause: Int64, step: Int32) throws {
         var timeline = RTPTimeline<Source>(clockRate: 90_000, using: &random)
         let sources = (0..<3).map { _ in Source() }

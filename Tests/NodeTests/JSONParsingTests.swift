@@ -7,13 +7,12 @@ import Testing
     private static func parsed(_ text: String) -> JSON? { JSON(parsing: Array(text.utf8)) }
 
     @Test func `is read with the type of each value`() {
-        let text = #"{"t":true,"f":false,"one":1,"zero":0,"x":1.5,"none":null,"s":"\u00e9\ud83d\ude00","a":[1,[],{}]}"#
-        #expect(
-            Self.parsed(text)
-                == .object([
-                    "t": .bool(true), "f": .bool(false), "one": .number(1), "zero": .number(0), "x": .number(1.5),
-                    "none": .null, "s": .string("é😀"), "a": .array([.number(1), .array([]), .object([:])]),
-                ]))
+        let text = #"{"t":true,"f":false,"one":1,"zero":0,"n":null,"s":"\u00e9\ud83d\ude00","a":[1.5,[],{}]}"#
+        let expected: [String: JSON] = [
+            "t": .bool(true), "f": .bool(false), "one": .number(1), "zero": .number(0), "n": .null,
+            "s": .string("é😀"), "a": .array([.number(1.5), .array([]), .object([:])]),
+        ]
+        #expect(Self.parsed(text) == .object(expected))
     }
 
     @Test(arguments: ["true", "-0.5", #""text""#, "null", "[]", "{}"])
@@ -28,8 +27,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "", " ", "{", "[1", "[1,]", #"{"a":1,}"#, "{} {}", "{a:1}", "01", "1e", "-", "NaN", "[1e999]", #""\ud800""#,
-        "\"\t\"", #""a"#, "{\"a\":1\u{0}}", "tru",
+        "", " ", "{", "[1", "[1,]", #"{"a":1,}"#, "{} {}", "{a:1}", "01", "1e", "-", "NaN", "[1e999]",
+        #""\ud800""#, "\"\t\"", #""a"#, "{\"a\":1\u{0}}", "tru",
     ])
     func `is refused if it is malformed`(text: String) {
         #expect(Self.parsed(text) == nil)
@@ -40,8 +39,8 @@ import Testing
         #expect(JSON(parsing: [0x22, 0xC3, 0x22]) == nil)
     }
 
-    /// All of a request's body in values as small as can be, as deep as can be: with an error for each type that a value
-    /// does not have, this took minutes.
+    /// A whole request's body in values as small and as deep as can be: with an error for each type that a value does
+    /// not have, this took minutes.
     @Test(.timeLimit(.minutes(1)), arguments: [1, 100, 500])
     func `takes no longer because it is deep`(depth: Int) throws {
         let count = 60_000

@@ -1,4 +1,4 @@
-import Base
+package import Base
 
 /// Says how much it can take in, as receivers do that measure by when packets left (REMB).
 ///
