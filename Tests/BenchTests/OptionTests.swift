@@ -235,6 +235,19 @@ import Testing
         #expect(complaint("network --profile " + many(101)).contains("at most 100 names, not 101"))
     }
 
+    /// Load on somebody else's server must be impossible by accident.
+    @Test(arguments: [
+        "load http://127.0.0.1@example.org", "load http://localhost.example.org", "load http://0.0.0.0:8080",
+        "load http://2130706433", "load https://127.0.0.1.example.org", "load --whep //example.org/x",
+        "load --whip http://127.0.0.1@example.org/x", "feed --feed //example.org/{stream}",
+        "feed --whip http://example.org/x", "interact http://example.org", "network http://example.org",
+        "publish --protocol rtmp http://example.org", "play --protocol hls http://example.org",
+        "publish --protocol srt http://example.org",
+    ])
+    func `does not lead to another machine, however it is written`(line: String) {
+        #expect(complaint(line).contains("is not this machine"))
+    }
+
     @Test func `may name streams of a feed, which go into URLs`() throws {
         let longest = String(repeating: "x", count: 64)
         #expect(try parsed("feed --streams \(longest),a-_9").target.streamNames == [longest, "a-_9"])
