@@ -70,8 +70,8 @@ private final class FeedFollower: SocketOwner {
     }
 
     deinit {
-        let reading = reading.withLock { $0 }
-        reading?.cancel()
+        let task = reading.withLock { $0 }
+        task?.cancel()
     }
 
     func address() throws(RostrumError) -> URL { try http.url("/v1/feed/sync") }
