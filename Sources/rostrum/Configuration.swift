@@ -189,6 +189,7 @@ struct Configuration: Sendable {
                 "--\(option) needs a certificate: set --tls-certificate and --tls-key too")
         }
         try checkPorts()
+        try checkUDPPorts()
         iceServers = try Self.iceServers(values)
         iceServerSecret = try Self.iceServerSecret(values, for: iceServers)
         if let engine: SRTPEngine = try values.choice("srtp-engine") { srtpEngine = engine }
@@ -330,8 +331,10 @@ struct Configuration: Sendable {
             throw ConfigurationError("--review-webhook must be one URL, not \(reviewers.count)")
         }
         let value = values["webhook"]
-        guard value != nil || !reviewers.isEmpty else {
-            guard secret == nil else {
+        let isNone = value?.texts.allSatisfy(\.isEmpty) ?? true
+        guard !isNone || !reviewers.isEmpty else {
+            // An empty value overrides the list of the file, whose secret may have nothing to sign then.
+            guard secret == nil || value != nil else {
                 throw ConfigurationError(
                     "--webhook-secret has nothing to sign: set --webhook or --review-webhook too")
             }
@@ -343,7 +346,7 @@ struct Configuration: Sendable {
                 "webhooks need a secret of at least 16 bytes: set ROSTRUM_WEBHOOK_SECRET, for example to the output of "
                     + "`openssl rand -hex 32`")
         }
-        if let value, !(1...10).contains(urls.count) {
+        if let value, !isNone, !(1...10).contains(urls.count) {
             throw ConfigurationError("\(value.origin) must be 1 to 10 URLs, not \(urls.count)")
         }
         return Webhooks(urls: urls, reviewer: reviewers.first, secret: Secret(secret))
@@ -370,9 +373,12 @@ struct Configuration: Sendable {
             let parts = text.split(separator: ",", maxSplits: 2, omittingEmptySubsequences: false).map(
                 String.init)
             let isKnown = ["stun:", "stuns:", "turn:", "turns:"].contains { parts[0].hasPrefix($0) }
+            let host = parts[0].drop { $0 != ":" }.dropFirst().prefix { $0 != ":" && $0 != "?" }
             // The URL goes into a `Link` header of WHIP and WHEP, between `<` and `>`.
             let isPlain = parts[0].utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x3E && $0 != 0x22 }
-            guard isKnown, isPlain, parts.count == 1 || parts.count == 3 else {
+            // Browsers take no TURN server whose user or password is empty.
+            let isComplete = parts.count == 1 || parts.count == 3 && !parts[1].isEmpty && !parts[2].isEmpty
+            guard isKnown, !host.isEmpty, isPlain, isComplete else {
                 throw ConfigurationError(
                     "\(value.origin) must have the form stun:HOST:PORT or turn:HOST:PORT,USER,PASSWORD, not \(parts[0])"
                 )

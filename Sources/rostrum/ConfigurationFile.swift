@@ -77,12 +77,15 @@ struct ConfigurationFile: Sendable {
 
 /// A file for the secret alone, so that it can have stricter permissions than the configuration file.
 enum SecretFile {
+    /// In bytes: room for dozens of keys.
+    private static let sizeLimit = 4_096
+
     /// Reads the current key from the first line, and earlier keys from the following ones.
     ///
     /// Among the following lines, empty ones and those that begin with `#` are skipped.
     /// - Parameter value: the option that names the file; nil if it is not set.
     /// - Returns: nil if the option is not set.
-    /// - Throws: if the file cannot be read, or its first line is empty.
+    /// - Throws: if the file cannot be read or is too long, or if its first line is empty.
     static func read(
         _ value: OptionValues.Value?
     ) throws(ConfigurationError) -> (key: Secret<String>, previous: [Secret<String>])? {
@@ -94,8 +97,17 @@ enum SecretFile {
             )
         }
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-        // In bytes; room for dozens of keys.
-        let bytes = (try? file.read(upToCount: 4_096)) ?? Data()
+        let bytes: Data
+        do {
+            // One byte more than allowed: a key that is cut off would be another key.
+            bytes = try file.read(upToCount: sizeLimit + 1) ?? Data()
+        } catch {
+            throw ConfigurationError("cannot read \(path), given by \(value.origin): it is no readable file")
+        }
+        guard bytes.count <= sizeLimit else {
+            throw ConfigurationError(
+                "\(path), given by \(value.origin), has more than \(sizeLimit) bytes; remove the oldest keys")
+        }
         let lines = String(decoding: bytes, as: UTF8.self)
             .split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }.map(\.trimmingBlanks)
         guard let secret = lines.first, !secret.isEmpty else {

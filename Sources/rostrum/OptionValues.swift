@@ -75,7 +75,8 @@ struct OptionValues: Sendable, Equatable {
                 continue
             }
             guard argument.hasPrefix("--") else {
-                if let operand {
+                // A flag with one dash too few is no name of a directory.
+                if let operand, !argument.hasPrefix("-") {
                     try result.add(operand, argument, origin: operand.placeholder)
                     continue
                 }

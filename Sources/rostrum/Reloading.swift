@@ -49,6 +49,9 @@ struct Reloading {
         // Their values are shown as placeholders, which are equal.
         let secrets = [
             ("secret", !next.key.isSame(as: current.key)),
+            // Shown without what may be a secret in them.
+            ("webhook", next.webhooks?.urls != current.webhooks?.urls),
+            ("review-webhook", next.webhooks?.reviewer != current.webhooks?.reviewer),
             ("webhook-secret", next.webhooks?.secret.exposed != current.webhooks?.secret.exposed),
             ("srt-passphrase", next.srtPassphrase?.exposed != current.srtPassphrase?.exposed),
             ("ice-server", next.iceServers != current.iceServers),

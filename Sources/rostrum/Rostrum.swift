@@ -221,6 +221,7 @@ import Transcoder
     /// - Returns: the exit status: 1 if any check has failed.
     private static func doctor(_ arguments: [String]) async -> CInt {
         let flags: OptionValues
+        let isJSON: Bool
         do throws(ConfigurationError) {
             let requests: Set<String>
             (flags, requests) = try OptionValues.parse(arguments: arguments, options: Doctor.options)
@@ -228,6 +229,7 @@ import Transcoder
                 print(Help.doctor, terminator: "")
                 return 0
             }
+            isJSON = try flags.toggle("json") ?? false
         } catch {
             complain(error.description)
             return 2
@@ -239,7 +241,6 @@ import Transcoder
             doctor = Doctor(nil, complaint: error.description, processors: processors)
         }
         let findings = await doctor.examine()
-        let isJSON = flags["json"]?.texts.first == "true"
         print(isJSON ? findings.json.text : findings.map(\.line).joined(separator: "\n"))
         return findings.hasFailed ? 1 : 0
     }

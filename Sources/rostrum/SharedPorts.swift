@@ -36,7 +36,7 @@ extension Configuration {
 
     /// Refuses a TCP port that is named twice if one of its users cannot share it.
     ///
-    /// SRT and the workers are not compared: they use UDP.
+    /// SRT and the workers are not compared: they use UDP, for which there is `checkUDPPorts`.
     func checkPorts() throws(ConfigurationError) {
         let alone: [(String, TransportAddress?)] = [("admin", admin), ("rtmp", rtmp), ("rtmps", rtmps)]
         var owners = Dictionary(portUses.map { ($0.address, $0.use.option) }) { first, _ in first }
@@ -46,6 +46,19 @@ extension Configuration {
             throw ConfigurationError(
                 "\(other) and --\(option) both name \(address): only --http, --tcp, --turn-tls and --turn-tcp may "
                     + "share a port")
+        }
+    }
+
+    /// Refuses a UDP port that is named twice: unlike TCP ports, none is shared.
+    func checkUDPPorts() throws(ConfigurationError) {
+        let last = lastUDPPort == nil ? udp.port : udp.port + UInt16(workers - 1)
+        let media = (udp.port...last).map { (TransportAddress(ip: udp.ip, port: $0), "--udp") }
+        var owners = Dictionary(media) { first, _ in first }
+        for (option, address) in [("srt", srt), ("turn-udp", turn.udp)] {
+            guard let address, address.port != 0 else { continue }
+            guard let other = owners.updateValue("--\(option)", forKey: address) else { continue }
+            throw ConfigurationError(
+                "\(other) and --\(option) both name \(address): each needs a UDP port of its own")
         }
     }
 }

@@ -94,6 +94,21 @@ struct TokenCommand: Sendable {
         origin = try values["link"]?.texts.first.map(Self.origin)
         if origin != nil { try Self.checkLink(role, scope) }
         key = try Self.key(server)
+        // An invitation has none of these, and who gives them would not learn that they are missing.
+        if invitation != nil, let lost = ["name", "tier", "capability"].first(where: { values[$0] != nil }) {
+            throw ConfigurationError(
+                "--\(lost) is for one person, and a link without --sub is for many: give --sub too, or leave "
+                    + "it out")
+        }
+    }
+
+    /// The stream and role of the invitation that is printed instead of a token; nil for a token.
+    ///
+    /// A link without a subject is an invitation: many may open it, each under an identity of their own. Admins get a
+    /// token in any case, because no invitation has their role.
+    private var invitation: (stream: StreamID, role: Invitation.Role)? {
+        guard origin != nil, subject == nil, case .one(let stream) = scope else { return nil }
+        return Invitation.Role(rawValue: role.rawValue).map { (stream: stream, role: $0) }
     }
 
     /// Refuses a link for a host or speaker of all streams: their page needs to know which stream to join.
@@ -159,11 +174,7 @@ struct TokenCommand: Sendable {
     /// - Returns: the token or the link, without a line break.
     func make(now: Int) throws -> String {
         let authority = TokenAuthority(keys: [key])
-        // A link without a subject is an invitation: many may open it, each under an identity of their own. Admins get
-        // a token in any case, because no invitation has their role.
-        if let origin, subject == nil, case .one(let stream) = scope,
-            let role = Invitation.Role(rawValue: role.rawValue)
-        {
+        if let origin, let (stream, role) = invitation {
             let invitation = Invitation(stream: stream, role: role, issued: now, expires: now + lifetime)
             guard let text = authority.mint(invitation) else { throw ConfigurationError("there is no key") }
             return origin + invitation.path(text)

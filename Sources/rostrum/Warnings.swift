@@ -38,6 +38,15 @@ extension Configuration {
                     event: "admin-open", reason: "anyone who can reach \(admin) can read the server's metrics"
                 ))
         }
+        let open = iceServers.filter { $0.url.hasPrefix("turn") && $0.credential == nil }
+        if let server = open.first, iceServerSecret == nil {
+            warnings.append(
+                Warning(
+                    event: "turn-without-password",
+                    reason:
+                        "browsers use no TURN server without a password; give \(server.url),USER,PASSWORD "
+                        + "or set --ice-server-secret"))
+        }
         if announced.allSatisfy(\.isLoopback) {
             warnings.append(Warning(event: "only-loopback", reason: onlyLoopback))
         }

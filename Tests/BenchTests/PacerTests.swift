@@ -41,6 +41,16 @@ private struct PacerRun {
         #expect(bursts[0]?.count == 3)
     }
 
+    /// A burst of 5 ms is a fraction of a byte.
+    @Test func `sends at the lowest rate too`() {
+        var run = PacerRun(pacer: BurstPacer(bitrate: 100))
+        enqueue(2, into: &run, at: 0, size: 40)
+        run.run(from: 0, to: 10 * Self.millisecond)
+        #expect(run.departures.map(\.packet) == [0])
+        run.run(from: 11 * Self.millisecond, to: 1_000 * Self.millisecond)
+        #expect(run.departures.map(\.packet) == [0, 1] && run.pacer.isEmpty)
+    }
+
     @Test func `keeps the rate over many frames`() {
         var run = PacerRun(pacer: BurstPacer(bitrate: 1_500_000))
         for frame in 0..<300 {

@@ -49,6 +49,86 @@ import Testing
         #expect(sum.quantile(0.9) == histogram.quantile(0.9))
     }
 
+    private func counting(_ values: [Int64]) -> LogHistogram {
+        var result = LogHistogram()
+        for value in values { result.add(value) }
+        return result
+    }
+
+    @Test func `knows small values exactly`() {
+        for value in 0..<Int64(128) {
+            let one = counting([value])
+            #expect(one.quantile(0.5) == value && one.maximum == value)
+        }
+    }
+
+    /// A value on the edge of a bucket must not fall into the bucket of another doubling.
+    @Test(arguments: 7..<42) func `has no gap where its buckets grow`(bits: Int) {
+        let edge = Int64(1) << Int64(bits)
+        for value in [edge - 1, edge, edge + 1, edge + edge / 2, 2 * edge - 1] where value < 1 << 42 {
+            let found = counting([value]).quantile(1) ?? -1
+            #expect(abs(found - value) <= value / 64, "\(value) became \(found)")
+        }
+        let both = counting([edge - 1, edge])
+        #expect(both.cumulative.map(\.share) == [0.5, 1])
+    }
+
+    @Test func `keeps all that is longer than an hour in one place`() {
+        let all = counting([1 << 42, 1 << 50, .max])
+        #expect(all.cumulative.count == 1)
+        #expect(all.quantile(0) == all.quantile(1))
+    }
+
+    @Test func `has the least and the greatest value at its ends`() {
+        let values = counting([3, 10, 100, 5_000])
+        #expect(values.quantile(0) == 3)
+        #expect(values.quantile(0.25) == 3)
+        #expect(values.quantile(0.26) == 10)
+        #expect(values.quantile(0.75) == 100)
+        #expect(values.quantile(1) == values.maximum)
+    }
+
+    @Test func `has the mean of the values themselves`() {
+        #expect(LogHistogram().mean == 0)
+        let values = counting([1_000_001, 3_000_003])
+        #expect(values.mean == 2_000_002)
+        var more = values
+        more.add(8_000_000)
+        #expect(more.since(values).mean == 8_000_000)
+    }
+
+    /// Its buckets have 32 bits: a run of days may overflow them.
+    @Test func `tells what came since an earlier copy even if a bucket overflowed in between`() {
+        var total = counting([77])
+        for _ in 0..<31 {
+            let half = total
+            total.add(half)
+        }
+        #expect(total.count == 1 << 31)
+        let earlier = total
+        total.add(earlier)
+        #expect(total.count == 1 << 32)
+        let interval = total.since(earlier)
+        #expect(interval.count == 1 << 31)
+        #expect(interval.quantile(0.5) == 77 && interval.maximum == 77)
+    }
+
+    @Test func `is empty again when nothing came`() {
+        let values = counting([5, 6])
+        let nothing = values.since(values)
+        #expect(nothing.isEmpty && nothing.quantile(0.5) == nil && nothing.maximum == nil)
+        #expect(nothing.cumulative.isEmpty && Quantiles(milliseconds: nothing) == nil)
+        var sum = values
+        sum.add(LogHistogram())
+        #expect(sum == values)
+    }
+
+    @Test func `is told in milliseconds`() throws {
+        let found = try #require(Quantiles(milliseconds: counting([1_000_000])))
+        #expect(found.count == 1 && abs(found.p50 - 1) < 0.016)
+        #expect(found.p50 == found.p95 && found.p95 == found.p99 && found.p99 == found.maximum)
+    }
+
     @Test func `adds up to one in its cumulative form`() {
         var histogram = LogHistogram()
         for value in stride(from: Int64(0), to: 9_000, by: 7) { histogram.add(value) }
@@ -66,6 +146,28 @@ import Testing
         #expect(quantiles?.p99 == 198)
         #expect(quantiles?.maximum == 200)
         #expect(quantiles?.count == 200)
+    }
+
+    @Test func `of two values are the lesser up to the half, and the greater beyond`() throws {
+        let found = try #require(Quantiles([9, -4]))
+        #expect([found.p50, found.p95, found.p99, found.maximum] == [-4, 9, 9, 9])
+    }
+
+    /// The rank is the least whole number that is not below the share, as whole numbers have it.
+    @Test func `have the rank that the definition says, however many values there are`() {
+        for count in 1...2_000 {
+            let found = Quantiles((1...count).map(Double.init))
+            #expect(found?.p50 == Double((count + 1) / 2))
+            #expect(found?.p95 == Double((95 * count + 99) / 100))
+            #expect(found?.p99 == Double((99 * count + 99) / 100))
+        }
+    }
+
+    @Test func `show a rare long time only where it belongs`() throws {
+        let found = try #require(Quantiles([Double](repeating: 1, count: 99) + [1_000]))
+        #expect([found.p50, found.p95, found.p99, found.maximum] == [1, 1, 1, 1_000])
+        let more = try #require(Quantiles([Double](repeating: 1, count: 98) + [1_000, 2_000]))
+        #expect([more.p95, more.p99, more.maximum] == [1, 1_000, 2_000])
     }
 
     @Test func `of a single value are that value`() {

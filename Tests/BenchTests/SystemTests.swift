@@ -47,6 +47,39 @@ import Wire
         #expect(ServerProbe.usage(metrics: "process_cpu_seconds_total 1\n") == nil)
     }
 
+    @Test func `comes from metrics with labels and times, whatever ends their lines`() {
+        let metrics =
+            "# HELP process_cpu_seconds_total x\r\nprocess_cpu_seconds_total_created 9\r\n"
+            + "process_cpu_seconds_total{job=\"a } b\"} 12.5 1395066363000\r\n"
+            + "process_resident_memory_bytes 4.2e7 1395066363000\r\n"
+        #expect(
+            ServerProbe.usage(metrics: metrics)
+                == ProcessFiles.Usage(processorSeconds: 12.5, residentBytes: 42_000_000))
+    }
+
+    /// What is no number would make the whole report unwritable.
+    @Test(arguments: ["NaN", "+Inf", "-Inf", "-1", "x", "", "{a=\"b\"}"])
+    func `comes from no metrics that make no sense`(value: String) {
+        func usage(_ seconds: String, _ bytes: String) -> ProcessFiles.Usage? {
+            ServerProbe.usage(
+                metrics: "process_cpu_seconds_total \(seconds)\nprocess_resident_memory_bytes \(bytes)\n")
+        }
+        #expect(usage("1", "1") != nil)
+        #expect(usage(value, "1") == nil)
+        #expect(usage("1", value) == nil)
+        #expect(usage("1", "1e15") == nil)
+    }
+
+    @Test func `includes who listens by IPv6`() {
+        let address = String(repeating: "0", count: 32)
+        func line(_ inode: String) -> String {
+            " 0: \(address):1F90 \(address):0000 0A 0:0 0:0 0 1000 0 \(inode) 1\n"
+        }
+        let table = " sl local_address remote_address st\n" + line("99") + " 1: short\n" + line("x")
+        #expect(ProcessFiles.listeningInodes(table: table, port: 8_080) == [99])
+        #expect(ProcessFiles.listeningInodes(table: "", port: 8_080).isEmpty)
+    }
+
     @Test func `says how long threads ran and waited`() {
         #expect(
             ProcessFiles.threadTime(schedstat: "100 20 3\n") == ProcessFiles.ThreadTime(ran: 100, waited: 20))

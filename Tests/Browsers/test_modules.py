@@ -128,13 +128,17 @@ def test_ice_servers_are_read_from_links(chromium: Browser, server: Server) -> N
     header = (
         '<stun:stun.example.net>; rel="ice-server", '
         '<turn:turn.example.net?transport=udp>; rel="ice-server"; username="u"; credential="a, b"; credential-type="password", '
+        '<turn:nobody.example.net>; rel="ice-server", '
+        r'<turns:quoted.example.net>; rel="ice-server"; username="u\"v"; credential="q\\p\""; credential-type="password", '
         '</whep/x/events>; rel="urn:ietf:params:whep:ext:core:server-sent-events"')
     with chromium.open(server.origin + "/healthz") as page:
         servers = page.evaluate("async h => (await import('/assets/session.js')).parseIceServers(h)", header)
         none = page.evaluate("async () => (await import('/assets/session.js')).parseIceServers(null)")
+        page.evaluate("iceServers => new RTCPeerConnection().setConfiguration({ iceServers })", servers)
     assert servers == [
         {"urls": "stun:stun.example.net"},
         {"urls": "turn:turn.example.net?transport=udp", "username": "u", "credential": "a, b"},
+        {"urls": "turns:quoted.example.net", "username": 'u"v', "credential": 'q\\p"'},
     ]
     assert none == []
 

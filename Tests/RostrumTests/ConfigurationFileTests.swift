@@ -124,6 +124,34 @@ import Testing
         }
     }
 
+    /// A key that is cut off would be another key, whose tokens only this server takes.
+    @Test func `names no file for the secret that is too long, or none`() throws {
+        let line = Self.secret + "\n"
+        let most = String(repeating: line, count: 4_096 / line.utf8.count)
+        let full = most + String(repeating: "#", count: 4_096 - most.utf8.count)
+        try withFiles(["full": full, "long": full + "#", "blank": "\n" + line]) { folder in
+            func complaint(_ name: String) -> String {
+                self.complaint(["--key-id", "main", "--secret-file", "\(folder)/\(name)"])
+            }
+            let keys = try values(["--key-id", "main", "--secret-file", "\(folder)/full"])
+            #expect(keys.previousSecrets.count == 4_096 / line.utf8.count - 1)
+            let origin = "given by --secret-file"
+            #expect(
+                complaint("long")
+                    == "\(folder)/long, \(origin), has more than 4096 bytes; remove the oldest keys")
+            #expect(complaint("").hasPrefix("cannot read \(folder)/, \(origin)"))
+            #expect(complaint("blank").hasPrefix("the first line of \(folder)/blank, \(origin), is empty"))
+        }
+    }
+
+    @Test func `may be nothing at all, or end without a line break`() throws {
+        try withFiles(["empty": "", "blank": "\n\r\n  # nothing\n\t\n", "last": "workers = 3"]) { folder in
+            #expect(try values(["--config", folder + "/empty"])["workers"] == nil)
+            #expect(try values(["--config", folder + "/blank"])["workers"] == nil)
+            #expect(try values(["--config", folder + "/last"])["workers"]?.texts == ["3"])
+        }
+    }
+
     @Test func `is shown with the place of each value and without secrets`() throws {
         try withFiles(["secret": Self.secret]) { folder in
             try Data(
@@ -183,6 +211,33 @@ import Testing
         #expect(
             try changes([name, "turn:192.0.2.1:3478,ann,a"], [name, "turn:192.0.2.1:3478,ann,b"])
                 == ["ice-server"])
+    }
+
+    @Test func `knows what has changed of addresses whose secrets are not shown`() throws {
+        func changes(_ first: [String], _ second: [String]) throws -> [String] {
+            let secret = ["--webhook-secret", "0123456789abcdef"]
+            return try Reloading.settings(
+                of: configuration(secret + second), unlike: configuration(secret + first))
+        }
+        let (hook, review) = ("--webhook", "--review-webhook")
+        #expect(try changes([hook, "http://a/h?key=1"], [hook, "http://a/h?key=2"]) == ["webhook"])
+        #expect(try changes([hook, "http://u:p@a/"], [hook, "http://u:q@a/"]) == ["webhook"])
+        #expect(try changes([review, "http://u:p@a/"], [review, "http://a/"]) == ["review-webhook"])
+        #expect(try changes([hook, "http://a/"], [hook, "http://a/"]) == [])
+        // A change that is shown is told once.
+        #expect(try changes([hook, "http://a/"], [hook, "http://b/"]) == ["webhook"])
+        #expect(try changes([review, "http://a/"], [hook, "http://a/"]) == ["webhook", "review-webhook"])
+    }
+
+    @Test func `knows what has changed of keys`() throws {
+        func key(_ previous: [String], secret: String? = "a") -> Configuration.SigningKey {
+            .init(id: "k", secret: secret.map { Secret($0) }, previous: previous.map { Secret($0) })
+        }
+        #expect(key(["b", "c"]).isSame(as: key(["b", "c"])))
+        #expect(!key(["b", "c"]).isSame(as: key(["c", "b"])))
+        #expect(!key([]).isSame(as: key(["a"])))
+        let made = key([], secret: nil)
+        #expect(!made.isSame(as: key([])) && made.isSame(as: made))
     }
 
     @Test func `changes only what there is`() {

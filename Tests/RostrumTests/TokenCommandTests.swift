@@ -70,6 +70,81 @@ import Testing
         #expect(token.role.rawValue == role && token.subject.description == "bob")
     }
 
+    /// An invitation has no name, tiers or rights of its own: who asks for them must learn that.
+    @Test(arguments: [
+        ["--name", "Ann"], ["--tier", "gold"], ["--capability", "moderate"], ["--capability", "give-gifts"],
+    ])
+    func `puts into a link for many nothing that is for one person`(option: [String]) throws {
+        let server = try OptionValues.parse(environment: [
+            "ROSTRUM_KEY_ID": "main", "ROSTRUM_SECRET": Self.secret,
+        ])
+        func command(_ more: [String]) throws -> TokenCommand {
+            let flags = try OptionValues.parse(
+                arguments: ["--stream", "talk"] + option + more, options: TokenCommand.flags
+            ).values
+            return try TokenCommand(flags, server: server)
+        }
+        let link = ["--link", "https://a"]
+        for role in ["speaker", "viewer"] {
+            let error = #expect(throws: ConfigurationError.self) { try command(["--role", role] + link) }
+            #expect(error?.description.hasPrefix("\(option[0]) is for one person") == true)
+            _ = try command(["--role", role, "--sub", "ann"] + link)
+            _ = try command(["--role", role])
+        }
+        // These are links for one in any case.
+        _ = try command(["--role", "host"] + link)
+        _ = try command(["--role", "admin"] + link)
+    }
+
+    @Test func `carries every tier and right that it is given, each once`() throws {
+        let text = try make(
+            "--role", "viewer", "--stream", "talk", "--tier", "gold", "--tier", "silver-2", "--tier", "gold",
+            "--capability", "moderate", "--capability", "give-gifts", "--capability", "moderate")
+        let token = try authority.verify(text, now: Self.now)
+        #expect(token.tiers == ["gold", "silver-2"] && token.capabilities == [.moderate, .giveGifts])
+        #expect(token.name == nil)
+        let names = (0...16).flatMap { ["--tier", "t\($0)"] }
+        func tiers(_ arguments: [String]) throws -> TokenCommand {
+            let flags = try OptionValues.parse(
+                arguments: ["--role", "viewer", "--stream", "talk"] + arguments, options: TokenCommand.flags
+            ).values
+            let server = try OptionValues.parse(environment: [
+                "ROSTRUM_KEY_ID": "main", "ROSTRUM_SECRET": Self.secret,
+            ])
+            return try TokenCommand(flags, server: server)
+        }
+        _ = try tiers(Array(names.dropLast(2)))
+        #expect(throws: ConfigurationError.self) { try tiers(names) }
+        for bad in ["", "a b", "ä", String(repeating: "x", count: 33)] {
+            #expect(throws: ConfigurationError.self) { try tiers(["--tier", bad]) }
+        }
+    }
+
+    @Test(arguments: [("366d", 31_622_400), ("1s", 1), ("1", 1), ("8784h", 31_622_400), ("90m", 5_400)])
+    func `is valid for as long as it is told to`(ttl: String, seconds: Int) throws {
+        let text = try make("--role", "admin", "--ttl", ttl)
+        #expect(try authority.verify(text, now: Self.now).expires == Self.now + seconds)
+        #expect(throws: TokenRefusal.self) { try authority.verify(text, now: Self.now + seconds + 3_600) }
+    }
+
+    @Test(arguments: [
+        ("https://[2001:db8::1]:8443", "https://[2001:db8::1]:8443/live/talk#token="),
+        ("http://localhost:8080///", "http://localhost:8080/live/talk#token="),
+    ])
+    func `leads to any address`(address: String, prefix: String) throws {
+        let link = try make("--role", "host", "--stream", "talk", "--link", address)
+        #expect(link.hasPrefix(prefix))
+    }
+
+    @Test func `is for nobody without a printable name`() {
+        for option in ["--sub", "--name"] {
+            for bad in ["", "a\nb", "\u{7}", String(repeating: "x", count: 129)] {
+                let words = complaint("--role", "admin", "\(option)=\(bad)")
+                #expect(words.hasPrefix(option), "\(words)")
+            }
+        }
+    }
+
     @Test func `makes a viewer's link to the feed`() throws {
         let link = try make("--role", "viewer", "--stream", "*", "--link", "https://example.org")
         let prefix = "https://example.org/#token="

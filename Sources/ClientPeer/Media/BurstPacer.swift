@@ -65,7 +65,8 @@ package struct BurstPacer<Packet> {
             let missed = Int(min(now.nanoseconds(since: nextBurst) / interval, Int64(Self.catchUp)))
             let needed = Double(queuedBytes) / Self.longestQueue
             let quantum = max(rate, needed) * Double(interval) / 1e9
-            budget += Int(quantum) * (missed + 1)
+            // At least a byte, or a packet at a very low rate would wait for ever.
+            budget += max(Int(quantum), 1) * (missed + 1)
             due = nextBurst
             nextBurst = max(nextBurst, now.advanced(byNanoseconds: -interval * Int64(Self.catchUp)))
                 .advanced(byNanoseconds: interval * Int64(missed + 1))

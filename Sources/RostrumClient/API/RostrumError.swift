@@ -22,4 +22,10 @@ public enum RostrumError: Error, Equatable, Sendable {
         case .unusable: false
         }
     }
+
+    /// How long the server asks to wait before the next try; zero if it does not say.
+    var pauseAsked: Duration {
+        guard case .refused(_, _, _, let after) = self else { return .zero }
+        return after ?? .zero
+    }
 }

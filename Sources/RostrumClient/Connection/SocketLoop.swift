@@ -70,7 +70,8 @@ final class SocketLoop: Sendable {
             owner.become(.reconnecting)
             if loss.wasTaken { backoff.reset() }
             // A cancellation ends the sleep early, and then the loop.
-            try? await Task.sleep(for: backoff.next(using: &random))
+            let least = loss.error?.pauseAsked ?? .zero
+            try? await Task.sleep(for: backoff.next(atLeast: least, using: &random))
         }
         owner.become(.disconnected(.closed))
     }

@@ -52,14 +52,18 @@ final class SessionRunner: Sendable {
     /// - Source: RFC 9725 §4.2 (WHIP), draft-ietf-wish-whep §4.2.
     private func open(_ token: String?) async throws(RostrumError) -> Opened {
         let connection: any MediaConnection
-        let offer: String
         do {
             connection = try await plan.engine.makeConnection(plan.lines)
-            offer = try await connection.makeOffer()
         } catch {
             throw .unusable("the media engine: \(error)")
         }
         do {
+            let offer: String
+            do {
+                offer = try await connection.makeOffer()
+            } catch {
+                throw RostrumError.unusable("the media engine: \(error)")
+            }
             var request = HTTPClient.Request(
                 method: "POST", path: plan.endpoint, query: plan.query, token: token)
             request.body = Data(offer.utf8)
@@ -139,7 +143,8 @@ final class SessionRunner: Sendable {
                 return .success(try await open())
             } catch {
                 guard error.isTemporary else { return .failure(Final(reason: Self.reason(of: error))) }
-                if case .refused(_, _, _, let after) = error { least = after ?? .zero }
+                // What an earlier refusal asked for no longer counts.
+                least = error.pauseAsked
             }
         }
     }

@@ -116,8 +116,12 @@ private final class Follower: SocketOwner {
             _ = try await http.send(.init(path: "\(path)/participants", token: loss.token))
             return nil
         } catch {
-            guard case .refused(401, _, _, _) = error else { return nil }
-            return await tokens.verdict(on: loss.token)
+            switch error {
+            case .refused(401, _, _, _): return await tokens.verdict(on: loss.token)
+            // The token is valid, but not for this stream, or its bearer may not enter.
+            case .refused(403, _, _, _): return SessionRunner.reason(of: error)
+            default: return nil
+            }
         }
     }
 }

@@ -43,12 +43,14 @@ struct BackupCommand: Sendable {
         self.directory = Self.withoutSlashes(directory)
         data = try Self.dataDirectory(server)
         hasRecordings = try values.toggle("recordings") ?? false
-        let secretFile = server["secret-file"]?.texts.first
+        let secret = server["secret"]
+        var secretFile = server["secret-file"]?.texts.first
+        // The server does not read that file if the secret is set directly, so it need not exist.
+        if secret != nil, let path = secretFile, access(path, F_OK) != 0 { secretFile = nil }
         settings = [("rostrum.toml", file), ("secret", secretFile)].compactMap { name, path in
             path.map { (name, $0) }
         }
         // "line …" is a place in the configuration file, which is copied.
-        let secret = server["secret"]
         missing = secret?.place.hasPrefix("line ") ?? true ? nil : secret?.origin
     }
 

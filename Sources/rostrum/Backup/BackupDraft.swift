@@ -88,12 +88,15 @@ struct BackupDraft: ~Copyable {
         -> [BackupManifest.File]
     {
         var files: [BackupManifest.File] = []
-        // What is not a regular file, such as /dev/null, means "no file" and is not copied.
         for (name, path) in settings {
-            let real = URL(filePath: path).resolvingSymlinksInPath()
-            guard real.isFile else { continue }
+            // Of a secret that is missing the operator must know before the backup is needed.
+            var status = stat()
+            guard stat(path, &status) == 0 else { throw FileCopy.failure("read", path) }
+            // What is not a regular file, such as /dev/null, means "no file" and is not copied.
+            guard status.st_mode & S_IFMT == S_IFREG else { continue }
+            let real = URL(filePath: path).resolvingSymlinksInPath().path
             let folder = try folder("settings")
-            guard let content = try FileCopy.copy(real.path, to: "\(folder)/\(name)") else {
+            guard let content = try FileCopy.copy(real, to: "\(folder)/\(name)") else {
                 throw FileCopy.failure("read", path, ENOENT)
             }
             files.append(BackupManifest.File("settings/\(name)", content, origin: path))
@@ -118,7 +121,11 @@ struct BackupDraft: ~Copyable {
     func copyRecordings(from source: String) throws(BackupFailure) -> [BackupManifest.File] {
         var files: [BackupManifest.File] = []
         for stream in Self.names(in: source) where StreamID(stream) != nil {
-            for name in Self.names(in: "\(source)/\(stream)") where name.hasSuffix(".json") {
+            // Not the draft of an entry (`.ID.json`), or what is not the server's: no manifest can list them.
+            let entries = Self.names(in: "\(source)/\(stream)").filter { name in
+                name.hasSuffix(".json") && StreamID(name.dropLast(5)) != nil
+            }
+            for name in entries {
                 files += try copyRecording("\(stream)/\(name.dropLast(5))", from: source)
             }
         }
@@ -164,11 +171,5 @@ struct BackupDraft: ~Copyable {
     /// Sorted, so that manifests of the same data are the same; empty if the directory is missing.
     private static func names(in folder: String) -> [String] {
         ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).sorted()
-    }
-}
-
-extension URL {
-    fileprivate var isFile: Bool {
-        (try? resourceValues(forKeys: [.isRegularFileKey]))?.isRegularFile ?? false
     }
 }

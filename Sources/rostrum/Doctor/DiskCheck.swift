@@ -71,7 +71,7 @@ enum DiskCheck {
                 subject, "cannot write to \(place)",
                 remedy: "check whether the disk is full or the file system is read-only")
         }
-        let milliseconds = Double(time.components.attoseconds / 1_000_000_000_000) / 1_000
+        let milliseconds = Double(time.wholeNanoseconds / 1_000) / 1_000
         let speed = time == .zero ? "" : ", durable writes take \(milliseconds) ms"
         let text = "\(place) has \(free >> 20) MB free\(speed)"
         if free < noSpace { return .fail(subject, text, remedy: "delete recordings, or use a larger disk") }

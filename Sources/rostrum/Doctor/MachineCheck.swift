@@ -66,7 +66,9 @@ enum MachineCheck {
         judgeOpenFiles(limit: openFileLimit(of: process), sessions: sessions, isServers: process != nil)
     }
 
-    /// The soft limit, which is the first number of the line; nil if it cannot be read.
+    /// The hard limit, which is the second number of the line; nil if it cannot be read.
+    ///
+    /// The server raises its soft limit to it when it starts.
     private static func openFileLimit(of process: Int32?) -> Int? {
         let limits = words(of: "Max open files", in: "limits", of: process)
         guard limits.count >= 2 else { return nil }

@@ -38,6 +38,12 @@ enum CommandLineParser {
             names.append(String(argument.prefix { $0 != "=" }))
             try apply(argument, &rest, to: &options)
         }
+        // Options win, so that these are checked last.
+        for (name, value) in [
+            ("SFU_BENCH_TOKEN", options.target.token), ("SFU_BENCH_SECRET", options.target.secret),
+        ] where value?.isEmpty == true {
+            throw UsageError("\(name) is empty; set a value, or unset it")
+        }
         try options.streamProtocol?.check(names)
         try check(options)
         return .run(options)

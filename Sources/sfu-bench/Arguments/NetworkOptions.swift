@@ -13,6 +13,9 @@ struct NetworkOptions: Equatable, Sendable {
         var offered: ClientOffer.Feedback { self == .transportWide ? .transportWide : .receiverEstimate }
     }
 
+    /// The longest list of profiles.
+    static let mostProfiles = 100
+
     /// In the order in which they are watched over.
     var profiles = NetworkProfile.all.filter { $0.name == "rfc8867-5.1" }
     var feedback = Feedback.transportWide
@@ -29,7 +32,13 @@ extension OptionDefinition {
         ) { options, text throws(UsageError) in
             guard text != "all" else { return options.network.profiles = NetworkProfile.all }
             options.network.profiles = []
-            for name in text.split(separator: ",").prefix(NetworkProfile.all.count) {
+            let names = text.split(separator: ",")
+            // The same network may come twice, but a run has an end.
+            guard names.count <= NetworkOptions.mostProfiles else {
+                throw UsageError(
+                    "--profile takes at most \(NetworkOptions.mostProfiles) names, not \(names.count)")
+            }
+            for name in names {
                 guard let profile = NetworkProfile.named(String(name)) else {
                     throw UsageError(
                         "--profile must be all, or names of these, not \"\(name)\": "

@@ -71,6 +71,8 @@ extension OptionDefinition {
                 return
             }
             options.target.streams = try OptionValue.count(text, "--streams", 1...1_000)
+            // The last one counts, as with all options.
+            options.target.liveStreams = []
         },
         OptionDefinition(
             "--whip", "PATH", .target, for: publishing,
@@ -88,14 +90,19 @@ extension OptionDefinition {
             "--token", "TOKEN", .target,
             "bearer token for every request (or SFU_BENCH_TOKEN); with neither a token nor a secret, tokens come "
                 + "from a server started with --dev"
-        ) { options, text in options.target.token = text },
+        ) { options, text throws(UsageError) in
+            options.target.token = try OptionValue.text(text, "--token")
+        },
         // Rostrum with `--dev` has a key of this name.
         OptionDefinition("--key-id", "ID", .target, "name of the key to sign tokens with (default dev)") {
-            options, text in options.target.keyID = text
+            options, text throws(UsageError) in
+            options.target.keyID = try OptionValue.text(text, "--key-id")
         },
         OptionDefinition(
             "--secret", "SECRET", .target, "secret to sign tokens with (or SFU_BENCH_SECRET)"
-        ) { options, text in options.target.secret = text },
+        ) { options, text throws(UsageError) in
+            options.target.secret = try OptionValue.text(text, "--secret")
+        },
         OptionDefinition(
             "--transport", "NAME", .target, for: media,
             "transport: udp, tcp (ICE-TCP, RFC 6544), or turn, the server's own relay over UDP (default udp)"
@@ -148,10 +155,14 @@ extension OptionDefinition {
         OptionDefinition(
             "--file", "FILE", .media, for: publishing,
             "IVF or WebM file with VP8 to publish instead of synthetic media, with a WebM file's Opus"
-        ) { options, text in options.media.videoFile = text },
+        ) { options, text throws(UsageError) in
+            options.media.videoFile = try OptionValue.text(text, "--file")
+        },
         OptionDefinition(
             "--audio-file", "FILE", .media, for: publishing, "Ogg or WebM file with Opus to publish"
-        ) { options, text in options.media.audioFile = text },
+        ) { options, text throws(UsageError) in
+            options.media.audioFile = try OptionValue.text(text, "--audio-file")
+        },
     ]
 
     private static let audienceOptions = [
@@ -258,19 +269,22 @@ extension OptionDefinition {
         },
         OptionDefinition(
             "--metrics", "PATH", .machine, "Prometheus endpoint of the server (default /metrics)"
-        ) { options, text in options.machine.metrics = text },
+        ) { options, text throws(UsageError) in
+            options.machine.metrics = try OptionValue.text(text, "--metrics")
+        },
     ]
 
     private static let reportOptions = [
         OptionDefinition("--json", "FILE", .report, "write the report as JSON to FILE; - for standard output")
         {
-            options, text in options.report.json = text
+            options, text throws(UsageError) in
+            options.report.json = try OptionValue.text(text, "--json")
         },
         OptionDefinition(
             "--html", "FILE", .report, for: media,
             "write the report with plots to FILE, as a single HTML page"
-        ) {
-            options, text in options.report.html = text
+        ) { options, text throws(UsageError) in
+            options.report.html = try OptionValue.text(text, "--html")
         },
         OptionDefinition("--quiet", nil, .report, for: all, "print no progress") { options, _ in
             options.report.isQuiet = true

@@ -1,5 +1,11 @@
 /// Parses the values of options; every function throws a `UsageError` that names the option.
 enum OptionValue {
+    /// A text that must not be empty, as the variables of a script may be.
+    static func text(_ text: String, _ option: String) throws(UsageError) -> String {
+        guard !text.isEmpty else { throw UsageError("\(option) is empty; give a value, or leave it out") }
+        return text
+    }
+
     /// Parses a whole number within bounds.
     static func count(_ text: String, _ option: String, _ bounds: ClosedRange<Int>) throws(UsageError) -> Int
     {

@@ -186,6 +186,14 @@ struct SwipingOptions: Equatable, Sendable {
     var callsOff = 0.05
     /// The same seed gives the same moves.
     var seed: UInt64 = 1
+
+    /// Nanoseconds between two swipes of one viewer, at most a day; 0 if viewers do not swipe.
+    /// - Parameter viewers: who together make `rate` swipes a second.
+    func interval(viewers: Int) -> Int64 {
+        guard let rate else { return 2_000_000_000 }
+        guard rate > 0 else { return 0 }
+        return Int64(min(Double(max(viewers, 1)) / rate, 86_400) * 1e9)
+    }
 }
 
 /// How many clients follow a stream, and which commands they see.

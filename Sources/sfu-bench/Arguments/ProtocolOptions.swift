@@ -91,13 +91,17 @@ extension OptionDefinition {
             "--rtmp", "URL", .target, for: [.publish],
             "with --protocol rtmp: URL to publish to, such as rtmp://127.0.0.1/live/KEY; {stream} is the stream's "
                 + "name (default: the one that Rostrum gives to encoders)"
-        ) { options, text in options.target.rtmp = text },
+        ) { options, text throws(UsageError) in
+            options.target.rtmp = try OptionValue.text(text, "--rtmp")
+        },
         OptionDefinition(
             "--srt", "URL", .target, for: [.publish],
             "with --protocol srt: URL to publish to, such as srt://127.0.0.1:9710?streamid=ID, with passphrase= "
                 + "and latency= (in ms) if needed; {stream} is the stream's name (default: the one that Rostrum "
                 + "gives to encoders)"
-        ) { options, text in options.target.srt = text },
+        ) { options, text throws(UsageError) in
+            options.target.srt = try OptionValue.text(text, "--srt")
+        },
         OptionDefinition(
             "--hls", "PATH", .target, for: [.play],
             "with --protocol hls: playlist (default /hls/{stream}/index.m3u8, or SERVER if it ends with .m3u8)"

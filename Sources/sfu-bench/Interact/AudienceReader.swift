@@ -116,7 +116,7 @@ final class AudienceReader {
         case "commented":
             tally.accepted += 1
             tally.answered.add(now - writtenAt[message.socket])
-        case "refused": tally.refused[heard.rule ?? "?", default: 0] += 1
+        case "refused": tally.refused[heard.rule.map { Format.line($0) } ?? "?", default: 0] += 1
         default: break
         }
     }

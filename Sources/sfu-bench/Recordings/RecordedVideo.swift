@@ -138,7 +138,8 @@ struct RecordedVideo: Sendable {
             let frame = recording.frames[position]
             position = (position + 1) % recording.frames.count
             defer {
-                timestamp &+= UInt32(recording.frameInterval * 90 / 1_000_000)
+                // Rounded: an interval of 30 frames a second is a third of a nanosecond short.
+                timestamp &+= UInt32((recording.frameInterval * 90 + 500_000) / 1_000_000)
                 pictureID = (pictureID + 1) & 0x7FFF
             }
             let limit = RecordedVideo.maximumPayload

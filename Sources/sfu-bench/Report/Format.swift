@@ -34,6 +34,18 @@ enum Format {
         return (value <= -0.5 ? "-" : "") + text
     }
 
+    /// A server's text as one line of a report: without control and direction characters, cut off at `limit`.
+    static func line(_ text: String, limit: Int = 200) -> String {
+        var line = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars.prefix(limit) {
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator: line.append(" ")
+            default: line.append(scalar)
+            }
+        }
+        return String(line)
+    }
+
     /// Bytes in kB or MB, which are powers of ten.
     static func bytes(_ value: Int) -> String {
         abs(value) < 1_000_000 ? short(Double(value) / 1e3) + " kB" : short(Double(value) / 1e6) + " MB"

@@ -138,7 +138,7 @@ struct SVGPlot {
     private func path(_ line: Line, _ index: Int, _ x: ClosedRange<Double>, _ top: Double) -> String {
         let points = line.points.filter { $0.x.isFinite && $0.y.isFinite && (xScale == .linear || $0.x > 0) }
         guard !points.isEmpty else { return "" }
-        let every = max(points.count / Self.maximumPoints, 1)
+        let every = (points.count + Self.maximumPoints - 1) / Self.maximumPoints
         let drawn = points.enumerated().filter { $0.offset % every == 0 }.map(\.element)
         let places = drawn.map { "\(at(across($0.x, x))),\(at(down($0.y, top)))" }
         return "<polyline class=\"line l\(index % 4)\" points=\"\(places.joined(separator: " "))\"/>"

@@ -252,12 +252,10 @@ final class Entrance: Sendable {
     }
 
     private func feedSettings(of id: Int) -> FeedSettings {
-        // Viewers together make `rate` swipes a second; without a rate each makes one in 2 s.
         let swiping = options.audience.swiping
-        let viewers = Double(max(options.audience.viewers, 1))
-        let interval = swiping.rate.map { $0 > 0 ? viewers / $0 : 0 } ?? 2
         return FeedSettings(
-            streams: options.target.streamNames, interval: Int64(interval * 1e9), jumps: swiping.jumps,
+            streams: options.target.streamNames,
+            interval: swiping.interval(viewers: options.audience.viewers), jumps: swiping.jumps,
             turns: swiping.turns, callsOff: swiping.callsOff,
             // A different sequence of moves for each viewer, and the same ones in the next run.
             seed: swiping.seed &* 1_000_003 &+ UInt64(id),

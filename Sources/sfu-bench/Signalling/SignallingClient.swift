@@ -158,6 +158,6 @@ final class SignallingClient: Sendable {
         // Seconds only; a date, or more than a day, is ignored.
         let seconds = response.value(forHTTPHeaderField: "Retry-After").flatMap { Double($0) }
         let retryAfter = seconds.flatMap { (0...86_400).contains($0) ? $0 : nil }
-        return .refused(status: response.statusCode, detail: detail, retryAfter: retryAfter)
+        return .refused(status: response.statusCode, detail: Format.line(detail), retryAfter: retryAfter)
     }
 }

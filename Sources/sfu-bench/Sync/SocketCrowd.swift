@@ -197,7 +197,7 @@ final class SocketCrowd {
             guard bytes.starts(with: Self.switching) else {
                 // The status line explains the refusal.
                 let line = bytes[..<count].prefix { $0 != 13 }
-                return fail(token, "refused: \(String(decoding: line, as: UTF8.self))")
+                return fail(token, "refused: \(Format.line(String(decoding: line, as: UTF8.self)))")
             }
             sockets[token].state = .open
             shaking -= 1

@@ -55,12 +55,15 @@ struct ServerProbe: Sendable {
     /// Parses the two metrics of Prometheus's process collector from its text format; nil if either is missing.
     static func usage(metrics: String) -> ProcessFiles.Usage? {
         func value(_ name: String) -> Double? {
-            let line = metrics.split(separator: "\n").first {
-                $0.hasPrefix(name + " ") || $0.hasPrefix(name + "{")
-            }
-            return line?.split(separator: " ").last.flatMap { Double($0) }
+            let lines = metrics.split(whereSeparator: \.isNewline)
+            guard
+                let line = lines.first(where: { $0.hasPrefix(name + " ") || $0.hasPrefix(name + "{") })
+            else { return nil }
+            // Behind the name and its labels; the value may be followed by a timestamp.
+            let values = line.lastIndex(of: "}").map { line[$0...].dropFirst() } ?? line.dropFirst(name.count)
+            return values.split(separator: " ").first.flatMap { Double($0) }
         }
-        guard let seconds = value("process_cpu_seconds_total"),
+        guard let seconds = value("process_cpu_seconds_total"), seconds.isFinite, seconds >= 0,
             let resident = value("process_resident_memory_bytes"), resident >= 0, resident < 1e15
         else { return nil }
         return ProcessFiles.Usage(processorSeconds: seconds, residentBytes: Int(resident))

@@ -440,15 +440,17 @@ export function withNewTransport(answer, fragment) {
 
 /**
  * `Link: <turn:…>; rel="ice-server"; username="u"; credential="p"` (RFC 9725 §4.6).
+ *
+ * Without TURN servers that have no user: browsers would refuse all servers for one of them.
  * @param {string | null} header
  * @returns {RTCIceServer[]}
  */
 export function parseIceServers(header) {
   const servers = [];
-  for (const [, urls, parameters] of (header ?? "").matchAll(/<([^>]+)>((?:\s*;\s*[\w-]+="[^"]*")*)/g)) {
-    const values = Object.fromEntries(
-      [...parameters.matchAll(/([\w-]+)="([^"]*)"/g)].map(([, name, value]) => [name, value]));
-    if (values.rel !== "ice-server") continue;
+  for (const [, urls, parameters] of (header ?? "").matchAll(/<([^>]+)>((?:\s*;\s*[\w-]+="(?:[^"\\]|\\.)*")*)/g)) {
+    const values = Object.fromEntries([...parameters.matchAll(/([\w-]+)="((?:[^"\\]|\\.)*)"/g)]
+      .map(([, name, value]) => [name, value.replace(/\\(.)/g, "$1")]));
+    if (values.rel !== "ice-server" || (/^turns?:/i.test(urls) && !values.username)) continue;
     servers.push(values.username
       ? { urls, username: values.username, credential: values.credential }
       : { urls });
