@@ -58,7 +58,7 @@ package actor StreamHost {
     /// Ahead of the durable state while a commit is in flight; nil while the stream is not made.
     var stage: Stage?
     /// The durable state, and what is on its way there.
-    private var journal: StreamJournal
+    private(set) var journal: StreamJournal
     /// A copy of the durable record that callers read without waiting for the actor.
     private nonisolated let durable = Mutex<StageRecord?>(nil)
     private nonisolated let durableTargets = Mutex(RestreamList())
@@ -408,14 +408,21 @@ package actor StreamHost {
 
     /// Announces and performs a durable batch: followers first, then effects, then the waiting requests.
     private func conclude(_ batch: CommitBatch) {
-        let (ofStage, ofInteraction) = (
-            batch.changes.compactMap(\.ofStage), batch.changes.compactMap(\.ofInteraction)
-        )
-        announce(about: ofStage)
-        if let kept = journal.kept, !ofInteraction.isEmpty {
-            interaction.conclude(ofInteraction, kept.interaction)
+        // Another programme may have begun under the same name since; its audience and its duels are its own.
+        let (former, present) = batch.programmes(isOver: journal.isBeginningAnew)
+        let isAnew = batch.isCreation && sync.view.stream.createdAt != nil
+        if isAnew { preview = nil }
+        announce(about: batch.changes.compactMap(\.ofStage))
+        if let kept = journal.kept {
+            let ofInteraction = present.compactMap(\.ofInteraction)
+            if !ofInteraction.isEmpty { interaction.conclude(ofInteraction, kept.interaction) }
+            if present.contains(where: \.isOfDuel) { duels.conclude(kept.duels) }
         }
-        if let kept = journal.kept, batch.changes.contains(where: \.isOfDuel) { duels.conclude(kept.duels) }
+        tellFormerDuels(former)
+        if isAnew {
+            sync.interaction = interaction.describe(at: environment.now().elapsed)
+            sync.tellAudience()
+        }
         tellInteraction()
         for effect in batch.effects { carryOut(effect) }
         for waiter in batch.waiters { waiter(nil) }
