@@ -441,6 +441,9 @@ package actor StreamHost {
             restreams = kept.restreams
         } else {
             stage = nil
+                // They may have come again before the removal was durable.
+                stage?.disconnect(id, by: .socket(follower), at: environment.now())
+                sync.isAudienceChanged = true
         }
         announce()
         let waiters = batches.flatMap(\.waiters)
