@@ -78,6 +78,8 @@ package actor StreamHost {
     var duels: DuelDesk
     /// The programme's targets; ahead of the durable state, as `stage` is.
     var restreams = RestreamList()
+    /// Webhooks of complete files that the store has refused so far.
+    var refusedReports = FileReports()
     private var budget = CommandBudget()
     var preview: StreamPreview?
     var isRecording = false
@@ -313,7 +315,8 @@ package actor StreamHost {
         }
     }
 
-    private func gather(_ change: (inout CommitBatch) -> Void) {
+    /// Adds to the next commit, and starts it unless one is in flight.
+    func gather(_ change: (inout CommitBatch) -> Void) {
         journal.gather(change)
         startCommit()
     }
@@ -330,24 +333,6 @@ package actor StreamHost {
             batch.changes += changes
             batch.duels += duels
         }
-    }
-
-    /// Queues the webhook of a complete recording.
-    package func report(recording: JSON) {
-        guard journal.reportsEvents, committed != nil, !isClosed else { return }
-        gather { $0.recordings.append(recording) }
-    }
-
-    /// Queues the webhook of a complete clip.
-    func report(clip: JSON) {
-        guard journal.reportsEvents, committed != nil, !isClosed else { return }
-        gather { $0.clips.append(clip) }
-    }
-
-    /// Queues the webhook of a target's new state.
-    func report(restream: JSON, as type: String) {
-        guard journal.reportsEvents, committed != nil, !isClosed else { return }
-        gather { $0.restreams.append(CommitBatch.RestreamReport(type: type, restream: restream)) }
     }
 
     /// Waits until everything that was decided so far is durable.
@@ -430,6 +415,7 @@ package actor StreamHost {
 
     /// Returns to the durable state, and refuses the batches.
     private func fail(_ batches: [CommitBatch], _ refusal: StageRefusal) {
+        refusedReports.keep(batches, at: environment.now().elapsed)
         if let kept = journal.kept {
             stage?.revert(to: kept.stage, at: environment.now())
             // A removal that was not stored has taken them out of the stage's presence; they are still connected.
@@ -441,9 +427,6 @@ package actor StreamHost {
             restreams = kept.restreams
         } else {
             stage = nil
-                // They may have come again before the removal was durable.
-                stage?.disconnect(id, by: .socket(follower), at: environment.now())
-                sync.isAudienceChanged = true
         }
         announce()
         let waiters = batches.flatMap(\.waiters)
@@ -458,6 +441,9 @@ package actor StreamHost {
         case .expel(let id, let reason):
             for follower in sync.expel(id, as: reason == .banned ? .banned : .removed) {
                 connections[.socket(follower)] = nil
+                // They may have come again before the removal was durable.
+                stage?.disconnect(id, by: .socket(follower), at: environment.now())
+                sync.isAudienceChanged = true
             }
         case .showMute, .setProgramme, .retire, .close: break
         }
@@ -488,7 +474,9 @@ package actor StreamHost {
 
     /// Closes the host if no participant is connected, no change is pending and the stream is not in progress.
     package func closeIfIdle() -> IdleStream? {
-        guard connections.isEmpty, sync.isEmpty, journal.isSettled else { return nil }
+        guard connections.isEmpty, sync.isEmpty, journal.isSettled, refusedReports.isEmpty else {
+            return nil
+        }
         if let stage, stage.record.phase != .ended { return nil }
         // Only this host announces that these end, which may be later than the stream.
         guard !isRecording, !isKept else { return nil }
