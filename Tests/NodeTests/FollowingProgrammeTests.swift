@@ -79,7 +79,7 @@ import Testing
         #expect(try await write("new").number == 1)
         #expect(try await texts() == ["new"])
         let again = try await rig.restarted()
-        #expect(await again.journal.kept == rig.host.journal.kept)
+        #expect(await again.kept == rig.host.kept)
     }
 
     @Test func `has the poll, the card and the ranks of its own alone`() async throws {
@@ -208,34 +208,14 @@ import Testing
 
     // MARK: Duels
 
-    /// The opponent of the stream, as if on another machine.
-    private struct Opponent {
-        var side: DuelSide
-        let situation = DuelSide.Situation(
-            isLive: true, isHostThere: true, name: "Cleo", tally: DuelTally())
-
-        init(_ stream: StreamID) { side = DuelSide(of: stream) }
-
-        /// Takes the messages that the stream has sent it.
-        mutating func receive(_ orders: Shared<[DuelOrder]>, at now: Moment) {
-            let waiting = orders.value
-            orders.change { $0 = [] }
-            for case .message(let message) in waiting { _ = side.receive(message, situation, at: now) }
-        }
-
-        mutating func takeMessages(at now: Moment) -> [DuelMessage] {
-            side.takeMessages(side.duels, situation, at: now)
-        }
-    }
-
     /// A duel that both hosts have agreed to, and that begins in three seconds.
-    private func agree(with opponent: inout Opponent) async throws -> DuelID {
+    private func agree(with opponent: inout DuelOpponent) async throws -> DuelID {
         await rig.host.connect(ann, by: .socket(1_000))
         _ = try await rig.host.perform(
             .invite(opponent.side.stream, DuelTerms()), from: ann, isOpponentLive: true)
         opponent.receive(rig.orders, at: rig.now)
         let id = try #require(opponent.side.duels.last?.id)
-        _ = try opponent.side.apply(.accept(id), opponent.situation, at: rig.now)
+        try opponent.apply(.accept(id), at: rig.now)
         for message in opponent.takeMessages(at: rig.now) { await rig.host.receive(message) }
         opponent.receive(rig.orders, at: rig.now)
         let startsAt = opponent.side.duels.last?.startsAt
@@ -249,7 +229,7 @@ import Testing
         isOneCommit: Bool
     ) async throws {
         try await goLive()
-        var opponent = Opponent(try #require(StreamID("quiz")))
+        var opponent = DuelOpponent(try #require(StreamID("quiz")))
         let duel = try await agree(with: &opponent)
         rig.orders.change { $0 = [] }
         rig.store.hold()

@@ -68,9 +68,12 @@ import Testing
         await #expect(throws: StageRefusal.rejected(.banned)) {
             _ = try await rig.host.follow(as: bob, since: nil, TestFollower())
         }
+        await rig.wait(.seconds(1))
         rig.store.fail(with: .unavailable("full"))
         rig.store.release()
         await #expect(throws: StageRefusal.self) { _ = try await removal.value }
+        await rig.wait(.seconds(1))
+        #expect(await rig.host.snapshot.viewers == 1, "who was counted out meanwhile")
         #expect(follower.state.withLock { $0.closed } == nil)
         #expect(await rig.host.stage?.isPresent(bob.id) == true)
         rig.store.fail(with: nil)
@@ -234,7 +237,7 @@ import Testing
         let again = try await rig.restarted()
         let poll = try await again.poll(1, as: nil)
         #expect(poll["closedAt"] == .time(rig.now.wall) && poll["voters"] == .number(1))
-        let record = try #require(await again.journal.kept?.interaction)
+        let record = try #require(await again.kept?.interaction)
         #expect(record.totals == ["heart": 3])
         #expect(record.fans.top(9, at: rig.now.wall).map(\.value) == [FanMinute.reactionWeight])
     }

@@ -1,4 +1,5 @@
 import Base
+import Interaction
 import Stage
 import Store
 import TestSupport
@@ -73,6 +74,12 @@ struct WatchedHostRig {
 
     /// Moves the clock, and has the host do what is due then.
     func wait(_ duration: Duration) async {
+        pass(duration)
+        await host.tick()
+    }
+
+    /// Moves the clock, and nobody is woken by it.
+    func pass(_ duration: Duration) {
         clock.change { clock in
             let moment = clock.moment
             let milliseconds = duration.wholeNanoseconds / 1_000_000
@@ -80,7 +87,6 @@ struct WatchedHostRig {
                 elapsed: moment.elapsed + duration,
                 wall: WallTime(milliseconds: moment.wall.milliseconds + milliseconds))
         }
-        await host.tick()
     }
 
     /// The time without a look that counts.
@@ -90,5 +96,41 @@ struct WatchedHostRig {
     static func texts(_ page: JSON?) -> [String] {
         guard case .array(let comments) = page?["comments"] else { return [] }
         return comments.compactMap { if case .string(let text) = $0["text"] { text } else { nil } }
+    }
+}
+
+extension StreamHost {
+    /// What is durable; nil while the stream is not made.
+    var kept: StreamRecord? { journal.kept }
+    /// What the audience's rules go by, durable or not.
+    var audienceRecord: InteractionRecord { interaction.machine.record }
+    /// The latest duel that its rules know, durable or not.
+    var latestDuel: DuelID? { duels.side.duels.last?.id }
+}
+
+/// A stream's opponent in duels, as if on another machine: it knows of the stream what its messages say.
+struct DuelOpponent {
+    private(set) var side: DuelSide
+    private let situation = DuelSide.Situation(
+        isLive: true, isHostThere: true, name: "Cleo", tally: DuelTally())
+
+    init(_ stream: StreamID) { side = DuelSide(of: stream) }
+
+    /// Does what its host wants.
+    mutating func apply(_ command: DuelSide.Command, at now: Moment) throws {
+        _ = try side.apply(command, situation, at: now)
+    }
+
+    /// Takes the messages that the stream has sent it.
+    mutating func receive(_ orders: Shared<[DuelOrder]>, at now: Moment) {
+        let waiting = orders.value
+        orders.change { $0 = [] }
+        for case .message(let message) in waiting { _ = side.receive(message, situation, at: now) }
+    }
+
+    /// Does what is due, and takes what it has to tell the stream.
+    mutating func takeMessages(at now: Moment) -> [DuelMessage] {
+        _ = side.advance(to: now, situation)
+        return side.takeMessages(side.duels, situation, at: now)
     }
 }

@@ -422,6 +422,7 @@ package actor StreamHost {
             for case (let connection, let sender?) in connections {
                 _ = stage?.connect(sender, by: connection, at: environment.now())
             }
+            sync.isAudienceChanged = true
             interaction.revert(to: kept.interaction)
             duels.revert(to: kept.duels, at: environment.now().elapsed)
             restreams = kept.restreams
