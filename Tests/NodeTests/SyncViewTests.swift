@@ -19,7 +19,7 @@ import Testing
         func number(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &random) }
         func time() -> WallTime { WallTime(milliseconds: Int64(number(1...3))) }
         var stream = StreamSnapshot(waitingFor: show)
-        stream.state = [.waiting, .backstage, .live, .ended][number(0...3)]
+        stream.state = StreamState.allCases[number(0...3)]
         stream.host = coin() ? people[0] : nil
         stream.hostName = coin() ? "Ann" : nil
         stream.startedAt = coin() ? time() : nil
