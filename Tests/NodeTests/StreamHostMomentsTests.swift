@@ -221,6 +221,36 @@ import Testing
         #expect(await rig.host.snapshot.endReason == .hostLeft)
     }
 
+    /// It would wake a thousand times a second, for as long as somebody waits for the stream.
+    @Test(arguments: [false, true]) func `is not awake for a stream that the disk did not take`(
+        isSlow: Bool
+    ) async throws {
+        let follower = TestFollower()
+        _ = try await rig.host.follow(as: bob, since: nil, follower)
+        let (host, ann) = (rig.host, ann)
+        if isSlow {
+            rig.store.hold()
+            let creation = try await rig.decide { try await host.beginPublishing(ann, canCreate: true) }
+            rig.store.fail(with: .unavailable("full"))
+            rig.store.release()
+            await #expect(throws: StageRefusal.self) { _ = try await creation.value }
+        } else {
+            rig.store.fail(with: .unavailable("full"))
+            await #expect(throws: StageRefusal.self) {
+                _ = try await host.beginPublishing(ann, canCreate: true)
+            }
+        }
+        #expect(await rig.host.stage == nil)
+        await rig.host.tick()
+        let deadline = try #require(await rig.host.deadline)
+        #expect(deadline > rig.now.elapsed, "that of a heartbeat")
+        rig.store.fail(with: nil)
+        #expect(try await rig.host.beginPublishing(ann, canCreate: true) == .host)
+        await rig.wait(.seconds(1))
+        #expect(await rig.host.snapshot.waiting == 1)
+        #expect(follower.known["counts"]?["waiting"] == .number(1))
+    }
+
     /// Whose last second is the stream's last second.
     @Test func `closes its poll and saves its hearts with its end, all due at one moment`() async throws {
         try await goLive()

@@ -428,6 +428,8 @@ package actor StreamHost {
             restreams = kept.restreams
         } else {
             stage = nil
+            // Without a stage there is nobody to count, and nothing else would end the wait for that.
+            sync.isAudienceChanged = false
         }
         announce()
         let waiters = batches.flatMap(\.waiters)
