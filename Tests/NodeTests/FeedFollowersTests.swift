@@ -181,6 +181,59 @@ private final class Reader: SyncFollower {
         #expect(reader.take().count == 1)
     }
 
+    /// They were sent more streams than they can show, and the latest are what they show.
+    @Test mutating func `watch five hundred streams at most, the latest ones`() throws {
+        let (reader, _) = follow(limit: 1)
+        for number in 0...FeedFollowers.watchLimit { try update("s\(number)") }
+        _ = reader.take()
+        var told: [[String]] = []
+        for number in [0, 1, FeedFollowers.watchLimit] {
+            try update("s\(number)") { $0.details.title = "News" }
+            told.append(reader.take().flatMap { ids($0["edited"]) })
+        }
+        #expect(told == [[], ["s1"], ["s\(FeedFollowers.watchLimit)"]])
+        // Nor are they told how many watch the one that was forgotten.
+        try update("s0") { $0.viewers = 1 }
+        pass(.seconds(3))
+        #expect(reader.take().allSatisfy { $0["viewers"] == nil })
+    }
+
+    @Test mutating func `hear of a stream again that was forgotten, once they watch it`() throws {
+        for name in ["a", "b"] { try update(name) }
+        let (reader, number) = follow(limit: 2)
+        _ = reader.take()
+        try update("a") { $0.state = .ended }
+        #expect(ids(reader.take().first?["ended"]) == ["a"])
+        followers.watch([try id("a")], by: number, of: desk.feed)
+        try update("a") { $0.state = .ended }
+        #expect(reader.take().isEmpty, "it is not there to be watched")
+        try update("a") { $0.createdAt = WallTime(milliseconds: 2) }
+        #expect(ids(reader.take().first?["added"]) == ["a"])
+        try update("a") { $0.details.title = "News" }
+        #expect(ids(reader.take().first?["edited"]) == ["a"])
+        followers.watch([try id("a"), try id("a")], by: number, of: desk.feed)
+        try update("a") { $0.details.title = "More" }
+        #expect(reader.take().map { ids($0["edited"]) } == [["a"]], "once, however often they ask")
+    }
+
+    @Test mutating func `are all sent away when the server stops, and told nothing then`() throws {
+        try update("a")
+        let (first, _) = follow()
+        let (slow, number) = follow()
+        slow.state.withLock { $0.isSlow = true }
+        try update("b")
+        _ = first.take()
+        followers.closeAll(.goingAway)
+        for reader in [first, slow] { #expect(reader.state.withLock { $0.closed } == .goingAway) }
+        #expect(followers.count == 0 && followers.deadline == nil)
+        slow.state.withLock { $0.isSlow = false }
+        try update("c")
+        followers.watch([try id("c")], by: number, of: desk.feed)
+        followers.remove(number)
+        pass(.seconds(60))
+        #expect(first.take().isEmpty && slow.take().isEmpty)
+    }
+
     @Test mutating func `of ten thousand streams list twenty within 5 ms`() throws {
         var news: [StreamID: StreamSnapshot?] = [:]
         for number in 0..<10_000 {

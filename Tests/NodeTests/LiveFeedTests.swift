@@ -201,4 +201,45 @@ import Wire
         #expect(feed.tellPresence(change(nil)) == shows[1])
         #expect(feed.tellPresence(change(nil)) == nil)
     }
+
+    /// The stream `one`, with these people banned.
+    private mutating func ban(_ participants: [ParticipantID]) throws {
+        var snapshot = try #require(directory[shows[0]])
+        snapshot.banned = [:]
+        for participant in participants { snapshot.banned[participant] = WallTime(milliseconds: 1) }
+        directory.update(snapshot)
+        _ = feed.update(directory.takeNews(), at: now)
+    }
+
+    /// Their list has one stream more then, of which they were not told when it went live.
+    @Test mutating func `tells those whose ban is lifted, and nobody else, to read the list again`() throws {
+        _ = goLive()
+        let eve = try #require(ParticipantID("eve"))
+        let readers = [ann, eve, nil].map { (id: ParticipantID?) in
+            FeedReader(
+                scope: .all, sender: id.map { Stage.Sender(id: $0, authority: .viewer) }, standing: .all)
+        }
+        let followers = readers.map { _ in TestFollower() }
+        for (reader, follower) in zip(readers, followers) {
+            _ = feed.follow(reader, limit: 9, until: nil, follower, at: now)
+        }
+        func news() -> [JSON?] {
+            followers.map { follower in
+                let messages = follower.state.withLock { $0.messages }
+                follower.forget()
+                return messages.last.map { $0["reordered"] ?? $0["ended"] ?? .null }
+            }
+        }
+        #expect(news() == [.null, .null, .null], "a snapshot each")
+        let gone = JSON.array([.string("one")])
+        try ban([ann, eve])
+        #expect(news() == [gone, gone, nil])
+        try ban([ann])
+        #expect(news() == [nil, .bool(true), nil])
+        let short = try feed.page(limit: 9, after: nil, for: readers[0], at: now)
+        let whole = try feed.page(limit: 9, after: nil, for: readers[1], at: now)
+        #expect(short.entries.map(\.item.id) == [shows[1]] && whole.entries.map(\.item.id) == shows)
+        try ban([])
+        #expect(news() == [.bool(true), nil, nil])
+    }
 }

@@ -162,3 +162,118 @@ import Transcoder
         #expect(shelf[streams[1]] == nil)
     }
 }
+
+@Suite struct `The cards of streams that send sound alone` {
+    private var cards = PreviewCards()
+    private let show: StreamID
+    private let quiz: StreamID
+    private let first = CardRequest(stream: "show", title: "One", host: "Ann")
+    private let second = CardRequest(stream: "show", title: "Two", host: "Ann")
+
+    init() throws {
+        show = try #require(StreamID("show"))
+        quiz = try #require(StreamID("quiz"))
+    }
+
+    private func time(_ seconds: Double) -> MonotonicTime {
+        MonotonicTime(nanoseconds: Int64(seconds * 1e9))
+    }
+
+    /// The cards that are due, by their titles.
+    private mutating func due(_ seconds: Double) -> [String] {
+        cards.takeDue(at: time(seconds)).map { "\($0.stream) \($0.card.title)" }
+    }
+
+    @Test mutating func `are made once for each text`() {
+        let steps: [CardRequest?] = [first, first, second, second, nil, nil, second]
+        var made: [CardRequest?] = []
+        for card in steps { made.append(cards.set(card, of: show)) }
+        #expect(made == [first, nil, second, nil, nil, nil, second])
+        let later = due(1_000)
+        #expect(later.isEmpty)
+    }
+
+    @Test mutating func `are made again five seconds after they could not be`() {
+        _ = cards.set(first, of: show)
+        _ = cards.set(first, of: quiz)
+        cards.fail(first, of: show, at: time(1))
+        cards.fail(first, of: quiz, at: time(2))
+        var made: [[String]] = []
+        for seconds in [5.9, 6, 6, 60, 60] { made.append(due(seconds)) }
+        #expect(made == [[], ["show One"], [], ["quiz One"], []])
+        cards.fail(first, of: quiz, at: time(60))
+        cards.fail(first, of: show, at: time(60))
+        let again = due(65)
+        #expect(again == ["quiz One", "show One"], "in an order that is the same in each run")
+    }
+
+    @Test mutating func `are not made again where another text, or none, is wanted by now`() {
+        _ = cards.set(first, of: show)
+        _ = cards.set(second, of: show)
+        cards.fail(first, of: show, at: time(1))
+        var made = due(1_000)
+        #expect(made.isEmpty)
+        cards.fail(second, of: show, at: time(1))
+        _ = cards.set(nil, of: show)
+        made = due(1_000)
+        #expect(made.isEmpty)
+        cards.fail(second, of: show, at: time(1))
+        made = due(1_000)
+        #expect(made.isEmpty, "nobody wants it any more")
+    }
+}
+
+/// A desk whose transcoder has stopped, so that it makes nothing.
+@Suite(.timeLimit(.minutes(10))) struct `A desk of previews` {
+    private struct Clock: Sendable {
+        var now = Moment(elapsed: .zero, wall: WallTime(milliseconds: 1_000_000))
+        /// How often the desk has looked at it.
+        var looks = 0
+    }
+
+    private let clock = Watched(Clock())
+    private let desk: PreviewDesk
+    private let show: StreamID
+
+    init() throws {
+        show = try #require(StreamID("show"))
+        let transcoder = TranscoderSupervisor(log: .silent)
+        transcoder.stop()
+        desk = PreviewDesk(
+            transcoder: transcoder, locator: nil, limit: 1_000, taps: TapNumbers(),
+            now: { [clock] in
+                clock.change { clock in
+                    clock.looks += 1
+                    return clock.now
+                }
+            },
+            post: { _, _ in true })
+    }
+
+    private func pass(_ duration: Duration) async {
+        clock.change { clock in
+            clock.now = Moment(elapsed: clock.now.elapsed + duration, wall: clock.now.wall)
+        }
+        await desk.advance()
+    }
+
+    @Test func `tries a card again that could not be made, while it is wanted`() async throws {
+        await desk.start { stream, _ in Issue.record("\(stream) has a picture") }
+        let card = CardRequest(stream: "show", title: "One", host: "Ann")
+        await desk.update(show, nil, card: card)
+        // It looks for each job when it begins and when it fails.
+        try await clock.wait { $0.looks == 2 }
+        #expect(await desk.counters.failed == 1)
+        await desk.update(show, nil, card: card)
+        await pass(.milliseconds(4_999))
+        #expect(clock.value.looks == 3, "nothing began")
+        await pass(.milliseconds(1))
+        try await clock.wait { $0.looks == 6 }
+        #expect(await desk.counters.failed == 2)
+        await desk.update(show, nil, card: nil)
+        await pass(.seconds(60))
+        #expect(clock.value.looks == 7)
+        #expect(await desk.counters.failed == 2)
+        await desk.stop()
+    }
+}

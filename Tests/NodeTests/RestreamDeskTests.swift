@@ -150,6 +150,29 @@ import Testing
         await end(desk)
     }
 
+    /// Where a stream begins again under its name, its targets are numbered from 1 again.
+    @Test func `take a target with the number of an earlier one for another`() async throws {
+        let desk = await makeDesk()
+        await desk.update(show, to: [target], isLive: true, programme)
+        try await failures(1)
+        let address = try RestreamAddress("rtmp://127.0.0.1:1936/app")
+        for next in [
+            RestreamTarget(number: 1, address: address, key: Secret("key")),
+            RestreamTarget(number: 1, address: address, key: Secret("other key")),
+        ] {
+            #expect(await desk.status(of: next, in: show).state == .waiting)
+            let attempts = await desk.counters.attempts
+            await desk.update(show, to: [next], isLive: true, programme)
+            #expect(await desk.counters.attempts == attempts + 1, "it does not wait for the other's next try")
+            try await failures(Int(attempts) + 1)
+            #expect(await desk.status(of: next, in: show).address == address)
+        }
+        #expect(await desk.status(of: target, in: show).state == .waiting)
+        let failure = "restream.failed"
+        #expect(notices.value.map(\.event) == [nil, failure, nil, failure, nil, failure])
+        await end(desk)
+    }
+
     /// Nobody starts the desk, so that it does not hear that the first target's connection has failed.
     @Test func `keep a target that is added while the last one is being removed`() async {
         let desk = RestreamDesk(

@@ -168,7 +168,7 @@ final class TestFollower: SyncFollower {
     }
 
     /// - Source: RFC 7396 §2.
-    private static func merged(_ target: JSON, _ patch: JSON) -> JSON {
+    static func merged(_ target: JSON, _ patch: JSON) -> JSON {
         guard case .object(let changes) = patch else { return patch }
         var members: [String: JSON] = [:]
         if case .object(let present) = target { members = present }

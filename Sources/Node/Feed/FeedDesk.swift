@@ -148,6 +148,8 @@ struct FeedDesk {
         var appeared: [StreamID] = []
         /// Streams with new bans, which some viewers may have to leave.
         var restricted: [StreamID] = []
+        /// Participants whose bans were lifted.
+        var unbanned: [(stream: StreamID, participants: Set<ParticipantID>)] = []
     }
 
     /// Handles news of streams; nil for a stream that is no longer known.
@@ -175,7 +177,10 @@ struct FeedDesk {
             // Checking all viewers is expensive, and most news do not concern bans.
             guard before != snapshot.banned else { continue }
             if snapshot.banned.keys.contains(where: { before[$0] == nil }) { outcome.restricted.append(id) }
-            if before.keys.contains(where: { snapshot.banned[$0] == nil }) { isMore = true }
+            let unbanned = before.keys.filter { snapshot.banned[$0] == nil }
+            guard !unbanned.isEmpty else { continue }
+            isMore = true
+            outcome.unbanned.append((id, Set(unbanned)))
         }
         for id in outcome.restricted {
             outcome.directives += audience.accessChanged(to: id, in: scene(at: now))

@@ -1,4 +1,5 @@
 import Base
+import Stage
 import StoryFeed
 
 /// Everyone who follows the feed's list over a WebSocket.
@@ -174,6 +175,18 @@ struct FeedFollowers {
             forget(stream, number)
         }
         send([.ended(stream)], to: concerned)
+    }
+
+    /// Has followers whose bans were lifted read the list again, which has one more stream for them.
+    mutating func accessRestored(to stream: StreamID, for participants: Set<ParticipantID>) {
+        var concerned: [UInt64: [Int]] = [:]
+        for (number, follower) in followers {
+            guard let id = follower.reader.sender(in: stream)?.id, participants.contains(id),
+                follower.reader.maySee(stream, by: directory)
+            else { continue }
+            concerned[number] = [0]
+        }
+        send([.reordered], to: concerned)
     }
 
     /// Adds a piece for all followers of a stream; nothing if there are none.

@@ -77,6 +77,9 @@ struct LiveFeed {
     mutating func update(_ news: [StreamID: StreamSnapshot?], at now: MonotonicTime) -> [Action] {
         let outcome = desk.update(news, at: now)
         for stream in outcome.restricted { followers.accessChanged(to: stream) }
+        for (stream, participants) in outcome.unbanned {
+            followers.accessRestored(to: stream, for: participants)
+        }
         var actions: [Action] = []
         for stream in outcome.appeared where directory[stream]?.isPublished == false {
             // What was sent backstage must not be shown to viewers. A published stream has no backstage.

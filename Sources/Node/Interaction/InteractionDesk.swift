@@ -162,6 +162,9 @@ struct InteractionDesk {
     mutating func revert(to record: InteractionRecord) {
         committed = record
         machine.revert(to: record)
+        // This may have been the desk of the next programme under the stream's name, which did not begin.
+        overview = nil
+        ranks.note()
     }
 
     /// Sets the duel that all viewers see.

@@ -153,6 +153,20 @@ extension StreamHost {
         return ([.duel(duel)], duelReports(duel, before))
     }
 
+    /// Sends opponents the last word of the duels in changes of an earlier programme under this stream's name.
+    ///
+    /// It is sent once, because this stream has forgotten these duels. An opponent who misses it waits for
+    /// `Duel.settlingTime`.
+    func tellFormerDuels(_ changes: ArraySlice<StreamChange>) {
+        var former: [Duel] = []
+        for case .duel(let duel) in changes { DuelSide.keep(duel, in: &former) }
+        guard !former.isEmpty else { return }
+        var side = DuelSide(of: id, restoring: former)
+        for message in side.takeMessages(former, duelSituation, at: environment.now()) {
+            environment.duels(.message(message))
+        }
+    }
+
     /// Sends what is durable to the opponent's stream, to followers and to the host, and has the opponent's host
     /// shown.
     func tellDuels() {

@@ -18,7 +18,7 @@ struct LiveStream {
     private var speakers: Set<SessionID> = []
     /// The audience's sessions by the stage's endpoint, of each participant, earlier ones first.
     private var own: [ParticipantID: [SessionID]] = [:]
-    /// When the last source was lost; nil while there is one, or if there never was.
+    /// When the last source was lost, or the stream ended without one; nil while there is a source, and before that.
     private(set) var emptySince: MonotonicTime?
     /// Nil if the stage has no sessions.
     private(set) var room: StageRoom?
@@ -57,6 +57,12 @@ struct LiveStream {
     mutating func setSource(_ session: SessionID) {
         publisher = session
         emptySince = nil
+    }
+
+    /// Notes that the stream has ended; its viewers wait no longer for a source that never came than for one that is
+    /// lost.
+    mutating func end(at time: MonotonicTime) {
+        if publisher == nil, emptySince == nil { emptySince = time }
     }
 
     /// The session on the stage that may replace a lost source: the earliest with a host's rights whose media flows.

@@ -360,6 +360,7 @@ struct LiveStreams {
             }
         case .close:
             opponents[stream] = nil
+            streams[stream]?.end(at: now)
             // The viewers of a published stream are kept for a while, in case it begins again.
             let isPublished = directory[stream]?.isPublished == true
             return end(of: stream, before: number, because: "ended", at: now) { record in

@@ -23,7 +23,8 @@ package actor PreviewDesk {
     /// Reports of taps that the desk opened, and of jobs that it began; one for each.
     enum Event: InboxElement {
         case captured(StreamID, TapID, KeyFrameCapture.Frame?)
-        case made(StreamID, PreviewPicture?, capturedAt: WallTime)
+        /// With the card that the picture was made of; nil for a key frame.
+        case made(StreamID, PreviewPicture?, of: CardRequest?, capturedAt: WallTime)
 
         var topic: TapID? {
             if case .captured(_, let tap, _) = self { tap } else { nil }
@@ -54,8 +55,7 @@ package actor PreviewDesk {
     private var shelf: PreviewShelf
     /// The sources of the streams that have a picture.
     private var sources: [StreamID: ProgrammeSource] = [:]
-    /// The cards of streams without a picture that were made, or are being made.
-    private var cards: [StreamID: CardRequest] = [:]
+    private var cards = PreviewCards()
     private var counted = Counters()
     private let inbox = Inbox<Event>(limit: PreviewDesk.frameLimit)
     private var listener: Task<Void, Never>?
@@ -119,14 +119,14 @@ package actor PreviewDesk {
             carryOut(schedule.setSource(source, of: stream, at: now().elapsed))
             advance()
         }
-        guard card != cards[stream] else { return }
-        cards[stream] = card
-        if let card { begin(.card, card.bytes, decoding: nil, for: stream) }
+        if let card = cards.set(card, of: stream) { make(card, of: stream) }
     }
 
     /// Does what is due; called every second.
     func advance() {
-        carryOut(schedule.orders(at: now().elapsed))
+        let time = now().elapsed
+        carryOut(schedule.orders(at: time))
+        for (stream, card) in cards.takeDue(at: time) { make(card, of: stream) }
     }
 
     /// Posts the schedule's orders to the workers.
@@ -174,10 +174,11 @@ package actor PreviewDesk {
             guard schedule.captured(tap, of: stream, frame.mark, at: now().elapsed) else { return nil }
             make(stream, frame)
             return nil
-        case .made(let stream, let picture, let time):
-            schedule.made(of: stream)
+        case .made(let stream, let picture, let card, let time):
+            if card == nil { schedule.made(of: stream) }
             guard let picture else {
                 counted.failed &+= 1
+                if let card { cards.fail(card, of: stream, at: now().elapsed) }
                 return nil
             }
             return keep(picture, of: stream, at: time)
@@ -190,15 +191,25 @@ package actor PreviewDesk {
             source: SourceKey(.preview(sources[stream]?.session, stream)), codec: frame.codec,
             width: Self.width,
             orientation: frame.orientation, payloads: frame.payloads)
-        begin(.preview, request.bytes, decoding: request.source, for: stream)
+        begin(.preview, request.bytes, decoding: request.source, of: nil, for: stream)
+    }
+
+    /// Requests the picture of a card from the transcoder.
+    private func make(_ card: CardRequest, of stream: StreamID) {
+        begin(.card, card.bytes, decoding: nil, of: card, for: stream)
     }
 
     /// Starts a job, and puts its first answer into the inbox.
-    /// - Parameter source: whose media is decoded, for the blame if the decoder dies; nil for a card.
-    private func begin(_ kind: JobKind, _ body: [UInt8], decoding source: SourceKey?, for stream: StreamID) {
+    /// - Parameters:
+    ///   - source: whose media is decoded, for the blame if the decoder dies; nil for a card.
+    ///   - card: nil for a key frame.
+    private func begin(
+        _ kind: JobKind, _ body: [UInt8], decoding source: SourceKey?, of card: CardRequest?,
+        for stream: StreamID
+    ) {
         let time = now().wall
         let answer = FirstAnswer { [inbox] picture in
-            inbox.put(.made(stream, picture, capturedAt: time))
+            inbox.put(.made(stream, picture, of: card, capturedAt: time))
         }
         let job = transcoder.begin(kind, body, decoding: source) { event in
             switch event {

@@ -172,11 +172,12 @@ package actor RestreamDesk {
 
     /// The status of a target; `waiting` for one that the desk does not know.
     func status(of target: RestreamTarget, in stream: StreamID) -> RestreamStatus {
-        guard var status = streams[stream]?.entries[target.number]?.status else {
+        guard let entry = streams[stream]?.entries[target.number], entry.target == target else {
             return RestreamStatus(
                 number: target.number, address: target.address, state: .waiting, since: now().wall)
         }
-        status.dropped = streams[stream]?.entries[target.number]?.connection?.meter.current.dropped ?? 0
+        var status = entry.status
+        status.dropped = entry.connection?.meter.current.dropped ?? 0
         return status
     }
 
@@ -192,15 +193,14 @@ package actor RestreamDesk {
         known.isLive = isLive
         known.programme = programme
         // `known` is a copy: it is written back before the first await, where the actor may run other calls.
-        let gone = known.entries.keys.filter { number in !targets.contains { $0.number == number } }
+        // Compared as a whole: where a stream begins again under its name, its targets are numbered from 1 again.
+        let gone = known.entries.filter { !targets.contains($0.value.target) }
+        for number in gone.keys { known.entries[number] = nil }
         for target in targets where known.entries[target.number] == nil {
             known.entries[target.number] = Entry(target: target, status: status(of: target, in: stream))
         }
         streams[stream] = known
-        for number in gone {
-            let entry = streams[stream]?.entries.removeValue(forKey: number)
-            await close(entry?.connection, number, of: stream)
-        }
+        for (number, entry) in gone { await close(entry.connection, number, of: stream) }
         if !isLive {
             for number in targets.map(\.number) { await disconnect(number, of: stream) }
         }

@@ -14,8 +14,8 @@ extension CommitBatch {
         var begins = kept
         var written: [StreamComment] = []
         // Comments of this batch, and what it deletes: a comment may be written and deleted, or displaced, in one
-        // batch.
-        for case .interaction(let each) in changes {
+        // batch. Those of an earlier programme under the same name do not belong to this one.
+        for case .interaction(let each) in programmes().present {
             switch each {
             case .commented(let comment): written.append(comment)
             case .deleted(let number): change.removed.append(number)
@@ -23,7 +23,6 @@ extension CommitBatch {
             default: break
             }
         }
-        // Comments of an earlier programme under the same name do not belong to this one.
         if isCreation { begins = nil }
         // The state keeps the newest comments. Where its oldest one is the same as before, none was displaced.
         guard let first = next.comments.first?.number, first != begins?.comments.first?.number else {

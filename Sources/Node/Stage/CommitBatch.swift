@@ -45,14 +45,25 @@ struct CommitBatch {
         !events.isEmpty || !recordings.isEmpty || !clips.isEmpty || !duels.isEmpty || !restreams.isEmpty
     }
 
-    /// The gifts of the batch, for the ledger.
+    /// The gifts of the batch, for the ledger of the programme that it leaves behind.
     var gifts: [Gift] {
-        changes.compactMap { if case .interaction(.gave(let gift)) = $0 { gift } else { nil } }
+        programmes().present.compactMap {
+            if case .interaction(.gave(let gift)) = $0 { gift } else { nil }
+        }
     }
 
     /// Whether the batch creates the stream, possibly under the name of an earlier one.
-    var isCreation: Bool {
-        changes.contains { if case .stage(.created) = $0 { true } else { false } }
+    var isCreation: Bool { changes.contains(where: \.isCreation) }
+
+    /// The changes of earlier programmes under the stream's name, and those of the latest.
+    ///
+    /// A programme may end and the next one begin while the store is busy, so that both are in one batch.
+    /// - Parameter isOver: whether the next programme has begun since, so that none of the changes is of the latest.
+    func programmes(
+        isOver: Bool = false
+    ) -> (former: ArraySlice<StreamChange>, present: ArraySlice<StreamChange>) {
+        let start = isOver ? changes.endIndex : changes.lastIndex(where: \.isCreation) ?? changes.startIndex
+        return (changes[..<start], changes[start...])
     }
 
     /// Whether the batch deletes old comments, of which no earlier record may keep the text.

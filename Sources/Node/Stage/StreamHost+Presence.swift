@@ -275,6 +275,7 @@ extension StreamHost {
         }
         // The hub has closed the follower; the participant is also no longer present by this connection.
         for number in sync.expire(by: now) { disconnect(.socket(number)) }
+        repeatReports()
         advanceDuels()
         advanceInteraction()
         // Slow followers that have caught up receive a snapshot, which contains the audience's state.
@@ -293,6 +294,7 @@ extension StreamHost {
         }
         if let time = duels.deadline(duelSituation, at: environment.now()) { next = min(next ?? time, time) }
         if let time = weakUplinks.values.min() { next = min(next ?? time, time) }
+        if let time = refusedReports.deadline { next = min(next ?? time, time) }
         // No event reports that a slow follower has caught up, so the hub is asked twice a second.
         if sync.hasSlowFollowers {
             let time = environment.now().elapsed + SyncHub.audienceInterval

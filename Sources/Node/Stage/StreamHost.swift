@@ -58,7 +58,7 @@ package actor StreamHost {
     /// Ahead of the durable state while a commit is in flight; nil while the stream is not made.
     var stage: Stage?
     /// The durable state, and what is on its way there.
-    private var journal: StreamJournal
+    private(set) var journal: StreamJournal
     /// A copy of the durable record that callers read without waiting for the actor.
     private nonisolated let durable = Mutex<StageRecord?>(nil)
     private nonisolated let durableTargets = Mutex(RestreamList())
@@ -78,6 +78,8 @@ package actor StreamHost {
     var duels: DuelDesk
     /// The programme's targets; ahead of the durable state, as `stage` is.
     var restreams = RestreamList()
+    /// Webhooks of complete files that the store has refused so far.
+    var refusedReports = FileReports()
     private var budget = CommandBudget()
     var preview: StreamPreview?
     var isRecording = false
@@ -317,7 +319,7 @@ package actor StreamHost {
 
     /// Adds to the next commit, and starts it unless one is in flight.
     /// - Throws: the store's refusal, if it refuses at once. A later one goes to those who wait by `whenSettled`.
-    private func gather(_ change: (inout CommitBatch) -> Void) throws(StageRefusal) {
+    func gather(_ change: (inout CommitBatch) -> Void) throws(StageRefusal) {
         journal.gather(change)
         if let refusal = startCommit() { throw refusal }
     }
@@ -336,24 +338,6 @@ package actor StreamHost {
             batch.changes += changes
             batch.duels += duels
         }
-    }
-
-    /// Queues the webhook of a complete recording; one that the store refuses is lost, and the log has the reason.
-    package func report(recording: JSON) {
-        guard journal.reportsEvents, committed != nil, !isClosed else { return }
-        try? gather { $0.recordings.append(recording) }
-    }
-
-    /// Queues the webhook of a complete clip, in the same way.
-    func report(clip: JSON) {
-        guard journal.reportsEvents, committed != nil, !isClosed else { return }
-        try? gather { $0.clips.append(clip) }
-    }
-
-    /// Queues the webhook of a target's new state, in the same way.
-    func report(restream: JSON, as type: String) {
-        guard journal.reportsEvents, committed != nil, !isClosed else { return }
-        try? gather { $0.restreams.append(CommitBatch.RestreamReport(type: type, restream: restream)) }
     }
 
     /// Waits until everything that was decided so far is durable.
@@ -416,14 +400,21 @@ package actor StreamHost {
 
     /// Announces and performs a durable batch: followers first, then effects, then the waiting requests.
     private func conclude(_ batch: CommitBatch) {
-        let (ofStage, ofInteraction) = (
-            batch.changes.compactMap(\.ofStage), batch.changes.compactMap(\.ofInteraction)
-        )
-        announce(about: ofStage)
-        if let kept = journal.kept, !ofInteraction.isEmpty {
-            interaction.conclude(ofInteraction, kept.interaction)
+        // Another programme may have begun under the same name since; its audience and its duels are its own.
+        let (former, present) = batch.programmes(isOver: journal.isBeginningAnew)
+        let isAnew = batch.isCreation && sync.view.stream.createdAt != nil
+        if isAnew { preview = nil }
+        announce(about: batch.changes.compactMap(\.ofStage))
+        if let kept = journal.kept {
+            let ofInteraction = present.compactMap(\.ofInteraction)
+            if !ofInteraction.isEmpty { interaction.conclude(ofInteraction, kept.interaction) }
+            if present.contains(where: \.isOfDuel) { duels.conclude(kept.duels) }
         }
-        if let kept = journal.kept, batch.changes.contains(where: \.isOfDuel) { duels.conclude(kept.duels) }
+        tellFormerDuels(former)
+        if isAnew {
+            sync.interaction = interaction.describe(at: environment.now().elapsed)
+            sync.tellAudience()
+        }
         tellInteraction()
         for effect in batch.effects { carryOut(effect) }
         for waiter in batch.waiters { waiter(nil) }
@@ -432,17 +423,21 @@ package actor StreamHost {
     /// Returns to the durable state, and refuses the batches.
     /// - Returns: the refusal.
     private func fail(_ batches: [CommitBatch], _ refusal: StageRefusal) -> StageRefusal {
+        refusedReports.keep(batches, at: environment.now().elapsed)
         if let kept = journal.kept {
             stage?.revert(to: kept.stage, at: environment.now())
             // A removal that was not stored has taken them out of the stage's presence; they are still connected.
             for case (let connection, let sender?) in connections {
                 _ = stage?.connect(sender, by: connection, at: environment.now())
             }
+            sync.isAudienceChanged = true
             interaction.revert(to: kept.interaction)
             duels.revert(to: kept.duels, at: environment.now().elapsed)
             restreams = kept.restreams
         } else {
             stage = nil
+            // Without a stage there is nobody to count, and nothing else would end the wait for that.
+            sync.isAudienceChanged = false
         }
         announce()
         for waiter in batches.flatMap(\.waiters) { waiter(refusal) }
@@ -455,6 +450,9 @@ package actor StreamHost {
         case .expel(let id, let reason):
             for follower in sync.expel(id, as: reason == .banned ? .banned : .removed) {
                 connections[.socket(follower)] = nil
+                // They may have come again before the removal was durable.
+                stage?.disconnect(id, by: .socket(follower), at: environment.now())
+                sync.isAudienceChanged = true
             }
         case .showMute, .setProgramme, .retire, .close: break
         }
@@ -486,7 +484,9 @@ package actor StreamHost {
     /// Closes the host if no participant is connected, no change is pending and the stream is not in progress.
     package func closeIfIdle() -> IdleStream? {
         takeNotices()
-        guard connections.isEmpty, sync.isEmpty, journal.isSettled else { return nil }
+        guard connections.isEmpty, sync.isEmpty, journal.isSettled, refusedReports.isEmpty else {
+            return nil
+        }
         if let stage, stage.record.phase != .ended { return nil }
         // Only this host announces that these end, which may be later than the stream.
         guard !isRecording, !isKept else { return nil }

@@ -73,6 +73,8 @@ struct StreamJournal {
     var isSettled: Bool { gathering == nil && inFlight == nil }
     /// Whether more may gather; if not, commands are refused.
     var hasRoom: Bool { gathering.map { $0.weight < Self.gatheringLimit } ?? true }
+    /// Whether what gathers creates the stream anew, so that all before it is of an earlier programme.
+    var isBeginningAnew: Bool { gathering?.isCreation ?? false }
     /// Whether there are webhooks.
     var reportsEvents: Bool { report != nil }
 

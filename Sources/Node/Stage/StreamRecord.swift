@@ -16,6 +16,8 @@ enum StreamChange: Equatable, Sendable {
     /// The change by the audience; nil for all other changes.
     var ofInteraction: InteractionChange? { if case .interaction(let change) = self { change } else { nil } }
     var isOfDuel: Bool { if case .duel = self { true } else { false } }
+    /// Whether a programme begins, possibly under the name of an earlier one.
+    var isCreation: Bool { if case .stage(.created) = self { true } else { false } }
 }
 
 /// The durable state of a stream, as snapshots contain it.

@@ -122,9 +122,15 @@ struct SyncHub {
     }
 
     /// Sends the audience's complete state to a follower that has the rest, or does not need it.
-    mutating func tellAudience(to number: UInt64) {
+    mutating func tellAudience(to number: UInt64) { send(audienceText, to: number) }
+
+    /// Sends it to all followers: another programme has begun under the stream's name, whose comments, gifts and polls
+    /// are numbered from 1 again.
+    mutating func tellAudience() { broadcast(audienceText, of: .audience) }
+
+    private var audienceText: String {
         let kind = SyncNotice.interactionSnapshot.rawValue
-        send(#"{"interaction":\#(interaction),"type":"\#(kind)"}"#, to: number)
+        return #"{"interaction":\#(interaction),"type":"\#(kind)"}"#
     }
 
     mutating func remove(_ number: UInt64) {

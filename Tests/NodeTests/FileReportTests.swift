@@ -1,0 +1,74 @@
+import Base
+import Stage
+import Store
+import TestSupport
+import Testing
+
+@testable import Node
+
+/// Webhooks of files, which nothing reports twice.
+@Suite(.timeLimit(.minutes(10))) struct `The webhook of a complete file` {
+    private let rig: WatchedHostRig
+    private let ann = HostRig.ann
+
+    init() throws {
+        rig = try WatchedHostRig(reportsEvents: true)
+    }
+
+    private func create() async throws {
+        _ = try await rig.host.create(host: ann.id, name: "Ann", edit: StageEdit())
+    }
+
+    private func file(_ id: String) -> JSON { .object(["id": .string(id)]) }
+
+    /// What the store has taken, in order.
+    private var told: [String] {
+        let types = rig.store.commits.flatMap(\.events).map(\.type)
+        return types.filter { ["recording.ended", "clip.ready"].contains($0) }
+    }
+
+    @Test func `is stored once the disk works again, and once only`() async throws {
+        try await create()
+        rig.store.fail(with: .unavailable("full"))
+        await rig.host.report(recording: file("r"))
+        await rig.host.report(clip: file("c"))
+        #expect(await rig.host.deadline == rig.now.elapsed + FileReports.retryInterval)
+        await rig.wait(.seconds(1))
+        #expect(await rig.host.deadline == rig.now.elapsed + FileReports.retryInterval)
+        rig.store.fail(with: nil)
+        await rig.wait(.milliseconds(999))
+        #expect(told == [])
+        await rig.wait(.milliseconds(1))
+        #expect(told == ["recording.ended", "clip.ready"])
+        await rig.wait(.seconds(60))
+        #expect(told.count == 2)
+    }
+
+    @Test func `waits for a commit that fails, and is not lost with it`() async throws {
+        try await create()
+        rig.store.hold()
+        let (host, ann) = (rig.host, ann)
+        let live = try await rig.decide { try await host.perform(.goLive, from: ann) }
+        await rig.host.report(recording: file("r"))
+        rig.store.fail(with: .unavailable("full"))
+        rig.store.release()
+        await #expect(throws: StageRefusal.self) { _ = try await live.value }
+        rig.store.fail(with: nil)
+        await rig.wait(.seconds(1))
+        #expect(told == ["recording.ended"])
+        #expect(await rig.host.snapshot.state == .backstage, "nobody asked for that again")
+    }
+
+    @Test func `keeps the host of an ended stream until it is stored`() async throws {
+        try await create()
+        _ = try await rig.host.perform(.end, from: ann)
+        rig.store.fail(with: .unavailable("full"))
+        await rig.host.report(recording: file("r"))
+        await rig.wait(.seconds(20))
+        #expect(await rig.host.closeIfIdle() == nil)
+        rig.store.fail(with: nil)
+        await rig.wait(.seconds(1))
+        #expect(told == ["recording.ended"])
+        #expect(await rig.host.closeIfIdle() == .ended)
+    }
+}
