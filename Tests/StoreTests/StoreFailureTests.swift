@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct `A store that cannot do what it is asked` {
     /// The ledger refuses a key that is taken, when the listing, a record and an entry are already written.
-    @Test func `keeps nothing of a commit that fails in the middle, and all of its neighbours`() async throws {
+    @Test func `keeps nothing of a commit that fails in the middle, and all of the others`() async throws {
         try await withDirectory { directory in
             let store = try await SQLiteStore.open(SQLiteSettings(directory: directory), log: .silent)
             try await store.outbox.setReceivers(["r"])

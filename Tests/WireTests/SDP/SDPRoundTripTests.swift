@@ -1,4 +1,3 @@
-import Base
 import TestSupport
 import Testing
 import Wire
