@@ -42,7 +42,7 @@ private func written(_ value: AMF0Value) -> [UInt8] {
         static func rtcp(
             _ name: String, _ packet: RTCPPacket, _ lengths: [(offset: Int, width: Int)]
         ) -> Format {
-            Format(name, written(packet), [(2, 2)] + lengths) { bytes in
+            Format(name, written(packet), [(offset: 2, width: 2)] + lengths) { bytes in
                 String(describing: try RTCPPacket.parseCompound(bytes.span))
             }
         }
