@@ -32,13 +32,15 @@ package enum HTTPDate {
     /// - Source: RFC 9110 §5.6.7; the calendar is by Howard Hinnant, `days_from_civil`.
     package static func seconds(_ text: String) -> Int64? {
         let parts = text.split(separator: " ")
-        guard parts.count == 6, parts[5] == "GMT", let day = Int64(parts[1]), (1...31).contains(day),
+        guard parts.count == 6, parts[5] == "GMT", let day = number(parts[1], digits: 2),
             let month = months.firstIndex(of: String(parts[2])).map({ Int64($0) + 1 }),
-            let year = Int64(parts[3]), (1970...9_999).contains(year)
+            let year = number(parts[3], digits: 4), year >= 1970, day >= 1,
+            day <= length(ofMonth: month, year: year)
         else { return nil }
-        let clock = parts[4].split(separator: ":").compactMap { Int64($0) }
-        guard clock.count == 3, (0..<24).contains(clock[0]), (0..<60).contains(clock[1]),
-            (0...60).contains(clock[2])
+        let clock = parts[4].split(separator: ":", omittingEmptySubsequences: false)
+        guard clock.count == 3, let hour = number(clock[0], digits: 2), hour < 24,
+            let minute = number(clock[1], digits: 2), minute < 60,
+            let second = number(clock[2], digits: 2), second <= 60
         else { return nil }
         // Days since 1970-01-01 in the proleptic Gregorian calendar; years begin in March, so that leap days come last.
         let shifted = month <= 2 ? year - 1 : year
@@ -47,6 +49,24 @@ package enum HTTPDate {
         let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
         let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
         let days = era * 146_097 + dayOfEra - 719_468
-        return days * 86_400 + clock[0] * 3_600 + clock[1] * 60 + clock[2]
+        return days * 86_400 + hour * 3_600 + minute * 60 + second
+    }
+
+    /// A number of so many digits, without a sign, which `Int64` would accept.
+    private static func number(_ text: Substring, digits: Int) -> Int64? {
+        guard text.utf8.count == digits, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            return nil
+        }
+        return Int64(text)
+    }
+
+    /// Days of a month, which counts from 1.
+    private static func length(ofMonth month: Int64, year: Int64) -> Int64 {
+        let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+        return switch month {
+        case 2: isLeap ? 29 : 28
+        case 4, 6, 9, 11: 30
+        default: 31
+        }
     }
 }

@@ -178,6 +178,16 @@ package struct HTTPResponse: Sendable, Equatable {
 }
 
 extension HTTPResponse {
+    /// Whether the status rules a body out: the client would take its bytes for the next response.
+    /// - Source: RFC 9112 §6.3; RFC 9110 §15.3.5 (204), §15.4.5 (304).
+    var hasNoBody: Bool { status == 204 || status == 304 || status < 200 }
+
+    /// The same without a body, where the status rules that out.
+    var withoutForbiddenBody: HTTPResponse {
+        guard hasNoBody else { return self }
+        return HTTPResponse(status: status, headers: headers)
+    }
+
     /// The reason phrase of a status line, which clients ignore (RFC 9112 §4) but people read.
     /// - Source: RFC 9110 §15, RFC 6585 (428, 429, 431), RFC 4918 (507).
     package static func reasonPhrase(_ status: Int) -> String {

@@ -25,8 +25,7 @@ struct ResponseHead {
     /// A 304 has no body; its length is left out rather than that of the full response. A stream's length is unknown.
     /// - Source: RFC 9110 §8.6.
     static func contentLength(_ response: HTTPResponse) -> Int? {
-        response.status == 204 || response.status == 304 || response.status < 200 || response.stream != nil
-            ? nil : response.file?.count ?? response.body.count
+        response.hasNoBody || response.stream != nil ? nil : response.file?.count ?? response.body.count
     }
 
     /// Replaces control characters by blanks.

@@ -187,7 +187,8 @@ extension ServiceLoop {
     }
 
     /// Begins to send a response, as a stream, a file or bytes.
-    private func begin(_ response: HTTPResponse, _ exchange: Exchange) -> CInt {
+    private func begin(_ made: HTTPResponse, _ exchange: Exchange) -> CInt {
+        let response = made.withoutForbiddenBody
         if stopDeadline != nil { exchange.closesConnection = true }
         if let stream = response.stream, exchange.head?.method != .head {
             guard stopDeadline == nil else {

@@ -212,7 +212,7 @@ extension ServiceLoop {
         switch session.connection.nextOutput() {
         case .nothing: return 0
         case .close(let reason):
-            let text = Array(reason.reason.utf8.prefix(123))
+            let text = reason.sentReason
             unsafe cws_close_socket(wsi.pointer, reason.code, text, text.count)
             return 0
         case .send(let message, let more):
@@ -241,7 +241,7 @@ extension ServiceLoop {
     /// - Returns: the callback's result.
     private func close(_ session: SocketSession, _ reason: WebSocketClose) -> CInt {
         session.connection.close(reason)
-        var text = Array(reason.reason.utf8.prefix(123))
+        var text = reason.sentReason
         unsafe lws_close_reason(
             session.wsi.pointer, lws_close_status(rawValue: UInt32(reason.code)), &text, text.count)
         return -1

@@ -19,7 +19,10 @@ package struct TrustedProxies: Sendable, Equatable {
             let offset = ip.ipv4 == nil ? 0 : 96
             var length = 128
             if parts.count == 2 {
-                guard let number = UInt8(parts[1]), Int(number) + offset <= 128 else { return nil }
+                // Checked first, because `UInt8` also accepts a sign.
+                guard parts[1].utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = UInt8(parts[1]),
+                    Int(number) + offset <= 128
+                else { return nil }
                 length = Int(number) + offset
             }
             self.length = length

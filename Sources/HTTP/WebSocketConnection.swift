@@ -20,12 +20,27 @@ package enum WebSocketMessage: Sendable, Equatable {
 package struct WebSocketClose: Sendable, Equatable {
     /// 1000 to 4999; codes from 4000 on are this application's own (RFC 6455 §7.4.2).
     package let code: UInt16
-    /// At most 123 bytes of UTF-8, because a control frame has at most 125; longer text is cut when sent.
+    /// Longer text than `maximumReason` is cut between characters when it is sent.
     package let reason: String
+    /// Bytes of UTF-8, because a control frame has at most 125, of which two are the code.
+    private static let maximumReason = 123
 
     package init(code: UInt16, reason: String = "") {
         self.code = code
         self.reason = reason
+    }
+
+    /// The reason as it is sent.
+    ///
+    /// A character cut in two would make the peer fail the connection with 1007 instead (RFC 6455 §8.1).
+    var sentReason: [UInt8] {
+        var bytes: [UInt8] = []
+        for scalar in reason.unicodeScalars {
+            let encoded = String(scalar).utf8
+            guard bytes.count + encoded.count <= Self.maximumReason else { break }
+            bytes += encoded
+        }
+        return bytes
     }
 
     /// The conversation is complete.

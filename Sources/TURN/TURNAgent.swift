@@ -187,9 +187,9 @@ package struct TURNAgent: Sendable {
             counters.refusedCredentials &+= 1
             throw .staleNonce
         }
-        // A client that has an allocation may keep it after its credentials have expired, because a stream may last
-        // longer.
-        let isGood = hasAllocation || TURNCredentials.expiry(of: username).map { $0 > second } ?? false
+        // Whoever has an allocation may keep it after the credentials have expired, because a stream may last longer.
+        let keepsOne = allocation.map { $0.end > now && $0.username == username } ?? false
+        let isGood = keepsOne || TURNCredentials.expiry(of: username).map { $0 > second } ?? false
         let key =
             latestKey.flatMap { $0.username == username ? $0.key : nil }
             ?? policy.credentials.key(of: username, realm: policy.realm, by: authenticator)

@@ -48,6 +48,8 @@ package struct TURNClientAgent: Sendable {
     /// - Source: RFC 8489 §6.2.1.
     private static let firstPause = Duration.milliseconds(500)
     private static let mostAttempts = 7
+    /// Stale nonces in a row that are believed; a relay that calls every nonce stale would be asked without end.
+    private static let mostStaleNonces = 8
     /// Between two refreshes: permissions last 300 s (RFC 8656 §9), allocations and channels longer.
     private static let refreshInterval = Duration.seconds(240)
     /// The first number that may be bound (RFC 8656 §12).
@@ -62,6 +64,8 @@ package struct TURNClientAgent: Sendable {
     private var realm: String?
     private var nonce = ""
     private var key: [UInt8] = []
+    /// Nonces that the relay called stale since it last granted a request.
+    private var staleNonces = 0
     /// Nil while nothing is to be answered.
     private var request: Request?
     /// When to refresh; nil until connected, and while a refresh is under way.
@@ -139,6 +143,7 @@ package struct TURNClientAgent: Sendable {
         _ kind: STUNKind, at now: MonotonicTime, by authenticator: some TURNAuthenticator,
         using random: inout some RandomNumberGenerator
     ) {
+        staleNonces = 0
         guard kind == .channelBindRequest else {
             // Binding the channel also extends the permission (RFC 8656 §12).
             return ask(.channelBindRequest, at: now, by: authenticator, using: &random)
@@ -149,14 +154,17 @@ package struct TURNClientAgent: Sendable {
 
     /// Repeats a request with the realm and nonce of the error response, or gives up.
     ///
-    /// A first 401 and any 438 are expected; a second 401 means that the credentials are wrong.
+    /// A first 401 and now and then a 438 are expected; a second 401 means that the credentials are wrong.
     /// - Source: RFC 8489 §9.2.5.
     private mutating func refused(
         _ asked: Request, _ message: STUNMessage, _ bytes: Span<UInt8>, at now: MonotonicTime,
         by authenticator: some TURNAuthenticator, using random: inout some RandomNumberGenerator
     ) {
         let code = (try? message.errorCode(in: bytes)) ?? nil
-        let isNew = code == .unauthenticated && realm == nil || code == .staleNonce
+        if code == .staleNonce { staleNonces += 1 }
+        let isNew =
+            code == .unauthenticated && realm == nil
+            || code == .staleNonce && staleNonces <= Self.mostStaleNonces
         guard isNew, let realm = message.text(.realm, in: bytes), let nonce = message.text(.nonce, in: bytes),
             let key = authenticator.md5(Array("\(relay.username):\(realm):\(relay.password)".utf8).span)
         else { return fail(code?.number) }

@@ -29,6 +29,19 @@ import Testing
         #expect(OpenSSLAuthenticator().hmacSHA1(key: key.span, message.span) == codes.0)
     }
 
+    /// Of keys below, at and above a block, and messages over several.
+    @Test func `are those of another implementation`() {
+        var random = SeededGenerator(seed: 2_104)
+        for length in 0..<200 {
+            let key = (0..<length).map { _ in UInt8.random(in: 0...255, using: &random) }
+            let count = Int.random(in: 0...300, using: &random)
+            let message = (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
+            let code = HMAC.sha1(key: key.span, message.span)
+            let other = SHA1Authenticator().hmacSHA1(key: key.span, message.span)
+            #expect(code == other, "a key of \(length) bytes")
+        }
+    }
+
     @Test func `take empty keys and messages`() {
         let nothing: [UInt8] = []
         let code = HMAC.sha1(key: nothing.span, nothing.span)

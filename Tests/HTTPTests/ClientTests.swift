@@ -26,6 +26,7 @@ private func ip(_ text: String) -> IPAddress {
 
     @Test(arguments: [
         "", "x", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "::/129", "/8", "10.0.0.0/8/8", "10.0.0.0/a",
+        "10.0.0.0/+8", "10.0.0.0/-0", "::/+0", "10.0.0.0/ 8", "10.0.0.0/256", "10.0.0/8", "10.0.0.0/٨",
     ])
     func `are nothing else`(text: String) {
         #expect(TrustedProxies.Network(text) == nil)

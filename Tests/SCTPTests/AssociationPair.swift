@@ -33,15 +33,17 @@ final class AssociationPair {
     private(set) var rightEvents: [SCTPAssociation.Event] = []
     private var packets: [Packet] = []
 
+    /// - Parameter rightConfiguration: nil for that of the left side.
     init(
         _ network: Network = Network(), seed: UInt64 = 1,
-        configuration: SCTPConfiguration = SCTPConfiguration()
+        configuration: SCTPConfiguration = SCTPConfiguration(), rightConfiguration: SCTPConfiguration? = nil
     ) throws {
         self.network = network
         random = SeededGenerator(seed: seed)
         let timeline = SCTPTimeline()
         left = try SCTPAssociation(configuration: configuration, timeline: timeline, at: now)
-        right = try SCTPAssociation(configuration: configuration, timeline: timeline, at: now)
+        right = try SCTPAssociation(
+            configuration: rightConfiguration ?? configuration, timeline: timeline, at: now)
     }
 
     /// Delivers, in steps of 5 ms, until `isDone` or for as long as `limit`.

@@ -218,6 +218,61 @@ import Wire
         #expect(throws: SCTPSendError.closed) { try pair.right.send(message(0, 1), at: pair.now) }
     }
 
+    /// Two sides that accept unlike numbers of streams agree on the lower one (RFC 9260 §5.1.1).
+    @Test(arguments: [(8, 4), (4, 8), (1, 256)] as [(UInt16, UInt16)])
+    func `have the streams that both sides accept`(left: UInt16, right: UInt16) throws {
+        var (configuration, other) = (SCTPConfiguration(), SCTPConfiguration())
+        (configuration.streams, other.streams) = (left, right)
+        let pair = try AssociationPair(configuration: configuration, rightConfiguration: other)
+        let streams = min(left, right)
+        #expect(
+            pair.run {
+                pair.leftEvents == [.established(streams: streams)]
+                    && pair.rightEvents == [.established(streams: streams)]
+            })
+        #expect(throws: SCTPSendError.noStream) { try pair.left.send(message(streams, 1), at: pair.now) }
+        let (there, back) = (message(streams - 1, 10), message(streams - 1, 20))
+        try pair.left.send(there, at: pair.now)
+        try pair.right.send(back, at: pair.now)
+        #expect(pair.run { pair.rightMessages == [there] && pair.leftMessages == [back] })
+    }
+
+    /// What was queued for streams that the other side turns out not to have must not hold up the rest.
+    @Test func `go on where there are fewer streams than were thought`() throws {
+        var (many, few) = (SCTPConfiguration(), SCTPConfiguration())
+        (many.streams, few.streams) = (8, 4)
+        let pair = try AssociationPair(configuration: many, rightConfiguration: few)
+        let kept = [message(0, 10), message(2, 10), message(3, 10)]
+        for early in [kept[0], message(4, 10), kept[2], message(7, 10), kept[1]] {
+            try pair.left.send(early, at: pair.now)
+        }
+        pair.left.reset(6, at: pair.now)
+        #expect(pair.run { pair.rightMessages.count == 3 && pair.leftEvents.contains(.outgoingReset(6)) })
+        #expect(pair.rightMessages.sorted { $0.stream < $1.stream } == kept)
+        #expect(pair.left.buffered(4) == 0 && pair.left.buffered(7) == 0)
+        let late = message(1, 10)
+        try pair.left.send(late, at: pair.now)
+        #expect(pair.run { pair.rightMessages.last == late })
+    }
+
+    @Test func `drop what is longer than they take, and say so`() throws {
+        var short = SCTPConfiguration()
+        short.maximumMessage = 5_000
+        let pair = try AssociationPair(rightConfiguration: short)
+        #expect(pair.establish())
+        let sent = [message(1, 5_000), message(2, 5_001), message(3, 100_000), message(1, 10)]
+        for message in sent { try pair.left.send(message, at: pair.now) }
+        #expect(pair.run { pair.rightMessages.count == 2 && pair.rightEvents.count == 5 })
+        // Streams take turns, so the order of two of them is not said.
+        #expect(pair.rightMessages.filter { $0.stream == 1 } == [sent[0], sent[3]])
+        #expect(pair.rightEvents.contains(.tooLong(stream: 2)))
+        #expect(pair.rightEvents.contains(.tooLong(stream: 3)))
+        #expect(throws: SCTPSendError.tooLong) { try pair.right.send(message(1, 5_001), at: pair.now) }
+        let back = message(1, 5_000)
+        try pair.right.send(back, at: pair.now)
+        #expect(pair.run { pair.leftMessages == [back] })
+    }
+
     @Test func `ignore garbage`() throws {
         let pair = try AssociationPair()
         #expect(pair.establish())

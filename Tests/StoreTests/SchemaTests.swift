@@ -61,6 +61,62 @@ import Testing
         }
     }
 
+    /// No step makes such a version, so the file is not as this program left it.
+    @Test(arguments: [-1, -7]) func `of a version below none is left alone`(version: Int) async throws {
+        try await withDirectory { directory in
+            try make(version: Schema.version, in: directory, with: "PRAGMA user_version = \(version)")
+            #expect(await refusal(in: directory)?.contains("none of Rostrum's") == true)
+        }
+    }
+
+    /// As after an update whose disk filled up while the tables were changed.
+    @Test(arguments: 1..<Schema.version)
+    func `is as before where a step fails, and can be brought up to date later`(version: Int) async throws {
+        try await withDirectory { directory in
+            /// A connection of its own, which the failure ends as it does that of a server.
+            func migrate(_ steps: [String]) throws -> Bool {
+                let database = try Database(path: directory + "/rostrum.db")
+                do throws(Schema.MigrationError) {
+                    try Schema.migrate(database, steps: steps)
+                    return true
+                } catch {
+                    return false
+                }
+            }
+            func found() throws -> (version: Int, tables: [Int64]) {
+                let database = try Database(path: directory + "/rostrum.db")
+                var count = Statement(
+                    "SELECT COUNT(*) FROM sqlite_schema WHERE name IN ('half', 'halves')", in: database)
+                let tables = try count.rows { row throws(DatabaseError) in row.integer(0) }
+                return (try Schema.version(of: database), tables)
+            }
+            let content = """
+                INSERT INTO streams (version, id, state, host, title, created_at)
+                    VALUES (1, 'a', 'live', 'ann', 'Title of a', 1000);
+                INSERT INTO records (stream, version, bytes) VALUES (1, 1, x'01');
+                """
+            try make(version: version, in: directory, with: content)
+            let half = """
+                CREATE TABLE half (a);
+                CREATE INDEX halves ON half (a);
+                INSERT INTO nothing VALUES (1);
+                """
+            let steps = Array(Schema.steps.prefix(version)) + [half]
+            for _ in 0..<2 {
+                let isDone = try migrate(steps)
+                #expect(!isDone)
+                let (after, tables) = try found()
+                #expect(after == version)
+                #expect(tables == [0])
+            }
+            let store = try await SQLiteStore.open(SQLiteSettings(directory: directory), log: .silent)
+            #expect(try await store.load(.all).map(\.listing) == [listing("a")])
+            await store.close()
+            let (last, _) = try found()
+            #expect(last == Schema.version)
+        }
+    }
+
     @Test func `in a file that is no database is refused`() async throws {
         try await withDirectory { directory in
             let text = Data(String(repeating: "This is a letter, not a database.\n", count: 300).utf8)

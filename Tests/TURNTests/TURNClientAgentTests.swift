@@ -109,6 +109,42 @@ private struct RelayedPath {
         #expect(path.kinds.count == 7 && path.client.deadline == nil)
     }
 
+    /// - Source: RFC 8489 §6.2.1: half a second, and twice as long each time.
+    @Test func `asks seven times, and waits twice as long each time`() {
+        var path = RelayedPath()
+        path.lost = .max
+        path.exchange()
+        for (milliseconds, count) in [
+            (500, 1), (1_500, 2), (3_500, 3), (7_500, 4), (15_500, 5), (31_500, 6), (63_500, 7),
+        ] as [(Int64, Int)] {
+            let due = MonotonicTime.zero + .milliseconds(milliseconds)
+            #expect(path.client.deadline == due)
+            #expect(path.kinds.count == count)
+            let early = due - Duration.nanoseconds(1)
+            path.client.advance(to: early, by: RelayedPath.authenticator, using: &path.random)
+            let nothing = path.client.takeMessages()
+            #expect(nothing.isEmpty && path.client.state == .connecting)
+            path.client.advance(to: due, by: RelayedPath.authenticator, using: &path.random)
+            path.exchange()
+        }
+        #expect(path.client.state == .failed(code: nil))
+        #expect(path.client.deadline == nil && path.kinds.count == 7)
+    }
+
+    /// A relay that has forgotten everything, as after a restart.
+    @Test func `fails when its address is gone`() {
+        var path = RelayedPath()
+        path.exchange()
+        path.agent = TURNAgent(of: TURNTestClient.address, by: TURNTestClient.policy)
+        path.advance(to: 240)
+        #expect(path.client.state == .connected)
+        path.advance(to: 241)
+        #expect(path.kinds.last == .refreshRequest)
+        #expect(path.client.state == .failed(code: 437))
+        #expect(path.client.deadline == nil)
+        #expect(path.client.wrapped([1].span) == nil)
+    }
+
     @Test func `is refused by a wrong password, once`() {
         var path = RelayedPath(password: "guess")
         path.exchange()
@@ -145,6 +181,56 @@ private struct RelayedPath {
         path.client.giveBack(by: RelayedPath.authenticator, using: &path.random)
         path.exchange()
         #expect(!path.agent.hasAllocation)
+    }
+
+    /// Answers the request that the client sends now; nil for one that grants it.
+    private func answer(_ path: inout RelayedPath, _ code: STUNErrorCode?) throws {
+        let messages = path.client.takeMessages()
+        try #require(messages.count == 1)
+        let request = try ReceivedSTUN(messages[0])
+        let id = request.message.transactionID
+        if let code {
+            var writer = STUNWriter(request.kind.failure, transactionID: id)
+            writer.appendErrorCode(code)
+            writer.append(.realm, Array("rostrum".utf8))
+            writer.append(.nonce, Array("nonce".utf8))
+            _ = path.hear(writer.sealed())
+        } else {
+            let password = TURNTestClient.password(of: RelayedPath.username)
+            let text = Array("\(RelayedPath.username):rostrum:\(password)".utf8)
+            let key = try #require(RelayedPath.authenticator.md5(text.span))
+            let writer = STUNWriter(request.kind.success, transactionID: id)
+            _ = path.hear(writer.sealed(key: key, by: RelayedPath.authenticator))
+        }
+    }
+
+    /// It would be asked without end otherwise, as fast as it answers.
+    @Test func `gives up a relay that calls every nonce stale`() throws {
+        var path = RelayedPath()
+        try answer(&path, .unauthenticated)
+        for _ in 0..<8 {
+            try answer(&path, .staleNonce)
+            #expect(path.client.state == .connecting)
+        }
+        try answer(&path, .staleNonce)
+        #expect(path.client.state == .failed(code: 438))
+        let rest = path.client.takeMessages()
+        #expect(rest.isEmpty && path.client.deadline == nil)
+    }
+
+    @Test func `bears stale nonces now and then`() throws {
+        var path = RelayedPath()
+        try answer(&path, .unauthenticated)
+        // The address and the channel, and then what keeps them.
+        for round in 0..<6 {
+            for _ in 0..<8 { try answer(&path, .staleNonce) }
+            try answer(&path, nil)
+            #expect(path.client.state == (round == 0 ? .connecting : .connected))
+            if round.isMultiple(of: 2) { continue }
+            path.client.advance(
+                to: TURNTestClient.time(1_000 * Int64(round)), by: RelayedPath.authenticator,
+                using: &path.random)
+        }
     }
 
     @Test func `takes no answer that it cannot believe`() throws {

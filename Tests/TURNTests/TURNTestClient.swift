@@ -32,6 +32,8 @@ struct TURNTestClient {
     }
 
     var agent: TURNAgent
+    /// Of 1970, when its messages arrive.
+    var present = TURNTestClient.second
     var username = "\(second + 60):guest"
     /// Nil for the right one.
     var password: String?
@@ -79,7 +81,7 @@ struct TURNTestClient {
     mutating func send(_ message: [UInt8], at seconds: Int64 = 1) throws(WireError) -> ReceivedSTUN? {
         var answer: ReceivedSTUN?
         var effects = agent.receive(
-            message.span, at: Self.time(seconds), second: Self.second, by: Self.authenticator)[...]
+            message.span, at: Self.time(seconds), second: present, by: Self.authenticator)[...]
         while let effect = effects.popFirst() {
             switch effect {
             case .answer(let bytes): answer = try ReceivedSTUN(bytes)

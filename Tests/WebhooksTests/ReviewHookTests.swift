@@ -103,6 +103,36 @@ private final class HeldTransport: WebhookTransport {
         #expect(await next.value, "places are free again")
     }
 
+    /// The first of many comments tells an operator that the receiver fails; the others only count.
+    @Test func `says once that it fails, and once that it is back`() async throws {
+        let lines = Mutex<[String]>([])
+        let hook = ReviewHook(
+            url: "http://user:word@receiver.example/hook?key=1", secret: Secret("s"), fallback: .deny,
+            transport: transport, timeout: Self.never,
+            log: Log(level: .info) { entry in lines.withLock { $0.append(entry.text) } }, now: { 0 })
+        let failing = "warning review review.failing receiver=http://receiver.example/hook"
+        let back = "info review review.back receiver=http://receiver.example/hook"
+        let steps: [(WebhookAnswer, [String])] = [
+            (.status(200, retryAfter: nil), []),
+            (
+                .status(500, retryAfter: nil),
+                [#"\#(failing) reason="status 500" each-comment-counts-as=deny"#]
+            ),
+            (.unreachable("refused"), []), (.status(404, retryAfter: nil), []),
+            // That it withholds a comment shows that it is there.
+            (.status(403, retryAfter: nil), [back]), (.status(200, retryAfter: nil), []),
+            (.unreachable("refused"), ["\(failing) reason=refused each-comment-counts-as=deny"]),
+        ]
+        var said: [String] = []
+        for (answer, more) in steps {
+            let question = ask(hook)
+            try await transport.answer(answer)
+            _ = await question.value
+            said += more
+            #expect(lines.withLock { $0 } == said)
+        }
+    }
+
     @Test func `that nobody listens at costs no more than its time, with real sockets`() async throws {
         let poster = HTTPPoster(timeout: ReviewHook.timeout)
         defer { poster.close() }

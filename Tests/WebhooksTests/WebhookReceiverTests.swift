@@ -138,6 +138,97 @@ private final class VirtualTime: Sendable {
         #expect(await receiver.step().map(\.event.id) == ["2"])
     }
 
+    private func makeReceiver(
+        of store: MemoryStore, _ time: VirtualTime, settings: WebhookSchedule.Settings = .init(),
+        counters: WebhookCounters = WebhookCounters(), log: Log = .silent
+    ) -> WebhookReceiver {
+        WebhookReceiver(
+            url: url, outbox: store.outbox, transport: NoTransport(),
+            signature: WebhookSignature(secret: Secret("s")), settings: settings, counters: counters,
+            log: log, now: { time.now })
+    }
+
+    /// A store with one event of each stream for the receiver.
+    private func makeStore(with streams: [String]) async throws -> MemoryStore {
+        let store = MemoryStore()
+        try await store.outbox.setReceivers([url])
+        for name in streams {
+            var commit = StreamCommit(stream: try #require(StreamID(name)), basis: 0, records: [[0]])
+            commit.listing = StreamListing(stream: commit.stream, state: "", host: "", createdAt: 0)
+            commit.events = [OutboxEvent(id: "of \(name)", type: "t", committedAt: 1_000_000, body: [])]
+            try await store.commit(commit)
+        }
+        return store
+    }
+
+    @Test(arguments: [200, 410, 500, nil])
+    func `that is gone has nothing left, whatever it says to what is under way`(status: Int?) async throws {
+        let store = try await makeStore(with: ["a", "b", "c", "d", "e", "f"])
+        let counters = WebhookCounters()
+        let receiver = makeReceiver(of: store, VirtualTime(), counters: counters)
+        let sent = await receiver.step()
+        #expect(sent.map(\.event.id) == ["of a", "of b", "of c", "of d"])
+        await receiver.finish(sent[1], with: .status(410, retryAfter: nil))
+        #expect(await receiver.step() == [])
+        #expect(store.statistics.waitingEvents == 0)
+        for delivery in [sent[0], sent[2], sent[3]] {
+            let answer = status.map { WebhookAnswer.status($0, retryAfter: nil) } ?? .unreachable("down")
+            await receiver.finish(delivery, with: answer)
+            #expect(await receiver.step() == [])
+        }
+        #expect(await receiver.deadline == nil)
+        #expect(counters.copy.delivered == (status == 200 ? 3 : 0))
+        // Nothing more is kept for it.
+        var commit = StreamCommit(stream: sent[0].stream, basis: 1, records: [[0]])
+        commit.events = [OutboxEvent(id: "late", type: "t", committedAt: 0, body: [])]
+        try await store.commit(commit)
+        #expect(store.statistics.waitingEvents == 0)
+        #expect(await receiver.step() == [])
+    }
+
+    @Test func `is complained of once for each event, and once when that is given up`() async throws {
+        let store = try await makeStore(with: ["a"])
+        let lines = Mutex<[String]>([])
+        let log = Log(level: .debug) { entry in
+            lines.withLock { $0.append("\(entry.level.rawValue) \(entry.event)") }
+        }
+        var settings = WebhookSchedule.Settings()
+        settings.patience = 20_000
+        let time = VirtualTime()
+        let receiver = makeReceiver(of: store, time, settings: settings, log: log)
+        var attempts = 0
+        while store.statistics.waitingEvents > 0 {
+            attempts += 1
+            try #require(attempts < 20)
+            let sent = await receiver.step()
+            #expect(sent.map(\.attempts) == [attempts - 1])
+            for delivery in sent { await receiver.finish(delivery, with: .status(500, retryAfter: nil)) }
+            #expect(await receiver.step() == [])
+            if let deadline = await receiver.deadline { time.move(to: deadline) }
+        }
+        // Waits of 1, 2, 4, 8 and 16 seconds, or up to half less: the fifth or sixth goes beyond 20 in all.
+        #expect((5...6).contains(attempts))
+        let expected =
+            ["warning webhook.failed"] + Array(repeating: "debug webhook.failed", count: attempts - 2)
+            + ["error webhook.dropped"]
+        #expect(lines.withLock { $0 } == expected)
+    }
+
+    /// printf '1700000000.\0\377\n\r' | openssl dgst -sha256 -hmac 'a secret of webhooks', and so on.
+    @Test(
+        arguments: [
+            ([], 0, "be0ddd8384a1f47d6a8597fd2a0da787c82d9566eb75d1e5a71358b56b5dedf6"),
+            ([], 1_700_000_000, "590aed4fb7846f2c63475c2ba6a0f48153d5ba148ba874afeea82f7eeeae1885"),
+            (
+                [0, 255, 10, 13], 1_700_000_000,
+                "1267b037e02f0e35063718b27a66977ca24a660d7e2e5ae7a2eb80344fd985a3"
+            ),
+        ] as [([UInt8], Int64, String)])
+    func `knows a signature of any bytes`(body: [UInt8], seconds: Int64, code: String) {
+        let signature = WebhookSignature(secret: Secret("a secret of webhooks"))
+        #expect(signature.value(for: body, at: seconds) == "t=\(seconds),v1=\(code)")
+    }
+
     @Test func `knows a signature made elsewhere`() {
         // printf '1700000000.{"id":"evt_1"}' | openssl dgst -sha256 -hmac 'a secret of webhooks'
         let signature = WebhookSignature(secret: Secret("a secret of webhooks"))

@@ -117,3 +117,99 @@ private func delivery(_ number: Int64, _ name: String, attempts: Int = 0, commit
         _ = schedule.take(.unreachable(""), to: 2, at: .min, using: &random)
     }
 }
+
+/// What holds whatever a receiver answers, and in whatever order.
+@Suite struct `A webhook schedule with any answers` {
+    private static let names = ["a", "b", "c", "d", "e", "f"]
+
+    @Test(arguments: 0..<40 as Range<UInt64>)
+    func `has one event of a stream under way, few in all, and one where nobody answers`(seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        var settings = WebhookSchedule.Settings()
+        settings.concurrency = Int.random(in: 1...5, using: &random)
+        var schedule = WebhookSchedule(receiver: receiver, settings: settings)
+        var now: Int64 = 0
+        var number: Int64 = 0
+        var underWay: [Delivery] = []
+        var silences = 0
+        // When an unreachable receiver may be tried again.
+        var quiet: ClosedRange<Int64>?
+        for _ in 0..<400 {
+            let due = Self.names.shuffled(using: &random).map { name in
+                number += 1
+                return delivery(number, name)
+            }
+            let demand = schedule.demand(at: now)
+            let sent = schedule.begin(due, at: now)
+            // There are more streams than may be under way, so one is always free.
+            #expect(sent.isEmpty == (demand == 0))
+            if let quiet, now < quiet.lowerBound { #expect(sent.isEmpty) }
+            if let quiet, now >= quiet.upperBound { #expect(!sent.isEmpty || !underWay.isEmpty) }
+            underWay += sent
+            #expect(Set(underWay.map(\.stream)).count == underWay.count)
+            #expect(underWay.count <= settings.concurrency)
+            // After a silence one at a time, beside those that were under way before.
+            if silences > 0 { #expect(sent.count <= 1) }
+
+            guard let index = underWay.indices.randomElement(using: &random) else {
+                now = schedule.deadline(at: now) ?? now
+                continue
+            }
+            let answered = underWay.remove(at: index)
+            now += Int64.random(in: 0...500, using: &random)
+            let isSilent = Int.random(in: 0...2, using: &random) == 0
+            let status = seed.isMultiple(of: 2) ? 500 : 200
+            let answer: WebhookAnswer =
+                isSilent ? .unreachable("down") : .status(status, retryAfter: nil)
+            let outcome = schedule.take(answer, to: answered.number, at: now, using: &random)
+            #expect(outcome != nil)
+            schedule.settled(answered.number)
+            if isSilent {
+                let whole = min(Int64(1_000) << min(silences, 20), settings.longestDelay)
+                let pause = (now + whole / 2)...(now + whole)
+                #expect(pause.contains(schedule.deadline(at: now) ?? now))
+                quiet = pause
+                silences += 1
+            } else {
+                (silences, quiet) = (0, nil)
+                #expect(schedule.deadline(at: now) == nil)
+            }
+        }
+    }
+
+    /// With a delay of one millisecond there is nothing random in the time of the next attempt.
+    @Test(arguments: [1, 2, 999, 1_000] as [Int64])
+    func `gives up at the very age, and not before`(age: Int64) {
+        var settings = WebhookSchedule.Settings()
+        settings.firstDelay = 1
+        settings.patience = 1_000
+        var random = SeededGenerator(seed: 3)
+        for answer in [WebhookAnswer.status(503, retryAfter: nil), .unreachable("down")] {
+            var schedule = WebhookSchedule(receiver: receiver, settings: settings)
+            _ = schedule.begin([delivery(1, "a", committedAt: 50)], at: 50)
+            let outcome = schedule.take(answer, to: 1, at: 50 + age - 1, using: &random)
+            let next = age < 1_000 ? DeliveryOutcome.failed(1, nextAttemptAt: 50 + age) : .dropped(1)
+            #expect(outcome == next)
+        }
+    }
+
+    @Test func `never tries again before the receiver wants it, nor before its own time`() {
+        var random = SeededGenerator(seed: 4)
+        let settings = WebhookSchedule.Settings()
+        for attempts in 0..<14 {
+            for wish in [nil, -1, 0, 1, 5_000, 200_000, 599_999, 600_000, 600_001, .max] as [Int64?] {
+                var schedule = WebhookSchedule(receiver: receiver, settings: settings)
+                _ = schedule.begin([delivery(1, "a", attempts: attempts)], at: 10)
+                let outcome = schedule.take(.status(429, retryAfter: wish), to: 1, at: 10, using: &random)
+                guard case .failed(1, let next) = outcome else {
+                    Issue.record("\(String(describing: outcome))")
+                    return
+                }
+                let whole = min(Int64(1_000) << attempts, settings.longestDelay)
+                let wanted = min(max(wish ?? 0, 0), settings.longestDelay)
+                #expect(next - 10 >= max(whole / 2, wanted))
+                #expect(next - 10 <= max(whole, wanted))
+            }
+        }
+    }
+}

@@ -181,8 +181,12 @@ final class ClientMailbox: Sendable {
         case LWS_CALLBACK_CLIENT_RECEIVE: return unsafe receive(number, wsi, input)
         case LWS_CALLBACK_CLIENT_WRITEABLE: return unsafe write(number, wsi)
         case LWS_CALLBACK_WS_PEER_INITIATED_CLOSE:
-            // A close frame may be empty; otherwise it begins with the code in network order (RFC 6455 §5.5.1).
-            guard input.count >= 2 else { break }
+            // A close frame may be empty, for which 1005 stands (RFC 6455 §7.1.5); otherwise it begins with the code in
+            // network order (§5.5.1).
+            guard input.count >= 2 else {
+                connections[number]?.closing = (1_005, "")
+                break
+            }
             let code = unsafe UInt16(input[0]) << 8 | UInt16(input[1])
             connections[number]?.closing = unsafe (code, String(decoding: input.dropFirst(2), as: UTF8.self))
         case LWS_CALLBACK_CLIENT_CONNECTION_ERROR:

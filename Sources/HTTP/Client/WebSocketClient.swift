@@ -12,7 +12,7 @@ package final class WebSocketClient: Sendable {
         case opened
         /// A complete text or binary message.
         case message([UInt8])
-        /// Code and reason of the peer's close frame; 1006 if the connection ended without one.
+        /// Code and reason of the peer's close frame: 1005 if it had no code, 1006 if there was no such frame.
         case closed(code: UInt16, reason: String)
         /// The handshake failed; the text is libwebsockets' message, for logs.
         case failed(String)

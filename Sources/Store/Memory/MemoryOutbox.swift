@@ -77,7 +77,7 @@ struct MemoryOutbox: Sendable {
             (left.value.dueAt, left.value.entries.first?.number ?? 0)
                 < (right.value.dueAt, right.value.entries.first?.number ?? 0)
         }
-        return due.prefix(limit).compactMap { name, lane in
+        return due.prefix(max(limit, 0)).compactMap { name, lane in
             lane.entries.first.map { entry in
                 Delivery(
                     number: entry.number, receiver: name.receiver, stream: name.stream, event: entry.event,

@@ -40,7 +40,8 @@ struct LedgerTable: ~Copyable {
     mutating func entries(
         of stream: StreamID, after number: Int, limit: Int
     ) throws(DatabaseError) -> [[UInt8]] {
-        try select.rows(.text(stream.description), .integer(Int64(number)), .integer(Int64(limit))) {
+        // SQLite takes a negative limit for none.
+        try select.rows(.text(stream.description), .integer(Int64(number)), .integer(Int64(max(limit, 0)))) {
             row throws(DatabaseError) in row.blob(0)
         }
     }

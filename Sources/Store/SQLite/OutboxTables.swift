@@ -168,7 +168,7 @@ struct OutboxTables: ~Copyable {
     mutating func due(
         for receiver: String, at now: Int64, limit: Int
     ) throws(DatabaseError) -> [Delivery] {
-        try selectDue.rows(.text(receiver), .integer(now), .integer(Int64(limit))) {
+        try selectDue.rows(.text(receiver), .integer(now), .integer(Int64(max(limit, 0)))) {
             row throws(DatabaseError) in
             guard let stream = StreamID(row.text(2)) else {
                 throw DatabaseError(

@@ -114,8 +114,10 @@ enum Schema {
         } catch {
             throw .database(error)
         }
-        // An empty database is accepted: a new file has neither an ID nor tables.
-        guard owner == application || (owner == 0 && found == 0 && tables == 0) else { throw .foreign }
+        // An empty database is accepted: a new file has neither an ID nor tables. No step makes a version below 0.
+        guard found >= 0, owner == application || (owner == 0 && found == 0 && tables == 0) else {
+            throw .foreign
+        }
         guard found <= known else { throw .newer(found) }
         return found
     }

@@ -78,7 +78,9 @@ struct StreamTables: ~Copyable {
         let key: Int64
         if commit.basis == 0 {
             // A new stream needs a record and a listing.
-            guard commit.version > 0, let listing = commit.listing else { return .conflict(current: 0) }
+            guard commit.version > 0, let listing = commit.listing else {
+                return .conflict(current: try find(commit.stream)?.version ?? 0)
+            }
             let inserted = try insertStream.run(
                 .init(commit.version), name, .text(listing.state), .text(listing.host),
                 DatabaseValue(listing.title), .integer(listing.createdAt), DatabaseValue(listing.startsAt),
@@ -154,7 +156,7 @@ struct StreamTables: ~Copyable {
     ) throws(DatabaseError) -> [StreamListing] {
         try selectEnded.rows(
             .integer(time), DatabaseValue(last?.endedAt), DatabaseValue(last?.stream.description),
-            .integer(Int64(limit))
+            .integer(Int64(max(limit, 0)))
         ) { row throws(DatabaseError) in try Self.listing(row) }
     }
 

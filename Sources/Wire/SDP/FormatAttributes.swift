@@ -87,7 +87,7 @@ package struct FormatParameters: SDPValue {
         var parameters: [Parameter] = []
         while !scanner.isAtEnd {
             var item = SDPScanner(String(scanner.take(until: .semicolon)))
-            item.skipSpaces()
+            item.trimSpaces()
             guard !item.isAtEnd else { continue }
             let hasValue = item.rest.contains(.equals)
             let name = String(item.take(until: .equals))

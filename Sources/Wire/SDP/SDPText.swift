@@ -36,6 +36,12 @@ struct SDPScanner {
     mutating func skipSpaces() {
         rest = rest.drop { $0 == .space }
     }
+
+    /// Removes the spaces at both ends.
+    mutating func trimSpaces() {
+        skipSpaces()
+        while rest.last == .space { rest.removeLast() }
+    }
 }
 
 extension UInt8 {

@@ -54,7 +54,8 @@ package struct SDPFingerprint: SDPValue, Hashable {
         algorithm = String(name).lowercased()
         bytes = []
         for pair in digits.parts(separatedBy: .colon) {
-            guard pair.utf8.count == 2, pair.utf8.first != UInt8(ascii: "+"), bytes.count < 64,
+            // Checked first, because `UInt8` also accepts a sign.
+            guard pair.utf8.count == 2, pair.allSatisfy(\.isHexDigit), bytes.count < 64,
                 let byte = UInt8(pair, radix: 16)
             else { throw .invalid(.sdpFingerprint) }
             bytes.append(byte)

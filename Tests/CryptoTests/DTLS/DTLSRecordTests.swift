@@ -54,6 +54,42 @@ import Testing
         }
     }
 
+    /// However long they are: in their order, whole, and no datagram longer than it may be unless one record is.
+    @Test(arguments: 0..<30 as Range<UInt64>)
+    func `are packed as tightly as their order allows`(seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        var packer = DTLSRecordPacker()
+        let mtu = Int.random(in: 50...300, using: &random)
+        var numbers: [UInt8] = []
+        for _ in 0..<4 {
+            let sent = (0..<Int.random(in: 0...10, using: &random)).map { _ in
+                let epoch = UInt8.random(in: 0...1, using: &random)
+                return Self.record(22, epoch: epoch, body: Int.random(in: 0...200, using: &random))
+            }
+            let flight = packer.pack(Array(sent.joined()), mtu: mtu)
+            #expect(flight.map(\.count).reduce(0, +) == sent.map(\.count).reduce(0, +))
+            var found: [[UInt8]] = []
+            for datagram in flight {
+                let records = DTLSRecord.parse(datagram.span)
+                #expect(datagram.count <= mtu || records.count == 1)
+                for record in records {
+                    var bytes = Array(datagram[record.range])
+                    if record.epoch == 0 {
+                        numbers.append(bytes[10])
+                        bytes[10] = 77
+                    }
+                    found.append(bytes)
+                }
+            }
+            #expect(found == sent)
+            for (datagram, next) in zip(flight, flight.dropFirst()) {
+                let first = DTLSRecord.parse(next.span).first?.range.count ?? 0
+                #expect(datagram.count + first > mtu)
+            }
+        }
+        #expect(numbers == (0..<numbers.count).map { UInt8($0) })
+    }
+
     @Test func `of epoch 0 never carry the same number twice`() {
         var packer = DTLSRecordPacker()
         let output =

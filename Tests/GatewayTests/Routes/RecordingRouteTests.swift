@@ -26,6 +26,23 @@ import Testing
         #expect(ByteRange(field) == nil)
     }
 
+    /// All ranges of short files, compared with the bytes that they name (RFC 9110 §14.1.2).
+    @Test(arguments: 0...8) func `are the bytes that are wanted and there`(size: Int) {
+        let bytes = Array(0..<size)
+        func compare(_ field: String, _ wanted: some Sequence<Int>) {
+            let range = ByteRange(field)?.range(of: size)
+            let found = range.map { Array($0) } ?? []
+            #expect(found == Array(wanted), "\(field)")
+        }
+        for first in 0...10 {
+            compare("bytes=\(first)-", bytes.filter { $0 >= first })
+            compare("bytes=-\(first)", bytes.suffix(first))
+            for last in first...10 {
+                compare("bytes=\(first)-\(last)", bytes.filter { (first...last).contains($0) })
+            }
+        }
+    }
+
     @Test func `of an empty file are none`() {
         #expect(ByteRange("bytes=0-")?.range(of: 0) == nil)
         #expect(ByteRange("bytes=-5")?.range(of: 0) == nil)
