@@ -34,5 +34,7 @@ enum MediaFileName: Equatable {
             self = .part(number, index)
         default: return nil
         }
+        // Each file has one name: numbers with leading zeros are none.
+        guard text(tag) == name else { return nil }
     }
 }

@@ -270,6 +270,7 @@ package struct IngestMedia: Sendable {
             return
         }
         let isKeyFrame = head.isKeyFrame
+        let neededKeyFrame = needsKeyFrame
         if isKeyFrame {
             needsKeyFrame = false
             noteKeyFrame(at: place.media)
@@ -289,7 +290,11 @@ package struct IngestMedia: Sendable {
             return
         }
         let packets = packetizer.packets(of: payloads, timestamp: timestamp)
-        guard !packets.isEmpty else { return }
+        guard !packets.isEmpty else {
+            // Decoders cannot begin with nothing.
+            needsKeyFrame = neededKeyFrame
+            return
+        }
         pictureNumber &+= 1
         let picture = IngestPicture(
             packets: packets, timestamp: timestamp, isKeyFrame: isKeyFrame,

@@ -260,7 +260,7 @@ package actor ClipDesk {
         do throws(ClipRefusal) {
             try await recordings.admit(entry, of: stream)
         } catch {
-            if rings[stream]?.making?.number == number { rings[stream]?.making = nil }
+            finish(stream, number, error)
             throw error
         }
         // During the wait for the disk the transcoder may have died, or the server may have begun to stop.

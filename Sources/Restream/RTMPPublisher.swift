@@ -229,13 +229,16 @@ package struct RTMPPublisher: Sendable {
     private func words(of command: RTMPCommand) -> String {
         let information = command.arguments.first ?? command.object
         let text = information[name: "description"]?.text ?? information[name: "code"]?.text ?? ""
-        let line = text.replacing(key.exposed, with: "…").unicodeScalars.filter {
+        let visible = text.unicodeScalars.filter {
             switch $0.properties.generalCategory {
             case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse: false
             default: true
             }
         }
-        return String(String(String.UnicodeScalarView(line)).prefix(Self.wordsLimit))
+        // Only now, and by scalars: hidden characters or accents within the key must not keep it from being found.
+        let line = String.UnicodeScalarView(visible).replacing(
+            key.exposed.unicodeScalars, with: "…".unicodeScalars)
+        return String(String(line).prefix(Self.wordsLimit))
     }
 
     /// Sends the commands that precede `publish`.

@@ -15,6 +15,8 @@ struct PlaylistConformance {
         var partTarget = 0
         var skipped = 0
         var segments: [Entry] = []
+        /// Whether the segment under way, which is no entry yet, is discontinuous.
+        var endsDiscontinuous = false
         var parts: [String] = []
         var hasEnded = false
         var isRecorded = false
@@ -102,6 +104,7 @@ struct PlaylistConformance {
                 (duration, isDiscontinuous, sum, range) = (-1, false, 0, "")
             }
         }
+        reading.endsDiscontinuous = isDiscontinuous
         if reading.hasEnded == hasHint { faults.append("either it ends or something is hinted") }
         if reading.isRecorded, !reading.hasEnded { faults.append("a recording goes on") }
         return reading
@@ -122,7 +125,8 @@ struct PlaylistConformance {
         guard gone >= 0 else { return faults.append("the media sequence went back") }
         let removed = old.segments.prefix(gone)
         // The tag before the first segment that is left counts once that segment is gone.
-        let lost = removed.filter(\.isDiscontinuous).count
+        let isLastLost = gone > old.segments.count && old.endsDiscontinuous
+        let lost = removed.filter(\.isDiscontinuous).count + (isLastLost ? 1 : 0)
         if new.discontinuitySequence - old.discontinuitySequence != lost {
             faults.append("discontinuities are not counted")
         }

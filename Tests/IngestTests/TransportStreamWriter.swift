@@ -9,36 +9,43 @@ struct TransportStreamWriter {
     init() {}
 
     /// The two tables.
-    /// - Parameter streams: type and identifier of each.
-    mutating func tables(_ streams: [(type: UInt8, identifier: UInt16)]) -> [UInt8] {
+    /// - Parameters:
+    ///   - streams: type and identifier of each.
+    ///   - descriptors: of each stream.
+    mutating func tables(
+        _ streams: [(type: UInt8, identifier: UInt16)], descriptors: [UInt8] = []
+    ) -> [UInt8] {
         let association: [UInt8] = [0, 1, 0xC1, 0, 0, 0, 1, 0xE0, UInt8(Self.map)]
         var map: [UInt8] = [0, 1, 0xC1, 0, 0, 0xE1, 0, 0xF0, 0]
         for stream in streams {
             map += [
-                stream.type, 0xE0 | UInt8(stream.identifier >> 8), UInt8(stream.identifier & 0xFF), 0xF0, 0,
+                stream.type, 0xE0 | UInt8(stream.identifier >> 8), UInt8(stream.identifier & 0xFF), 0xF0,
+                UInt8(descriptors.count),
             ]
+            map += descriptors
         }
         return packets(Self.section(0, association), of: 0) + packets(Self.section(2, map), of: Self.map)
     }
 
     private static func section(_ table: UInt8, _ body: [UInt8]) -> [UInt8] {
         // The first byte of the body is the high one of the identifier; behind it comes a CRC that nobody looks at.
-        [0, table, 0xB0, UInt8(body.count + 4)] + body + [0, 0, 0, 0]
+        let length = body.count + 4
+        return [0, table, 0xB0 | UInt8(length >> 8), UInt8(length & 0xFF)] + body + [0, 0, 0, 0]
     }
 
     /// A PES packet without a length, as pictures have it, or with one.
-    /// - Parameters: `presentation` and `decoding` are in ticks of 90 kHz.
+    /// - Parameters: `presentation` and `decoding` are in ticks of 90 kHz; nil for none.
     mutating func unit(
-        _ payload: [UInt8], of identifier: UInt16, presentation: UInt64, decoding: UInt64? = nil,
+        _ payload: [UInt8], of identifier: UInt16, presentation: UInt64?, decoding: UInt64? = nil,
         hasLength: Bool = false
     ) -> [UInt8] {
-        var times = Self.time(presentation, mark: decoding == nil ? 2 : 3)
+        var times = presentation.map { Self.time($0, mark: decoding == nil ? 2 : 3) } ?? []
         if let decoding { times += Self.time(decoding, mark: 1) }
         let length = hasLength ? 3 + times.count + payload.count : 0
+        let flags: UInt8 = presentation == nil ? 0 : decoding == nil ? 0x80 : 0xC0
         let header: [UInt8] = [
             0, 0, 1, identifier == Self.video ? 0xE0 : 0xC0, UInt8(length >> 8 & 0xFF), UInt8(length & 0xFF),
-            0x80,
-            decoding == nil ? 0x80 : 0xC0, UInt8(times.count),
+            0x80, flags, UInt8(times.count),
         ]
         return packets(header + times + payload, of: identifier)
     }

@@ -71,6 +71,16 @@ private final class ClipRig: Sendable {
         try await desk.make(of: stream, seconds: 30, title: nil, tier: nil)
     }
 
+    /// Makes the disk refuse everything of a stream: a file is where its folder belongs.
+    func blockFolder(of stream: String) throws {
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        try Data().write(to: directory.appendingPathComponent(stream))
+    }
+
+    func clearFolder(of stream: String) throws {
+        try FileManager.default.removeItem(at: directory.appendingPathComponent(stream))
+    }
+
     /// Puts a clip on the disk that was being made when its server ended.
     func putUnfinished(_ id: String, of stream: String) throws {
         let folder = directory.appendingPathComponent(stream)
@@ -162,6 +172,19 @@ private final class ClipRig: Sendable {
         await rig.desk.stop()
         await #expect(throws: ClipRefusal.lost) { try await answer.value }
         disk.change { $0 = false }
+    }
+
+    @Test func `makes the next clip after the disk refused one`() async throws {
+        let rig = ClipRig()
+        await rig.desk.start { _, _ in Issue.record("a clip was made") }
+        await rig.desk.update(names[0], to: programme)
+        try rig.blockFolder(of: "s1")
+        for _ in 0..<2 { await #expect(throws: ClipRefusal.storage) { try await rig.make(names[0]) } }
+        #expect(await rig.desk.counters.making == 0)
+        #expect(await rig.recordings.recordings(of: names[0]).isEmpty)
+        try rig.clearFolder(of: "s1")
+        await #expect(throws: ClipRefusal.nothingThere) { try await rig.make(names[0]) }
+        await rig.desk.stop()
     }
 
     @Test func `has no half clips after a restart`() async throws {

@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 
 @testable import Transcoder
@@ -23,6 +24,34 @@ import Testing
         _ = budget.spend(3)
         for millisecond in 1...4_000 { budget.refill(rate: 1_000, at: at(millisecond)) }
         #expect(!budget.spend(3_001) && budget.spend(3_000))
+    }
+
+    /// Or no line would be logged any more while a process is busy.
+    @Test(arguments: [1, 11, 20, 1_500])
+    func `comes back at a low rate, too, however often it is looked at`(rate: Int) {
+        var budget = Budget(rate: rate, at: .zero)
+        let whole = budget.spend(3 * rate)
+        for millisecond in 1...2_000 { budget.refill(rate: rate, at: at(millisecond)) }
+        // Of a thousand tokens two may be lost by rounding.
+        let most = budget.spend(2 * rate - rate / 500 - 1)
+        let more = budget.spend(rate / 500 + 2)
+        #expect(whole && most && !more)
+    }
+
+    @Test(arguments: [1, 7, 1_500, 65_537, 8 << 20])
+    func `is never more than the rate, and hardly less`(rate: Int) {
+        var random = SeededGenerator(seed: UInt64(rate))
+        var budget = Budget(rate: rate, at: .zero)
+        let unit = max(rate / 1_000, 1)
+        var (microseconds, spent) = (0, 0)
+        while microseconds < 20_000_000 {
+            microseconds += Int.random(in: 1...30_000, using: &random)
+            budget.refill(rate: rate, at: .zero + .microseconds(microseconds))
+            while budget.spend(unit) { spent += unit }
+        }
+        let earned = 3 * rate + rate * microseconds / 1_000_000
+        #expect(spent <= earned)
+        #expect(spent >= earned - earned / 500 - unit - 1, "\(spent) of \(earned)")
     }
 
     @Test func `may be more with each job, at once`() {

@@ -137,4 +137,21 @@ import Testing
             #expect(!deaths.refuses(source, at: .zero + .seconds(700 * index)))
         }
     }
+
+    /// Whoever has thousands of sources must not fill the memory.
+    @Test func `records so many sources at once, and others once these are forgotten`() {
+        var deaths = DeathRegister()
+        let many = (0..<1_000 as Range<UInt64>).map { SourceKey(number: $0) }
+        for _ in 0..<3 { deaths.note(many, at: .zero) }
+        let other = SourceKey(number: 5_000)
+        for _ in 0..<3 { deaths.note([other, many[7]], at: .zero + .seconds(1)) }
+        #expect(!deaths.refuses(other, at: .zero + .seconds(1)))
+        // One of them has killed the process three times more.
+        #expect(deaths.refusedCount(at: .zero + .seconds(599)) == 1_000)
+        #expect(deaths.refusedCount(at: .zero + .seconds(601)) == 1)
+        // Twice their pause later the others are forgotten.
+        let later = MonotonicTime.zero + .seconds(1_200)
+        for _ in 0..<3 { deaths.note([other], at: later) }
+        #expect(deaths.refuses(other, at: later))
+    }
 }

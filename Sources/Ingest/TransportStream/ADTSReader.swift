@@ -47,6 +47,7 @@ struct ADTSReader: Sendable {
             let header = all[start + 1] & 1 == 0 ? Self.headerLength + 2 : Self.headerLength
             guard length > header else {
                 start += 1
+                if start == carried { samples = 0 }
                 continue
             }
             guard start + length <= all.count else { break }

@@ -87,14 +87,19 @@ package struct TransportStreamMedia: Sendable {
     ) -> [IngestMedia.Effect] {
         media.measure(audio: packet.payload.count)
         var effects: [IngestMedia.Effect] = []
-        guard let start = packet.presentation.map({ ticks(of: $0) }) ?? nextSound else { return [] }
+        var start = packet.presentation.map { ticks(of: $0) }
+        guard start != nil || nextSound != nil else { return [] }
         for frame in sound.read(packet.payload) {
             if frame.configuration != audioConfiguration {
                 audioConfiguration = frame.configuration
                 effects += media.configure(audio: frame.configuration.span, at: now)
             }
             let rate = Int64(frame.sampleRate)
-            let time = start &+ Int64(frame.offset) &* Self.clock / rate
+            let offset = Int64(frame.offset) &* Self.clock / rate
+            // Without a time stamp the first frame follows the last one, even if it began in the packet before.
+            let base = start ?? (nextSound ?? 0) &- offset
+            start = base
+            let time = base &+ offset
             nextSound = time &+ 1_024 * Self.clock / rate
             let timestamp = UInt32(truncatingIfNeeded: time / 90)
             effects += media.receive(sound: frame.bytes.span, timestamp: timestamp, at: now)

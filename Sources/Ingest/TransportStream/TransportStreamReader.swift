@@ -119,6 +119,8 @@ struct TransportStreamReader: Sendable {
     private mutating func readMap(_ section: Span<UInt8>) {
         guard let found = TransportStreamProgramme(parsing: section), found != programme else { return }
         if found.video?.identifier != programme?.video?.identifier {
+            // The picture under way never ends.
+            if programme?.video != nil { elements.append(.pictureLost) }
             video = PESAssembler(limit: Self.pictureLimit)
         }
         if found.audio?.identifier != programme?.audio?.identifier {

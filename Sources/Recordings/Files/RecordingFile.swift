@@ -43,6 +43,11 @@ final class RecordingFile: Sendable {
     /// Bytes that may wait: a disk that is further behind counts as failed.
     private static let waitingLimit = 16 << 20
 
+    /// Longest playing time in milliseconds, 34 years: within it no arithmetic overflows.
+    ///
+    /// A transcoder that has been taken over may report anything.
+    private static let longest: UInt64 = 1 << 40
+
     private let queue = DispatchQueue(label: "recording-file", qos: .utility)
     private let state = Mutex(State())
     private let reserve: Int64
@@ -118,7 +123,7 @@ final class RecordingFile: Sendable {
     func note(_ milliseconds: UInt64, at time: WallTime) {
         state.withLock { state in
             guard state.status.filmedAt == nil, milliseconds > 0 else { return }
-            state.status.filmedAt = time.milliseconds - Int64(clamping: milliseconds)
+            state.status.filmedAt = time.milliseconds - Int64(min(milliseconds, Self.longest))
         }
     }
 
@@ -132,7 +137,7 @@ final class RecordingFile: Sendable {
             guard descriptor >= 0, let path else { return }
             guard fdatasync(descriptor) == 0 else { return failed(errno) }
             state.withLock { state in
-                state.status.milliseconds = Int64(clamping: milliseconds)
+                state.status.milliseconds = Int64(min(milliseconds, Self.longest))
                 state.status.size = state.status.written
                 state.status.isComplete = isEnd
             }

@@ -158,6 +158,11 @@ private struct FragmentTracks {
         let defaults: MP4SampleDefaults
     }
 
+    /// Most frames of one fragment; ours have some hundred.
+    ///
+    /// Frames without fields of their own take no bytes, so a file could claim billions.
+    private static let frameLimit = 100_000
+
     private var tracks: [UInt64: Track] = [:]
 
     /// - Source: ISO/IEC 14496-12 §8.3.2 (tkhd), §8.4.2 (mdhd), §8.4.3 (hdlr), §8.8.3 (trex).
@@ -182,6 +187,7 @@ private struct FragmentTracks {
     func times(of moof: MP4BoxBody) -> Times? {
         var result: Times?
         var hasVideo = false
+        var frames = 0
         for traf in moof.children("traf") {
             guard let tfhd = traf["tfhd"], let tfdt = traf["tfdt"],
                 let track = tracks[tfhd.number(at: 4, count: 4)], track.scale > 0,
@@ -191,7 +197,10 @@ private struct FragmentTracks {
             var length: UInt64 = 0
             var isSync: Bool?
             for body in traf.children("trun") {
-                MP4TrackRun(body, defaults: defaults).forEach { sample in
+                let run = MP4TrackRun(body, defaults: defaults)
+                frames += run.count
+                guard frames <= Self.frameLimit else { return nil }
+                run.forEach { sample in
                     isSync = isSync ?? sample.isSync
                     length &+= sample.duration
                 }

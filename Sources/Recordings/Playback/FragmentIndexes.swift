@@ -7,6 +7,14 @@ import Wire
 ///
 /// Files are read one after another on a queue, and only one box at a time is in memory.
 actor FragmentIndexes {
+    /// What came of reading a file.
+    private struct Reading: Sendable {
+        /// Nil for a file without fragments, and for one that could not be read.
+        let index: FragmentIndex?
+        /// Whether the file could be read.
+        let isConclusive: Bool
+    }
+
     /// An index in the cache.
     private struct Kept {
         /// Nil for a file without fragments, so that it is not read again for each request.
@@ -26,7 +34,7 @@ actor FragmentIndexes {
     private let queue = DispatchQueue(label: "recording-indexes", qos: .utility)
     private var kept: [String: Kept] = [:]
     /// Reads under way, which further requests for the same recording join.
-    private var underWay: [String: Task<FragmentIndex?, Never>] = [:]
+    private var underWay: [String: Task<Reading, Never>] = [:]
     /// Counts requests; serves as a clock for `lastUse`.
     private var uses: UInt64 = 0
 
@@ -41,7 +49,7 @@ actor FragmentIndexes {
             kept[entry.id]?.lastUse = uses
             return found.index
         }
-        if let task = underWay[entry.id] { return await task.value }
+        if let task = underWay[entry.id] { return await task.value.index }
         guard underWay.count < Self.waitingLimit else { throw .busy }
         let task = Task { [queue] in
             await withCheckedContinuation { continuation in
@@ -49,10 +57,11 @@ actor FragmentIndexes {
             }
         }
         underWay[entry.id] = task
-        let index = await task.value
+        let reading = await task.value
         underWay[entry.id] = nil
-        keep(index, of: entry)
-        return index
+        // A file that could not be read, for want of descriptors for example, is read again at the next request.
+        if reading.isConclusive { keep(reading.index, of: entry) }
+        return reading.index
     }
 
     private func keep(_ index: FragmentIndex?, of entry: RecordingEntry) {
@@ -67,21 +76,25 @@ actor FragmentIndexes {
     private var cost: Int { kept.values.reduce(0) { $0 + ($1.index?.cost ?? 0) } }
 
     /// Reads a file on the queue.
-    private static func read(_ path: String) -> FragmentIndex? {
+    private static func read(_ path: String) -> Reading {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-        guard descriptor >= 0 else { return nil }
+        guard descriptor >= 0 else { return Reading(index: nil, isConclusive: false) }
         defer { close(descriptor) }
         let size = Int64(lseek(descriptor, 0, SEEK_END))
-        return FragmentIndex(ByteSource(size: size, of: descriptor))
+        var hasFailed = false
+        let index = FragmentIndex(ByteSource(size: size, of: descriptor) { hasFailed = true })
+        return Reading(index: hasFailed ? nil : index, isConclusive: !hasFailed)
     }
 }
 
 extension ByteSource {
     /// A file, which must stay open as long as the source is used.
-    init(size: Int64, of descriptor: CInt) {
+    /// - Parameter fail: called when bytes that may exist cannot be read.
+    init(size: Int64, of descriptor: CInt, fail: @escaping () -> Void) {
         self.init(size: size) { offset, count in
             var bytes = [UInt8](repeating: 0, count: count)
             let read = pread(descriptor, &bytes, count, off_t(offset))
+            if read < 0 { fail() }
             return read > 0 ? Array(bytes.prefix(read)) : []
         }
     }

@@ -37,8 +37,21 @@ package struct MP4Fragments {
         /// End of the last frame, in ticks from the beginning of the file.
         var end: UInt64 { last &+ lastDuration }
 
+        /// Adds the frames of a run, which are stored consecutively.
+        /// - Parameters:
+        ///   - offset: of the first frame, in the file.
+        ///   - start: the first frame's decoding time.
+        fileprivate mutating func append(_ run: MP4TrackRun, at offset: Int64, from start: UInt64) {
+            var time = start
+            run.forEach { sample in
+                append(sample, at: time)
+                time &+= sample.duration
+            }
+            chunks.append(Chunk(offset: offset, count: UInt32(run.count)))
+        }
+
         /// - Parameter time: the frame's decoding time.
-        fileprivate mutating func append(_ sample: MP4TrackRun.Sample, at time: UInt64) {
+        private mutating func append(_ sample: MP4TrackRun.Sample, at time: UInt64) {
             if first == nil {
                 first = time
             } else {
@@ -59,6 +72,14 @@ package struct MP4Fragments {
                 runs.append((1, value))
             }
         }
+    }
+
+    /// A run of a fragment, before it is known whether all of the fragment is valid.
+    private struct FoundRun {
+        let track: UInt64
+        let frames: MP4TrackRun
+        let offset: Int64
+        let time: UInt64
     }
 
     /// Frames of a track that tables are made for; more than 16 hours of video or audio have.
@@ -148,35 +169,44 @@ package struct MP4Fragments {
     }
 
     /// Collects the frames of one fragment.
-    /// - Returns: false if the fragment contradicts itself or the file.
+    /// - Returns: false if the fragment contradicts itself or the file; none of its frames is collected then.
     private mutating func take(_ moof: MP4BoxBody, at start: Int64, _ mdat: MP4Box) -> Bool {
+        guard let runs = validRuns(of: moof, at: start, mdat) else { return false }
+        // In place: a copy for each fragment would make a recording's completion quadratic in its length.
+        for run in runs { tracks[run.track]?.append(run.frames, at: run.offset, from: run.time) }
+        return true
+    }
+
+    /// The runs of one fragment; nil if the fragment contradicts itself or the file.
+    private mutating func validRuns(of moof: MP4BoxBody, at start: Int64, _ mdat: MP4Box) -> [FoundRun]? {
+        var runs: [FoundRun] = []
+        var counts: [UInt64: Int] = [:]
         var next = mdat.bodyStart
         for traf in moof.children("traf") {
-            guard let tfhd = traf["tfhd"], let tfdt = traf["tfdt"],
-                var track = tracks[tfhd.number(at: 4, count: 4)]
-            else { return false }
+            guard let tfhd = traf["tfhd"], let tfdt = traf["tfdt"] else { return nil }
+            let id = tfhd.number(at: 4, count: 4)
+            guard let track = tracks[id] else { return nil }
             let defaults = MP4SampleDefaults(tfhd: tfhd, of: track.defaults)
             var time = tfdt.versionedNumber(at: 4)
-            guard time < 1 << 48 else { return false }
+            guard time < 1 << 48 else { return nil }
             for body in traf.children("trun") {
                 let run = MP4TrackRun(body, defaults: defaults)
                 guard run.count > 0 else { continue }
-                guard run.count <= Self.frameLimit - track.sizes.count else {
+                guard run.count <= Self.frameLimit - track.sizes.count - counts[id, default: 0] else {
                     isOverfull = true
                     continue
                 }
                 if let offset = run.dataOffset { next = start + Int64(offset) }
-                let chunk = next
+                let found = FoundRun(track: id, frames: run, offset: next, time: time)
                 run.forEach { sample in
-                    track.append(sample, at: time)
                     time &+= sample.duration
                     next &+= Int64(clamping: sample.size)
                 }
-                guard chunk >= mdat.bodyStart, next <= mdat.end, time < 1 << 49 else { return false }
-                track.chunks.append(Track.Chunk(offset: chunk, count: UInt32(run.count)))
+                guard found.offset >= mdat.bodyStart, next <= mdat.end, time < 1 << 49 else { return nil }
+                counts[id, default: 0] += run.count
+                runs.append(found)
             }
-            tracks[tfhd.number(at: 4, count: 4)] = track
         }
-        return true
+        return runs
     }
 }

@@ -20,9 +20,12 @@ enum RecordingRepair {
         defer { close(descriptor) }
         let size = Int64(lseek(descriptor, 0, SEEK_END))
         guard size >= 0 else { return nil }
-        let source = ByteSource(size: size, of: descriptor)
+        var hasFailed = false
+        let source = ByteSource(size: size, of: descriptor) { hasFailed = true }
         let fragments = container == "mp4" ? MP4Fragments(source) : nil
         let outline = fragments?.outline ?? WebMOutline.read(source)
+        // What the disk does not give now may be whole, and must not be cut off.
+        guard !hasFailed else { return nil }
         if outline.end < size, ftruncate(descriptor, off_t(outline.end)) != 0 { return nil }
         if let patch = outline.patch {
             guard pwrite(descriptor, patch.bytes, patch.bytes.count, off_t(patch.offset)) == patch.bytes.count

@@ -46,8 +46,8 @@ package struct FrameAssembler: Sendable {
     private var reach: Int64?
     /// Packets before this number are refused: later ones have been returned or given up.
     private var floor = Int64.min
-    /// When the first packet after a gap arrived; nil without a gap.
-    private var gapSince: MonotonicTime?
+    /// The first missing packet, and since when packets after it wait; nil without a gap.
+    private var gap: (number: Int64, since: MonotonicTime)?
     /// Whether no frame can be returned until a key frame arrives.
     package private(set) var needsKeyFrame = true
 
@@ -57,7 +57,10 @@ package struct FrameAssembler: Sendable {
     /// - Returns: the frames that are complete now, in order.
     package mutating func insert(_ packet: InputPacket, at now: MonotonicTime) -> [AssembledFrame] {
         if packet.epoch != epoch { startAnew(packet.epoch) }
-        if packet.sequenceNumber < next ?? floor { return [] }
+        if packet.sequenceNumber < next ?? floor {
+            guard isHead(packet) else { return [] }
+            next = packet.sequenceNumber
+        }
         packets[packet.sequenceNumber] = packet
         if packet.isEntryPoint, next == nil {
             next = packet.sequenceNumber
@@ -68,10 +71,20 @@ package struct FrameAssembler: Sendable {
         return takeFrames(at: now)
     }
 
+    /// Whether a packet belongs in front of the frame with which decoders are to begin.
+    ///
+    /// Parameter sets of H.264 may be overtaken by their picture, at which decoders could begin as well.
+    private func isHead(_ packet: InputPacket) -> Bool {
+        guard needsKeyFrame, packet.isEntryPoint, packet.sequenceNumber >= floor, let next else {
+            return false
+        }
+        return packets[next]?.timestamp == packet.timestamp
+    }
+
     /// Gives up packets that have been missing for too long.
     /// - Returns: the frames that are complete now, in order.
     package mutating func advance(to now: MonotonicTime) -> [AssembledFrame] {
-        guard let gapSince, now >= gapSince + Self.patience else { return [] }
+        guard let gap, now >= gap.since + Self.patience else { return [] }
         giveUp()
         return takeFrames(at: now)
     }
@@ -82,13 +95,13 @@ package struct FrameAssembler: Sendable {
         packets.removeAll(keepingCapacity: true)
         next = nil
         floor = .min
-        gapSince = nil
+        gap = nil
         needsKeyFrame = true
     }
 
     /// Skips to the first key frame after the gap, or waits for one.
     private mutating func giveUp() {
-        gapSince = nil
+        gap = nil
         needsKeyFrame = true
         floor = max(floor, next ?? floor)
         let start = next ?? .min
@@ -108,7 +121,7 @@ package struct FrameAssembler: Sendable {
         while let range = nextFrame() {
             let parts = range.compactMap { packets.removeValue(forKey: $0) }
             next = range.upperBound
-            gapSince = nil
+            floor = max(floor, range.upperBound)
             guard let first = parts.first, let last = parts.last, let codec = first.codec.video else {
                 continue
             }
@@ -125,16 +138,27 @@ package struct FrameAssembler: Sendable {
                     arrival: last.arrival, captured: first.captured ?? last.captured,
                     orientation: parts.lazy.compactMap(\.orientation).first, bytes: bytes))
         }
-        if gapSince == nil, next != nil, !packets.isEmpty, hasGap { gapSince = now }
+        noteGap(at: now)
         return frames
     }
 
-    /// Whether packets wait after a missing one.
+    /// Notes which packet is missing; each is waited for from the moment at which it is the first one that is.
     ///
-    /// Only valid after `nextFrame` returned nil: `reach` is then the missing number.
-    private var hasGap: Bool {
-        guard let next, let reach else { return false }
-        return reach &- next < packets.count
+    /// Without a gap the frame only lasts: its last packets have not been sent yet, so nothing is given up.
+    private mutating func noteGap(at now: MonotonicTime) {
+        guard let missing else {
+            gap = nil
+            return
+        }
+        if gap?.number != missing { gap = (missing, now) }
+    }
+
+    /// The first missing packet after which others wait; nil if there is none.
+    ///
+    /// Only valid after `nextFrame` returned nil: `reach` is then the first number that is not there.
+    private var missing: Int64? {
+        guard let next, let reach, reach &- next < packets.count else { return nil }
+        return reach
     }
 
     /// The numbers of the next frame if it is complete: up to the marker, or to a packet with another time stamp.

@@ -35,6 +35,10 @@ struct PassThrough {
     private var reordered = 0
     /// Size of H.264 pictures from the latest entry point.
     private var resolution: VideoResolution?
+    /// The latest parameter sets of H.264 in this epoch; encoders may send them once only.
+    private var parameterSets: [UInt8] = []
+    /// Whether the latest key frame of H.264 came without parameter sets, and none are known.
+    private var lacksParameterSets = false
     private var frames: [Waiting] = []
     private var lastWish: MonotonicTime?
     /// Whether a key frame is needed to begin again.
@@ -96,7 +100,11 @@ struct PassThrough {
                 epoch = frame.epoch
                 clock = MediaClock(rate: 90_000)
                 (lastTimestamp, keyTimestamp) = (nil, nil)
+                parameterSets = []
             }
+            if frame.isKeyFrame { noteParameterSets(of: frame) }
+            // Their packet was lost: another key frame brings them again.
+            guard !lacksParameterSets else { continue }
             let timestamp = clock.extend(frame.timestamp)
             clock.note(timestamp, captured: frame.captured, arrival: frame.arrival)
             // Frames after a key frame must be shown after it, or players that begin there could not show them.
@@ -123,16 +131,23 @@ struct PassThrough {
         }
     }
 
+    /// Notes the parameter sets of a key frame of H.264.
+    private mutating func noteParameterSets(of frame: AssembledFrame) {
+        guard codec == .h264 else { return }
+        let sets = StreamHeader.header(codec, of: frame.bytes)
+        if !sets.isEmpty { parameterSets = sets }
+        lacksParameterSets = parameterSets.isEmpty
+    }
+
     /// What players need to begin at a key frame; nil if they do not support the encoding.
     ///
     /// VP9 and AV1 have to be 8 bits, 4:2:0 and in color; HEVC has to be Main or Main 10.
     /// - Parameter frame: a key frame.
     private func header(of frame: AssembledFrame) -> Muxer.Video? {
-        let header = StreamHeader.header(codec, of: frame.bytes)
+        let header = codec == .h264 ? parameterSets : StreamHeader.header(codec, of: frame.bytes)
         var (size, reordered) = (resolution, 0)
         switch codec {
-        case .h264:
-            guard !header.isEmpty else { return nil }
+        case .h264: break
         case .vp9:
             guard let first = try? VP9FrameHeader(parsing: frame.bytes.span), first.profile == 0 else {
                 return nil
@@ -186,7 +201,7 @@ struct PassThrough {
 
     /// Whether to request a key frame from the publisher now, because nothing can be passed on without one.
     mutating func takeKeyFrameWish(at now: MonotonicTime) -> Bool {
-        guard assembler.needsKeyFrame || awaitsKeyFrame,
+        guard assembler.needsKeyFrame || awaitsKeyFrame || lacksParameterSets,
             lastWish.map({ now >= $0 + Self.wishInterval }) ?? true
         else { return false }
         lastWish = now

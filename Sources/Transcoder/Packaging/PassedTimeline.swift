@@ -42,6 +42,10 @@ final class PassedTimeline {
     private static let patience: Int64 = 1_200_000
     /// Highest bit rate of a segment, in bits per second.
     static let bitrateLimit = 8_000_000
+    /// Most bytes of the pictures in a segment: those of the longest one at `bitrateLimit`.
+    ///
+    /// Also bounds a part, which has to fit into a message however much a publisher sends at once.
+    private static let segmentByteLimit = bitrateLimit / 8 * longestSegment / 1_000
     /// Longest duration of a picture, in microseconds; an encoder would repeat it instead.
     private static let longestPicture: Int64 = 1_500_000
     /// Most pictures that wait for their sound.
@@ -168,6 +172,7 @@ final class PassedTimeline {
             // The picture would have to be shown before it is decoded: after a pause, or at a very low frame rate.
             guard shown - time >= -writer.lead else { throw Ending.pause }
             try endParts(before: frame, at: Int((time + 500) / 1_000))
+            guard segmentBytes + frame.bytes.count <= Self.segmentByteLimit else { throw Ending.bitrate }
             try writer.write(
                 frame.bytes, at: time, shownAfter: shown - time, duration: waiting[written + 1].time - time,
                 isKeyFrame: frame.isKeyFrame)

@@ -70,6 +70,10 @@ struct RecordingMachine {
     private var audio = RecordingTrack(rate: 48_000)
     /// Picture size from the latest entry point.
     private var resolution: VideoResolution?
+    /// The latest parameter sets of H.264, and the epoch that they belong to.
+    private var parameterSets: (bytes: [UInt8], epoch: UInt32)?
+    /// Whether frames are dropped until a key frame at which players can begin.
+    private var awaitsKeyFrame = false
     /// When the first packet was processed; nil before.
     private var firstArrival: MonotonicTime?
     /// When a key frame was last requested.
@@ -107,6 +111,7 @@ struct RecordingMachine {
             if videoInput != input {
                 videoInput = input
                 assembler = FrameAssembler()
+                parameterSets = nil
                 // Numbers and times of different inputs are unrelated.
                 video.change()
             }
@@ -144,21 +149,27 @@ struct RecordingMachine {
     /// Queues assembled frames.
     private mutating func keep(_ frames: [AssembledFrame]) {
         for frame in frames {
-            var header: Muxer.Video?
-            if frame.isKeyFrame {
-                // A track cannot begin without the picture's size.
-                guard let resolution else { continue }
-                header = Muxer.Video(
-                    codec: frame.codec, resolution: resolution,
-                    header: StreamHeader.header(frame.codec, of: frame.bytes))
-            }
-            video.append(frame, video: header)
+            let header = frame.isKeyFrame ? beginning(at: frame) : nil
+            if frame.isKeyFrame { awaitsKeyFrame = header == nil }
+            if !awaitsKeyFrame { video.append(frame, video: header) }
         }
     }
 
-    /// Requests a key frame if no frame can be assembled without one.
+    /// What players need to begin at a key frame; nil if it is not known: a packet in front of the picture was lost.
+    private mutating func beginning(at frame: AssembledFrame) -> Muxer.Video? {
+        var sets = StreamHeader.header(frame.codec, of: frame.bytes)
+        if frame.codec == .h264 {
+            // Encoders may send parameter sets once only: those of an earlier picture still apply.
+            if sets.isEmpty, let known = parameterSets, known.epoch == frame.epoch { sets = known.bytes }
+            guard !sets.isEmpty else { return nil }
+            parameterSets = (sets, frame.epoch)
+        }
+        return resolution.map { Muxer.Video(codec: frame.codec, resolution: $0, header: sets) }
+    }
+
+    /// Requests a key frame if no frame can be assembled or written without one.
     private mutating func askForKeyFrame(at now: MonotonicTime) {
-        guard let videoInput, assembler.needsKeyFrame,
+        guard let videoInput, assembler.needsKeyFrame || awaitsKeyFrame,
             askedAt.map({ now >= $0 + Self.keyFrameInterval }) ?? true
         else { return }
         askedAt = now

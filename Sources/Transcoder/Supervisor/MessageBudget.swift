@@ -47,11 +47,16 @@ struct Budget {
         // A higher rate permits larger bursts immediately.
         if rate > self.rate { rest += (rate - self.rate) * Self.seconds }
         self.rate = rate
-        // Shorter intervals accumulate, because rounding would lose them.
-        let milliseconds = now.nanoseconds(since: filledAt) / 1_000_000
-        guard milliseconds >= 10 else { return }
-        filledAt = now
-        rest = min(rest + rate * Int(min(milliseconds, 60_000)) / 1_000, rate * Self.seconds)
+        let microseconds = Int(now.nanoseconds(since: filledAt) / 1_000)
+        guard microseconds < Self.seconds * 1_000_000 else {
+            (rest, filledAt) = (rate * Self.seconds, now)
+            return
+        }
+        // Time that is not worth a token yet accumulates: of a low rate, rounding would lose all of it.
+        let gained = rate * microseconds / 1_000_000
+        guard gained > 0 else { return }
+        filledAt = filledAt + .microseconds((gained * 1_000_000 + rate - 1) / rate)
+        rest = min(rest + gained, rate * Self.seconds)
     }
 
     /// Takes tokens.

@@ -166,6 +166,40 @@ import Testing
         #expect(clock.skipped > 25)
         #expect(clock.next > late)
     }
+
+    @Test func `go on at another pace from the next turn on`() {
+        var clock = FrameClock(perSecond: 30, from: .zero)
+        for _ in 0..<3 { _ = clock.takeDue(at: clock.next, patience: .milliseconds(33)) }
+        clock.change(perSecond: 15)
+        #expect(clock.next == MonotonicTime(nanoseconds: 100_000_000))
+        _ = clock.takeDue(at: clock.next, patience: .milliseconds(33))
+        #expect(clock.next == MonotonicTime(nanoseconds: 100_000_000 + 66_666_666))
+        // Of no pace there is one turn a second, and the same pace again changes nothing.
+        clock.change(perSecond: 0)
+        _ = clock.takeDue(at: clock.next, patience: .milliseconds(33))
+        clock.change(perSecond: 1)
+        #expect(clock.next == MonotonicTime(nanoseconds: 1_166_666_666) && clock.skipped == 0)
+    }
+
+    @Test(arguments: ChosenSeed.or(1...10))
+    func `have each turn once, whatever their pace becomes`(seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        var clock = FrameClock(perSecond: 30, from: .zero)
+        var (now, last) = (MonotonicTime.zero, MonotonicTime(nanoseconds: -1))
+        var skipped: UInt64 = 0
+        for _ in 0..<2_000 {
+            now = now + .milliseconds(Int.random(in: 0...60, using: &random))
+            if Int.random(in: 0..<20, using: &random) == 0 {
+                clock.change(perSecond: Int64.random(in: 5...60, using: &random))
+            }
+            if let turn = clock.takeDue(at: now, patience: .milliseconds(33)) {
+                #expect(turn > last && turn <= now)
+                last = turn
+            }
+            #expect(clock.next > last && clock.skipped >= skipped)
+            skipped = clock.skipped
+        }
+    }
 }
 
 @Suite struct MediaClocks {
