@@ -166,10 +166,11 @@ private func time(_ milliseconds: Int64) -> MonotonicTime {
         #expect(number(packet(profile: 0x1000, [20, 2, 4, 5]), id: 20) == 0x0405)
     }
 
-    @Test(arguments: [
-        (nil, []), (0xBEDE, []), (0xBEDE, [0x11, 1, 2]), (0xBEDE, [0x20, 1]), (0xBEDE, [0x22, 1, 2, 3]),
-        (0xBEDE, [0x1F, 1]), (0x1000, [2, 3, 1, 2, 3]), (0x1000, [1, 255, 2, 2]), (0x1000, [2]),
-    ] as [(UInt16?, [UInt8])])
+    @Test(
+        arguments: [
+            (nil, []), (0xBEDE, []), (0xBEDE, [0x11, 1, 2]), (0xBEDE, [0x20, 1]), (0xBEDE, [0x22, 1, 2, 3]),
+            (0xBEDE, [0x1F, 1]), (0x1000, [2, 3, 1, 2, 3]), (0x1000, [1, 255, 2, 2]), (0x1000, [2]),
+        ] as [(UInt16?, [UInt8])])
     func `does not include what has another meaning or length`(profile: UInt16?, elements: [UInt8]) {
         #expect(number(packet(profile: profile, elements)) == nil)
     }

@@ -52,10 +52,11 @@ private func url(_ server: HTTPServer, _ path: String) throws -> URL {
         #expect(told == plain)
     }
 
-    @Test(arguments: [
-        ("10", 10), ("0", 0), ("1.5", 1.5), ("86400", 86_400), ("86401", nil), ("-1", nil), ("nan", nil),
-        ("inf", nil), ("soon", nil), ("Wed, 21 Oct 2015 07:28:00 GMT", nil),
-    ] as [(String, Double?)])
+    @Test(
+        arguments: [
+            ("10", 10), ("0", 0), ("1.5", 1.5), ("86400", 86_400), ("86401", nil), ("-1", nil), ("nan", nil),
+            ("inf", nil), ("soon", nil), ("Wed, 21 Oct 2015 07:28:00 GMT", nil),
+        ] as [(String, Double?)])
     func `comes again when it is told to, within a day`(value: String, seconds: Double?) async throws {
         let found = try await error(for: HTTPResponse(status: 503, headers: ["Retry-After": value]))
         #expect(found == .refused(status: 503, detail: "", retryAfter: seconds))

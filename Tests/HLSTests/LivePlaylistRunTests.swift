@@ -228,10 +228,11 @@ private func hint(in text: String) -> String? {
         return RecordedPlaylist([part], isIndependent: true)
     }
 
-    @Test(arguments: [
-        (0, 1, "0.000"), (1, 1, "0.001"), (999, 1, "0.999"), (1_000, 1, "1.000"), (1_001, 2, "1.001"),
-        (12_999, 13, "12.999"), (13_000, 13, "13.000"), (3_600_010, 3_601, "3600.010"),
-    ] as [(Int64, Int, String)])
+    @Test(
+        arguments: [
+            (0, 1, "0.000"), (1, 1, "0.001"), (999, 1, "0.999"), (1_000, 1, "1.000"), (1_001, 2, "1.001"),
+            (12_999, 13, "12.999"), (13_000, 13, "13.000"), (3_600_010, 3_601, "3600.010"),
+        ] as [(Int64, Int, String)])
     func `has a target that no segment exceeds`(milliseconds: Int64, target: Int, text: String) {
         let recorded = playlist([milliseconds]).text
         #expect(recorded.contains("#EXT-X-TARGETDURATION:\(target)\n"))

@@ -123,13 +123,14 @@ import Wire
         #expect(late == [.notice(.cameTooLate(isAudio: false))] && again.isEmpty)
     }
 
-    @Test(arguments: [
-        ([.init("audiocodecid", .string("mp4a"))], false), ([.init("audiocodecid", .number(10))], false),
-        ([.init("videocodecid", .number(7)), .init("audiocodecid", .number(0))], true),
-        ([.init("videocodecid", .string("avc1")), .init("audiocodecid", .string(""))], true),
-        ([.init("videocodecid", .number(7)), .init("audiocodecid", .boolean(true))], true),
-        ([.init("width", .number(640))], true), ([], false),
-    ] as [([AMF0Value.Member], Bool)])
+    @Test(
+        arguments: [
+            ([.init("audiocodecid", .string("mp4a"))], false), ([.init("audiocodecid", .number(10))], false),
+            ([.init("videocodecid", .number(7)), .init("audiocodecid", .number(0))], true),
+            ([.init("videocodecid", .string("avc1")), .init("audiocodecid", .string(""))], true),
+            ([.init("videocodecid", .number(7)), .init("audiocodecid", .boolean(true))], true),
+            ([.init("width", .number(640))], true), ([], false),
+        ] as [([AMF0Value.Member], Bool)])
     mutating func `waits for the sound that its metadata names`(members: [AMF0Value.Member], isMet: Bool) {
         let told = media.receive(metadata: members, at: now)
         let configured = video(Self.configuration)
@@ -197,10 +198,11 @@ import Wire
         #expect(Self.pictures(key).count == 1)
     }
 
-    @Test(arguments: [
-        // Of 65 bytes, of a reserved rate, of eight channels and more, cut off, of nothing.
-        [0x11, 0x90] + [UInt8](repeating: 0, count: 63), [0x16, 0x90], [0x11, 0xC0], [0x11], [],
-    ] as [[UInt8]])
+    @Test(
+        arguments: [
+            // Of 65 bytes, of a reserved rate, of eight channels and more, cut off, of nothing.
+            [0x11, 0x90] + [UInt8](repeating: 0, count: 63), [0x16, 0x90], [0x11, 0xC0], [0x11], [],
+        ] as [[UInt8]])
     mutating func `cannot have a sound that decoders do not know`(configuration: [UInt8]) {
         let effects = audio([0xAF, 0] + configuration)
         #expect(Self.refusal(effects)?.contains("AAC-LC") == true)

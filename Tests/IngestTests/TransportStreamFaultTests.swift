@@ -169,12 +169,13 @@ private func frame(_ count: Int = 20) -> [UInt8] {
         #expect(formats.hasVideo && formats.hasAudio)
     }
 
-    @Test(arguments: [
-        ([5, 4] + Array("Opus".utf8), "Opus in MPEG-TS isn't supported. Set the encoder to AAC"),
-        ([0x0A, 4, 1, 2, 3, 4, 5, 4] + Array("AV01".utf8), "AV1 in MPEG-TS isn't supported"),
-        // Of something else, of nothing, cut off, and longer than there is.
-        ([5, 4] + Array("KLVA".utf8), nil), ([], nil), ([5, 4, 0x4F], nil), ([0x0A, 200, 5, 4], nil),
-    ] as [([UInt8], String?)])
+    @Test(
+        arguments: [
+            ([5, 4] + Array("Opus".utf8), "Opus in MPEG-TS isn't supported. Set the encoder to AAC"),
+            ([0x0A, 4, 1, 2, 3, 4, 5, 4] + Array("AV01".utf8), "AV1 in MPEG-TS isn't supported"),
+            // Of something else, of nothing, cut off, and longer than there is.
+            ([5, 4] + Array("KLVA".utf8), nil), ([], nil), ([5, 4, 0x4F], nil), ([0x0A, 200, 5, 4], nil),
+        ] as [([UInt8], String?)])
     mutating func `names what private data is`(descriptors: [UInt8], words: String?) {
         let effects = receive(writer.tables([(0x06, 0x100)], descriptors: descriptors))
         let refusal = Self.refusal(effects)

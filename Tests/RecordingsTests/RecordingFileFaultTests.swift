@@ -131,10 +131,11 @@ private final class FolderRig: Sendable {
         _ = await file.close()
     }
 
-    @Test(arguments: [
-        (ENOSPC, .diskFull), (EDQUOT, .diskFull), (EFBIG, .diskFull), (EINVAL, .failed), (EIO, .storage),
-        (EROFS, .storage), (EBUSY, .storage), (ENOENT, .storage),
-    ] as [(CInt, RecordingEntry.EndReason)])
+    @Test(
+        arguments: [
+            (ENOSPC, .diskFull), (EDQUOT, .diskFull), (EFBIG, .diskFull), (EINVAL, .failed), (EIO, .storage),
+            (EROFS, .storage), (EBUSY, .storage), (ENOENT, .storage),
+        ] as [(CInt, RecordingEntry.EndReason)])
     func `tells who is to blame`(code: CInt, reason: RecordingEntry.EndReason) {
         #expect(RecordingEntry.EndReason(FileError(code: code)) == reason)
     }

@@ -51,12 +51,14 @@ private func outline(_ bytes: [UInt8]) -> RecordingOutline { WebMOutline.read(By
         #expect(Double(bitPattern: value) == 5_132)
     }
 
-    @Test(arguments: [
-        // Not to be measured, longer than the file, longer than any file, with an ID of five octets, cut off.
-        element(MatroskaID.cluster, [1, 2, 3], size: unknown),
-        element(MatroskaID.cluster, [1, 2, 3], size: 4), element(MatroskaID.cluster, [], size: unknown - 1),
-        [0x08, 1, 2, 3, 4, 0x81, 0], Array(cluster(at: [9], block(at: 1)).dropLast()), [0x1F], [0],
-    ] as [[UInt8]])
+    @Test(
+        arguments: [
+            // Not to be measured, longer than the file, longer than any file, with an ID of five octets, cut off.
+            element(MatroskaID.cluster, [1, 2, 3], size: unknown),
+            element(MatroskaID.cluster, [1, 2, 3], size: 4),
+            element(MatroskaID.cluster, [], size: unknown - 1),
+            [0x08, 1, 2, 3, 4, 0x81, 0], Array(cluster(at: [9], block(at: 1)).dropLast()), [0x1F], [0],
+        ] as [[UInt8]])
     func `ends before what is not whole`(rest: [UInt8]) {
         let whole = head() + cluster(at: [100], block(at: 5))
         let found = outline(whole + rest)

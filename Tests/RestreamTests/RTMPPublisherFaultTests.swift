@@ -90,7 +90,8 @@ import Wire
     @Test(arguments: [Double.nan, Double.infinity, -1, 0.5, 4_294_967_296, nil] as [Double?])
     mutating func `takes no stream without a number`(number: Double?) {
         advance(to: .creating)
-        say(RTMPCommand("_result", transaction: 4, object: .null, number.map { [AMF0Value.number($0)] } ?? []))
+        let values = number.map { [AMF0Value.number($0)] } ?? []
+        say(RTMPCommand("_result", transaction: 4, object: .null, values))
         guard case .over(.malformed) = rig.publisher.phase else {
             Issue.record("\(rig.publisher.phase)")
             return
@@ -202,8 +203,8 @@ import Wire
                 isBroken = true
             }
             if skipped > 0 { isBroken = true }
-            let waiting = [0, 0, 0, 0, RTMPPublisher.resumeLimit + 1, RTMPPublisher.pictureLimit + 1]
-                .randomElement(using: &random) ?? 0
+            let levels = [0, 0, 0, 0, RTMPPublisher.resumeLimit + 1, RTMPPublisher.pictureLimit + 1]
+            let waiting = levels.randomElement(using: &random) ?? 0
             let kind: RestreamSample.Kind =
                 Int.random(in: 0..<3, using: &random) == 0
                 ? .sound : Int.random(in: 0..<10, using: &random) == 0 ? .keyFrame : .picture

@@ -210,10 +210,11 @@ private func json(_ text: String) throws -> JSONValue {
         #expect(try parsed("[\(many)]").elements.count == 100)
     }
 
-    @Test(arguments: [
-        ("7", 7), ("-3.9", -3), ("0.5", 0), ("1e3", 1_000), ("9007199254740993", 9_007_199_254_740_992),
-        ("1e300", nil), ("-1e19", nil), ("true", nil), (#""7""#, nil), ("null", nil),
-    ] as [(String, Int?)])
+    @Test(
+        arguments: [
+            ("7", 7), ("-3.9", -3), ("0.5", 0), ("1e3", 1_000), ("9007199254740993", 9_007_199_254_740_992),
+            ("1e300", nil), ("-1e19", nil), ("true", nil), (#""7""#, nil), ("null", nil),
+        ] as [(String, Int?)])
     func `is a whole number if it can be`(text: String, number: Int?) throws {
         #expect(try json(text).integer == number)
     }
@@ -224,10 +225,11 @@ private func json(_ text: String) throws -> JSONValue {
         #expect(try json(#"{"a":{"b":1}}"#)["a"]["b"]["c"]["d"] == .null)
     }
 
-    @Test(arguments: [
-        ("2030-01-01T20:00:00Z", 1_893_528_000), ("2030-01-01T20:00:00.250Z", 1_893_528_000.25),
-        ("yesterday", nil), ("", nil),
-    ] as [(String, Double?)])
+    @Test(
+        arguments: [
+            ("2030-01-01T20:00:00Z", 1_893_528_000), ("2030-01-01T20:00:00.250Z", 1_893_528_000.25),
+            ("yesterday", nil), ("", nil),
+        ] as [(String, Double?)])
     func `is a time if it is written as one`(text: String, seconds: Double?) throws {
         let found = try json("\"\(text)\"").date?.timeIntervalSince1970
         if let seconds {

@@ -66,12 +66,13 @@ import Testing
         return error
     }
 
-    @Test(arguments: [
-        (#"{"rule":"not-host","detail":"Only hosts do."}"#, "not-host", "Only hosts do."),
-        (#"{"title":"Forbidden"}"#, nil, "Forbidden"), ("{}", nil, "status 403"), ("", nil, "status 403"),
-        ("<html>", nil, "status 403"), (#"{"rule":7,"detail":null,"title":"T"}"#, nil, "T"),
-        ("[]", nil, "status 403"),
-    ] as [(String, String?, String)])
+    @Test(
+        arguments: [
+            (#"{"rule":"not-host","detail":"Only hosts do."}"#, "not-host", "Only hosts do."),
+            (#"{"title":"Forbidden"}"#, nil, "Forbidden"), ("{}", nil, "status 403"), ("", nil, "status 403"),
+            ("<html>", nil, "status 403"), (#"{"rule":7,"detail":null,"title":"T"}"#, nil, "T"),
+            ("[]", nil, "status 403"),
+        ] as [(String, String?, String)])
     func `is a refusal with its rule and its words`(
         body: String, rule: String?, detail: String
     ) async throws {
@@ -79,11 +80,12 @@ import Testing
         #expect(found == .refused(status: 403, rule: rule, detail: detail, retryAfter: nil))
     }
 
-    @Test(arguments: [
-        ("5", .seconds(5)), ("0", .zero), ("-3", .zero), ("3600", .seconds(3_600)),
-        ("99999", .seconds(3_600)), ("1.5", nil), ("soon", nil), ("Wed, 21 Oct 2015 07:28:00 GMT", nil),
-        ("99999999999999999999", nil),
-    ] as [(String, Duration?)])
+    @Test(
+        arguments: [
+            ("5", .seconds(5)), ("0", .zero), ("-3", .zero), ("3600", .seconds(3_600)),
+            ("99999", .seconds(3_600)), ("1.5", nil), ("soon", nil), ("Wed, 21 Oct 2015 07:28:00 GMT", nil),
+            ("99999999999999999999", nil),
+        ] as [(String, Duration?)])
     func `may ask to wait, for an hour at most`(value: String, pause: Duration?) async throws {
         let found = try await refusal(by: HTTPResponse(status: 429, headers: ["Retry-After": value]))
         #expect(found == .refused(status: 429, rule: nil, detail: "status 429", retryAfter: pause))

@@ -184,11 +184,12 @@ private func names(in folder: String) throws -> Set<String> {
 
 @Suite struct `The copy of a file` {
     /// Digests by `sha256sum`.
-    @Test(arguments: [
-        (0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
-        (1, "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"),
-        ((1 << 20) + 7, nil),
-    ] as [(Int, String?)])
+    @Test(
+        arguments: [
+            (0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+            (1, "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"),
+            ((1 << 20) + 7, nil),
+        ] as [(Int, String?)])
     func `is the file, however long`(length: Int, digest: String?) async throws {
         try await withDirectory { directory in
             let bytes = Data((0..<length).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ 120) })

@@ -212,7 +212,8 @@ private func complaint(
         #expect(complaint([], environment: ["ROSTRUM_HTTP": ""]).hasPrefix("ROSTRUM_HTTP is empty"))
         // Of several mistakes it is always the same that is told.
         for _ in 0..<5 {
-            let words = complaint([], environment: ["ROSTRUM_UDP": "", "ROSTRUM_HTTP": "", "ROSTRUM_TCP": ""])
+            let words = complaint(
+                [], environment: ["ROSTRUM_UDP": "", "ROSTRUM_HTTP": "", "ROSTRUM_TCP": ""])
             #expect(words.hasPrefix("ROSTRUM_HTTP is empty"))
         }
     }

@@ -165,25 +165,29 @@ import Wire
         }
     }
 
-    @Test(arguments: [
-        // Aggregates whose unit is cut off, or whose length is; a fragment without its header; an absurd length.
-        (.h264, [[24, 0, 3, 0x67, 1]]), (.h264, [[24, 0, 1, 0x67, 0]]), (.h264, [[0x7C]]),
-        (.hevc, [[0x62, 1]]), (.av1, [[0x20, 5, 1]]), (.av1, [[0, 0x80]]),
-        (.av1, [[0, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1]]), (.vp8, [[0x80]]), (.vp9, [[0xA0]]),
-    ] as [(VideoCodec, [[UInt8]])])
+    @Test(
+        arguments: [
+            // Aggregates whose unit is cut off, or whose length is; a fragment without its header; an absurd length.
+            (.h264, [[24, 0, 3, 0x67, 1]]), (.h264, [[24, 0, 1, 0x67, 0]]), (.h264, [[0x7C]]),
+            (.hevc, [[0x62, 1]]), (.av1, [[0x20, 5, 1]]), (.av1, [[0, 0x80]]),
+            (.av1, [[0, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1]]), (.vp8, [[0x80]]), (.vp9, [[0xA0]]),
+        ] as [(VideoCodec, [[UInt8]])])
     func `refuses what is cut off`(codec: VideoCodec, payloads: [[UInt8]]) {
         #expect(throws: WireError.self) { try FrameDepacketizer.frame(codec, payloads) }
     }
 
     @Test func `passes over what is empty, or of a kind that it does not know`() throws {
         let unit: [UInt8] = [0x65, 1]
-        let others: [[UInt8]] = [[], [0x40], [25, 1], [26, 1], [27, 1], [0x7D, 1], [30, 1], [31, 1], [24]]
+        let others: [[UInt8]] = [
+            [], [0x40], [25, 1], [26, 1], [27, 1], [0x7D, 1], [30, 1], [31, 1], [24],
+        ]
         #expect(try FrameDepacketizer.frame(.h264, others + [unit]) == [0, 0, 0, 1, 0x65, 1])
         // Fragments of nothing, before the rest of the unit.
         let fragments: [[UInt8]] = [[0x7C, 0x85], [0x7C, 5], [0x7C, 0x45, 9]]
         #expect(try FrameDepacketizer.frame(.h264, fragments) == [0, 0, 0, 1, 0x65, 9])
         // The end of a unit whose beginning was in a packet before.
-        #expect(try FrameDepacketizer.frame(.av1, [[0x90, 1, 2], [0x10, 0x30, 7]]) == [0x12, 0, 0x32, 1, 7])
+        #expect(
+            try FrameDepacketizer.frame(.av1, [[0x90, 1, 2], [0x10, 0x30, 7]]) == [0x12, 0, 0x32, 1, 7])
         #expect(try FrameDepacketizer.frame(.av1, [[], [0]]) == [0x12, 0])
     }
 }

@@ -37,15 +37,16 @@ import Wire
         #expect(StreamHeader.withoutParameterSets([1, 2, 3]) == [])
     }
 
-    @Test(arguments: [
-        // Behind a delimiter; with an extension; none; cut off in the extension, in the size and in the unit.
-        ([0x12, 0, 0x0A, 1, 0xAA, 0x32, 1, 5], [0x0A, 1, 0xAA]),
-        ([0x0E, 0x20, 1, 0xAA], [0x0E, 0x20, 1, 0xAA]),
-        ([0x12, 0, 0x32, 1, 5], []), ([0x0E], []), ([0x12, 0, 0x0A, 0x81], []), ([0x0A, 3, 1, 2], []),
-        // Sizes of 2^35 - 1 and of more bytes than there may be; a unit that does not tell its size.
-        ([0x0A, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F], []), ([0x0A] + [UInt8](repeating: 0xFF, count: 30), []),
-        ([0x08, 1, 2], []), ([], []),
-    ] as [([UInt8], [UInt8])])
+    @Test(
+        arguments: [
+            // Behind a delimiter; with an extension; none; cut off in the extension, in the size and in the unit.
+            ([0x12, 0, 0x0A, 1, 0xAA, 0x32, 1, 5], [0x0A, 1, 0xAA]),
+            ([0x0E, 0x20, 1, 0xAA], [0x0E, 0x20, 1, 0xAA]),
+            ([0x12, 0, 0x32, 1, 5], []), ([0x0E], []), ([0x12, 0, 0x0A, 0x81], []), ([0x0A, 3, 1, 2], []),
+            // Sizes of 2^35 - 1 and of more bytes than there may be; a unit that does not tell its size.
+            ([0x0A, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F], []), ([0x0A] + [UInt8](repeating: 0xFF, count: 30), []),
+            ([0x08, 1, 2], []), ([], []),
+        ] as [([UInt8], [UInt8])])
     func `is the sequence header of AV1, if it is whole`(frame: [UInt8], header: [UInt8]) {
         #expect(StreamHeader.header(.av1, of: frame) == header)
     }

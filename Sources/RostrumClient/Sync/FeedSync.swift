@@ -51,7 +51,9 @@ private final class FeedFollower: SocketOwner {
     private let streams: AsyncStream<[StreamInfo]>.Continuation
     private let list = Mutex(FeedList())
     private let spread: Duration
-    /// The reading of the order that is to come; nil if none is. Changes until it begins need no other.
+    /// The reading of the order that is to come, or nil.
+    ///
+    /// Changes until it begins need no other.
     private let reading = Mutex<Task<Void, Never>?>(nil)
 
     /// Streams in a page of the feed; the server gives no more.

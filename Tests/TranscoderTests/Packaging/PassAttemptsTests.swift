@@ -96,12 +96,13 @@ import Wire
                 codec: codec, resolution: VideoResolution(width: 640, height: 360), header: header))
     }
 
-    @Test(arguments: [
-        (.h264, [0, 0, 0, 1, 0x67, 0x42, 0xC0, 0x0D, 1], "avc1.42C00D"), (.h264, [], "avc1.42E01F"),
-        (.h264, [0, 0, 0, 1, 0x67, 0x42, 0xC0], "avc1.42E01F"), (.hevc, [], "hvc1.1.6.L93.B0"),
-        (.hevc, [0, 0, 0, 1, 0x42, 1], "hvc1.1.6.L93.B0"), (.av1, [], "av01.0.08M.08"),
-        (.av1, [0x0A, 0], "av01.0.08M.08"), (.vp9, [], "vp09.00.30.08"),
-    ] as [(VideoCodec, [UInt8], String)])
+    @Test(
+        arguments: [
+            (.h264, [0, 0, 0, 1, 0x67, 0x42, 0xC0, 0x0D, 1], "avc1.42C00D"), (.h264, [], "avc1.42E01F"),
+            (.h264, [0, 0, 0, 1, 0x67, 0x42, 0xC0], "avc1.42E01F"), (.hevc, [], "hvc1.1.6.L93.B0"),
+            (.hevc, [0, 0, 0, 1, 0x42, 1], "hvc1.1.6.L93.B0"), (.av1, [], "av01.0.08M.08"),
+            (.av1, [0x0A, 0], "av01.0.08M.08"), (.vp9, [], "vp09.00.30.08"),
+        ] as [(VideoCodec, [UInt8], String)])
     func `is a usual one where the header tells none`(codec: VideoCodec, header: [UInt8], text: String) {
         #expect(name(codec, header) == text)
     }
