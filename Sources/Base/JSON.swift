@@ -107,3 +107,26 @@ extension JSON: Encodable {
         }
     }
 }
+
+extension JSON: Decodable {
+    /// Decodes a part of what the server stored itself.
+    ///
+    /// Not for what strangers write, which may take minutes: each type that is tried in vain throws an error with the
+    /// whole path to the value. `JSON(parsing:)` reads that.
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        if container.decodeNil() {
+            self = .null
+        } else if let value = try? container.decode(Bool.self) {
+            self = .bool(value)
+        } else if let value = try? container.decode(Double.self) {
+            self = .number(value)
+        } else if let value = try? container.decode(String.self) {
+            self = .string(value)
+        } else if let values = try? container.decode([JSON].self) {
+            self = .array(values)
+        } else {
+            self = .object(try container.decode([String: JSON].self))
+        }
+    }
+}

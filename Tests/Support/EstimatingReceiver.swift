@@ -1,4 +1,4 @@
-package import Base
+import Base
 
 /// Says how much it can take in, as receivers do that measure by when packets left (REMB).
 ///

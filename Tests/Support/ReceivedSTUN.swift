@@ -1,4 +1,4 @@
-package import Base
+import Base
 import Wire
 
 /// A STUN message together with its bytes: what tests ask needs no `Span`, which `#expect` cannot hold.
