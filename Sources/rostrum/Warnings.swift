@@ -1,4 +1,5 @@
 import Base
+import Gateway
 
 /// A condition that may surprise an operator although the server runs.
 struct Warning: Equatable, Sendable {

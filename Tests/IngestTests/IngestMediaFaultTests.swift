@@ -83,7 +83,8 @@ import Wire
             markers += header.marker ? 1 : 0
             number &+= 1
         }
-        let isLast = try RTPHeader(parsing: try #require(packets.last).span).marker
+        let last = try #require(packets.last)
+        let isLast = try RTPHeader(parsing: last.span).marker
         #expect(isInOrder && markers == 1 && isLast)
     }
 
