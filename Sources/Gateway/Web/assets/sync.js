@@ -250,7 +250,7 @@ export class StreamSync extends EventTarget {
   }
 
   async #present() {
-    this.#shown = await this.token().catch(() => null);
+    this.#shown = await this.token();
     if (!this.#shown) this.you = null;
     return this.#shown;
   }

@@ -24,8 +24,10 @@ import { SignallingError } from "./session.js";
 
 /** Renewed this long before it ends, in milliseconds. */
 const MARGIN_MS = 60_000;
-/** How often an invitation is shown to a server that says that too many are. */
+/** How often an invitation is presented to a server that is receiving too many. */
 const MOST_TRIES = 20;
+/** Longest time an answer may take, in milliseconds. */
+const ANSWER_MS = 10_000;
 
 /**
  * Does something with a token, and once more with a fresh one when the server refuses it (401): an old token
@@ -206,7 +208,7 @@ async function fetchToken(stream, role) {
 }
 
 /**
- * Shows the invitation, and waits where many behind our address open theirs at the same time.
+ * Presents the invitation, and waits while too many others behind the same address present theirs.
  * @param {string} address
  * @param {object} body
  * @param {string | null} invitation
@@ -237,11 +239,20 @@ export function post(address, body, token = null) {
     method: "POST",
     headers: { "Content-Type": "application/json", ...(token && { Authorization: `Bearer ${token}` }) },
     body: JSON.stringify(body),
+    signal: AbortSignal.timeout(ANSWER_MS),
   });
 }
 
-/** @param {string} stream @param {Role} role @param {Response} response @returns {Promise<string | null>} */
+/**
+ * @param {string} stream
+ * @param {Role} role
+ * @param {Response} response
+ * @returns {Promise<string | null>} null where the server gives no token
+ * @throws {SignallingError} when it may give one later
+ */
 async function take(stream, role, response) {
+  // Not null, which callers take for "none": they would go on without a token, and be refused for good.
+  if (response.status === 429 || response.status >= 500) throw await SignallingError.from(response);
   if (response.status !== 201) return null;
   const fresh = await response.json();
   keepToken(stream, role, fresh);

@@ -1,0 +1,130 @@
+"""How pages keep their connections: sockets, tokens and sessions, on networks and servers that come and go."""
+
+from __future__ import annotations
+
+import pytest
+
+from clock import CLOCK
+from drivers import Browser, Page
+from server import Server
+from test_modules import FAKE_SOCKETS
+
+#: As long as pauses are without the part that is left to chance.
+NO_CHANCE = "() => { Math.random = () => 0.5; }"
+
+
+@pytest.fixture
+def page(chromium: Browser, server: Server):
+    """A page without a network, whose sockets and time are the test's."""
+    with chromium.open(server.origin + "/healthz", before_load=FAKE_SOCKETS) as page:
+        page.evaluate(CLOCK)
+        page.evaluate(NO_CHANCE)
+        yield page
+
+
+def test_a_handshake_that_nobody_answers_is_given_up(page: Page) -> None:
+    seen = page.evaluate("""async () => {
+        globalThis.WebSocket = class extends WebSocket { readyState = 0; };
+        const {ReconnectingSocket} = await import('/assets/reconnecting-socket.js');
+        const socket = new ReconnectingSocket(() => new URL('/v1/feed/sync', location.href), () => null);
+        let lost = 0;
+        socket.addEventListener('lost', () => { lost++; });
+        socket.start();
+        const seen = [];
+        const look = () => seen.push([sockets.length, lost]);
+        await passTime(14_000);
+        look();
+        await passTime(2_000);
+        look();
+        // One that opens is left alone.
+        sockets[1].open();
+        await passTime(15_000);
+        look();
+        return seen;
+    }""")
+    assert seen == [[1, 0], [2, 1], [2, 1]]
+
+
+def test_a_token_that_cannot_be_had_yet_is_asked_for_again(page: Page) -> None:
+    """A socket without one would be refused where viewers need a token, and that is for good."""
+    told = page.evaluate("""async () => {
+        const {StreamSync} = await import('/assets/sync.js');
+        const unheard = [];
+        addEventListener('unhandledrejection', ({reason}) => unheard.push(String(reason)));
+        let isThere = false;
+        const sync = new StreamSync('s1', async () => {
+            if (!isThere) throw new TypeError('there is no network');
+            return 'a token';
+        });
+        await passTime(600);
+        const before = [sockets.length, sync.isWanted];
+        isThere = true;
+        await passTime(1_000);
+        sockets[0].open();
+        return {before, sent: sockets.map(({sent}) => sent.map(text => JSON.parse(text))), unheard};
+    }""")
+    assert told == {"before": [0, True], "sent": [[{"type": "token", "token": "a token"}]], "unheard": []}
+
+
+def test_a_server_that_closes_what_it_accepts_is_tried_ever_less_often(page: Page) -> None:
+    pauses = page.evaluate("""async () => {
+        const made = [];
+        globalThis.WebSocket = class extends WebSocket {
+            constructor(address) { super(address); made.push(performance.now()); }
+        };
+        const {ReconnectingSocket} = await import('/assets/reconnecting-socket.js');
+        new ReconnectingSocket(() => new URL('/v1/feed/sync', location.href), () => null).start();
+        await passTime(0);
+        const pauses = [];
+        for (const says of [false, false, false, false, true]) {
+            const socket = sockets.at(-1), lostAt = performance.now();
+            socket.open();
+            if (says) socket.say({type: 'snapshot'});
+            socket.lose(1013, 'unavailable');
+            await passTime(20_000);
+            pauses.push(made.at(-1) - lostAt);
+        }
+        return pauses;
+    }""")
+    assert pauses == [500, 1_000, 2_000, 4_000, 500]
+
+
+#: Opens the page with an invitation; `answers` are what the server says to it, and `limits` how long that may take.
+INVITED = """() => {
+    const part = btoa(JSON.stringify({use: 'invitation', stream: 's1', role: 'viewer'}));
+    history.replaceState(null, '', `#token=x.${part}.y`);
+    globalThis.limits = [];
+    AbortSignal.timeout = limit => {
+        limits.push(limit);
+        return new AbortController().signal;
+    };
+    globalThis.answers = [];
+    globalThis.fetch = async () => answers.shift()();
+}"""
+
+
+def test_an_invitation_is_presented_again_to_a_server_that_was_busy(page: Page) -> None:
+    page.evaluate(INVITED)
+    told = page.evaluate("""async () => {
+        const {ensureToken, deathOfLink} = await import('/assets/tokens.js');
+        const problem = {status: 503, title: 'Service Unavailable', detail: 'The server is starting.'};
+        const expiresAt = new Date(Date.now() + 3_600_000).toISOString();
+        const headers = {'Content-Type': 'application/problem+json'};
+        answers.push(
+            () => new Response(JSON.stringify(problem), {status: 503, headers}),
+            () => { throw new TypeError('there is no network'); },
+            () => new Response(JSON.stringify({token: 'mine', expiresAt}), {status: 201}));
+        const ask = () => ensureToken('s1', 'viewer').catch(error => error.message);
+        return [await ask(), await ask(), await ask(), deathOfLink(), limits];
+    }""")
+    assert told == ["The server is starting.", "there is no network", "mine", None, [10_000] * 3]
+
+
+def test_who_has_no_token_is_told_apart_from_who_may_have_one_later(page: Page) -> None:
+    page.evaluate(INVITED)
+    told = page.evaluate("""async () => {
+        const {ensureToken, deathOfLink} = await import('/assets/tokens.js');
+        answers.push(() => new Response('{"rule": "link-revoked"}', {status: 403}));
+        return [await ensureToken('s1', 'viewer'), deathOfLink()];
+    }""")
+    assert told == [None, "revoked"]
