@@ -128,3 +128,23 @@ def test_who_has_no_token_is_told_apart_from_who_may_have_one_later(page: Page) 
         return [await ensureToken('s1', 'viewer'), deathOfLink()];
     }""")
     assert told == [None, "revoked"]
+
+
+def test_pages_work_where_the_browser_keeps_nothing(page: Page) -> None:
+    """With cookies blocked, or in a frame with a sandbox, the mere mention of a storage throws."""
+    told = page.evaluate("""async () => {
+        for (const name of ['sessionStorage', 'localStorage']) {
+            Object.defineProperty(globalThis, name, {get() { throw new DOMException('blocked', 'SecurityError'); }});
+        }
+        const {keepToken, knownToken} = await import('/assets/tokens.js');
+        const {PictureChoice} = await import('/assets/picture-choice.js');
+        const {keepName, ownName} = await import('/assets/person.js');
+        const none = [knownToken('s1', 'viewer'), ownName(), new PictureChoice().name];
+        keepToken('s1', 'viewer', {token: 'mine', expiresAt: new Date(Date.now() + 3_600_000).toISOString()});
+        keepName(' Ann ');
+        new PictureChoice().choose('low');
+        const kept = [knownToken('s1', 'viewer'), ownName(), new PictureChoice().name];
+        keepName('');
+        return [none, kept, ownName()];
+    }""")
+    assert told == [[None, "", "auto"], ["mine", "Ann", "low"], ""]

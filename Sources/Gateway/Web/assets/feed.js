@@ -17,6 +17,7 @@ import { signOf } from "./feed/swipe.js";
 import { StoryTalk } from "./feed/talk.js";
 import { Watching } from "./feed/watching.js";
 import { PictureChoice, pictureRadios, weakLinkSign, wordsForWeakness } from "./picture-choice.js";
+import { lastingStorage } from "./storage.js";
 import { StoryFeed, Swipe } from "./story-feed.js";
 
 /** Whether the viewer wants sound is remembered under this name. */
@@ -188,7 +189,7 @@ feed.addEventListener("change", () => {
 
 // Sound.
 
-let isMuted = localStorage.getItem(SOUND) !== "on";
+let isMuted = lastingStorage.getItem(SOUND) !== "on";
 /** The viewer has said in this visit what they want. */
 let wasChosen = false;
 
@@ -196,7 +197,7 @@ let wasChosen = false;
 function setSound(isOn) {
   isMuted = !isOn;
   wasChosen = true;
-  localStorage.setItem(SOUND, isOn ? "on" : "off");
+  lastingStorage.setItem(SOUND, isOn ? "on" : "off");
   applySound();
   // In the viewer's gesture, for browsers that ask for one for each element.
   for (const side of cube.sides) if (side.isUncovered) side.play();

@@ -10,6 +10,7 @@
 import { ownName } from "./person.js";
 import { aboutServer } from "./server.js";
 import { SignallingError } from "./session.js";
+import { tabStorage } from "./storage.js";
 
 /**
  * @typedef {"host" | "speaker" | "viewer"} Role
@@ -71,7 +72,7 @@ export async function replaceToken(stream, role, refused) {
   const known = knownToken(stream, role);
   // It was renewed meanwhile: what ended is the one before.
   if (known && known !== refused) return known;
-  sessionStorage.removeItem(key(stream, role));
+  tabStorage.removeItem(key(stream, role));
   const fresh = await ensureToken(stream, role);
   return fresh === refused ? null : fresh;
 }
@@ -84,7 +85,7 @@ export async function replaceToken(stream, role, refused) {
  */
 export function knownToken(stream, role) {
   const given = givenToken();
-  const kept = JSON.parse(sessionStorage.getItem(key(stream, role)) ?? "null");
+  const kept = JSON.parse(tabStorage.getItem(key(stream, role)) ?? "null");
   // What came in exchange for another link's token is not for this one.
   if (kept && kept.given === given && Date.parse(kept.expiresAt) - MARGIN_MS > Date.now()) return kept.token;
   return isInvited() ? null : given;
@@ -158,7 +159,7 @@ export async function renameGuest(stream, role) {
  * @param {{ token: string, expiresAt: string }} fresh
  */
 export function keepToken(stream, role, { token, expiresAt }) {
-  sessionStorage.setItem(key(stream, role), JSON.stringify({ token, expiresAt, given: givenToken() }));
+  tabStorage.setItem(key(stream, role), JSON.stringify({ token, expiresAt, given: givenToken() }));
 }
 
 /**
@@ -269,10 +270,10 @@ function key(stream, role) {
 
 /** A made-up identity that stays the same in this tab. */
 function identity() {
-  let name = sessionStorage.getItem("rostrum:identity");
+  let name = tabStorage.getItem("rostrum:identity");
   if (!name) {
     name = `guest-${[...crypto.getRandomValues(new Uint8Array(6))].map((b) => b.toString(36)).join("")}`;
-    sessionStorage.setItem("rostrum:identity", name);
+    tabStorage.setItem("rostrum:identity", name);
   }
   return name;
 }
