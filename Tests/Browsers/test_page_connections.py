@@ -148,3 +148,128 @@ def test_pages_work_where_the_browser_keeps_nothing(page: Page) -> None:
         return [none, kept, ownName()];
     }""")
     assert told == [[None, "", "auto"], ["mine", "Ann", "low"], ""]
+
+
+def test_a_session_is_replaced_only_if_the_server_says_that_it_is_gone(page: Page) -> None:
+    told = page.evaluate("""async () => {
+        const {Persistent} = await import('/assets/persistent.js');
+        let answer = null, opened = 0;
+        const shown = new Set();
+        globalThis.fetch = async (address, {headers}) => {
+            shown.add(headers.Authorization);
+            if (answer === null) throw new TypeError('there is no network');
+            return new Response(null, {status: answer});
+        };
+        const connection = new Persistent(async () => {
+            opened++;
+            const session = Object.assign(new EventTarget(), {
+                state: 'connected', resource: 'https://host/whep/s1/1', options: {token: 'mine'}, close() {},
+                abandon() { session.state = 'lost'; session.dispatchEvent(new Event('statechange')); },
+            });
+            return session;
+        });
+        connection.start();
+        await settled();
+        const states = [];
+        for (answer of [null, 200, 429, 503, 404]) {
+            await connection.recheck();
+            states.push(connection.state);
+        }
+        // Without one it is opened at once.
+        await connection.recheck();
+        await settled();
+        return {states, opened, state: connection.state, shown: [...shown]};
+    }""")
+    assert told == {
+        "states": ["connected", "connected", "connected", "connected", "retrying"], "opened": 2, "state": "connected",
+        "shown": ["Bearer mine"],
+    }
+
+
+def test_a_session_that_is_closed_before_its_answer_is_ended_on_the_server(page: Page) -> None:
+    told = page.evaluate("""async () => {
+        const {MediaSession} = await import('/assets/session.js');
+        const url = new URL('/whep/x', location.href).href, asked = [];
+        let answer = null;
+        globalThis.fetch = (resource, {method}) => {
+            asked.push(method);
+            if (method !== 'POST') return Promise.resolve(new Response(null));
+            return new Promise(resolve => { answer = resolve; });
+        };
+        class Peer extends EventTarget {
+            connectionState = 'new';
+            getTransceivers() { return []; }
+            async createOffer() { return {type: 'offer', sdp: 'v=0'}; }
+            async setLocalDescription(description) { this.localDescription = description; }
+            async setRemoteDescription() { if (this.isClosed) throw new DOMException('closed', 'InvalidStateError'); }
+            close() { this.isClosed = true; }
+        }
+        const session = new MediaSession(new Peer(), {endpoint: url});
+        const opened = session.open().catch(error => error.name);
+        await settled();
+        session.close();
+        const response = new Response('v=0', {status: 201, headers: {Location: '/whep/x/1', ETag: '"1"'}});
+        answer(Object.defineProperty(response, 'url', {value: url}));
+        const end = await opened;
+        session.close();
+        return [end, asked, session.state];
+    }""")
+    assert told == ["InvalidStateError", ["POST", "DELETE"], "closed"]
+
+
+#: A viewer of a live stream, whose sessions never open: `asked` counts them.
+VIEWING = """async () => {
+    const {Viewing} = await import('/assets/viewing.js');
+    const {PictureChoice} = await import('/assets/picture-choice.js');
+    globalThis.asked = 0;
+    const told = {stream: {state: 'live'}, refusal: null, isShut: false, isOpen: true};
+    const sync = Object.assign(new EventTarget(), told);
+    globalThis.viewing = new Viewing({
+        sync, endpoint: '/whep/s1', hls: '/hls/s1/', codec: null, hasToken: false, isLinkDead: false,
+        withToken: () => { asked++; return new Promise(() => {}); },
+    }, new PictureChoice(null));
+}"""
+
+
+def test_who_was_sent_away_opens_no_session(page: Page) -> None:
+    page.evaluate(VIEWING)
+    assert page.evaluate("""() => {
+        viewing.sync.refusal = 'removed';
+        viewing.attach(document.createElement('video'));
+        const before = asked;
+        viewing.sync.refusal = null;
+        viewing.goLive();
+        return [before, asked];
+    }""") == [0, 1]
+
+
+def test_numbers_of_a_session_that_ended_meanwhile_are_nobodys(page: Page) -> None:
+    page.evaluate(VIEWING)
+    assert page.evaluate("""async () => {
+        let answer = null;
+        viewing.attach(document.createElement('video'));
+        viewing.connection.state = 'connected';
+        viewing.stats = {read: () => new Promise(resolve => { answer = resolve; })};
+        await passTime(1_000);
+        const wasAsked = answer !== null;
+        // The viewer goes back in the stream.
+        viewing.leave();
+        answer({frames: 9, bytes: 90_000, videoPackets: 90, lost: 0, height: 720});
+        await settled();
+        return [wasAsked, viewing.numbers, viewing.state === 'live'];
+    }""") == [True, None, False]
+
+
+def test_a_page_that_comes_back_asks_for_nothing_that_was_refused(
+    chromium: Browser, server: Server, stream: str
+) -> None:
+    with chromium.open(f"{server.origin}/watch/{stream}") as page:
+        page.wait_for("() => rostrum.room.viewing.video && rostrum.sync.isOpen", what="the page follows the stream")
+        come_back = """() => {
+            dispatchEvent(new PageTransitionEvent('pagehide', {persisted: true}));
+            dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}));
+            return rostrum.connection.state;
+        }"""
+        assert page.evaluate(come_back) == "connecting"
+        page.evaluate("() => rostrum.sync.refuse('removed')")
+        assert page.evaluate(come_back) == "closed"

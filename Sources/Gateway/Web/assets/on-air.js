@@ -54,7 +54,8 @@ export class OnAir extends EventTarget {
     this.connection.addEventListener("statechange", () => this.#stateChanged());
     room.own.addEventListener("source", () => this.#replace());
     room.addEventListener("second", () => this.#examine());
-    room.sync.addEventListener("resume", () => this.#resumed());
+    // If another server answers, every viewer waits for us.
+    room.sync.addEventListener("resume", () => this.connection.recheck());
     document.addEventListener("visibilitychange", () => {
       if (this.isOn && document.visibilityState === "visible") this.#stayAwake();
     });
@@ -196,17 +197,6 @@ export class OnAir extends EventTarget {
       room.stream, room.tokenRole, (token) => askForStream(room.stream, { token, signal }));
     const isServerTheSame = room.sync.interruptions === this.#interruptions;
     return isServerTheSame && (stream?.state === "live" || stream?.state === "backstage");
-  }
-
-  /**
-   * The server was away: if it was started again it has forgotten our session, long before ICE finds out, and every
-   * viewer waits for us.
-   */
-  async #resumed() {
-    const { connection } = this;
-    const { session } = connection;
-    if (!session) return connection.retryNow();
-    if (!(await session.exists()) && session === connection.session) connection.renew();
   }
 
   /** The source may change while there is a session, or while there is none. */

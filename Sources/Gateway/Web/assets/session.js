@@ -81,6 +81,8 @@ export class MediaSession extends EventTarget {
   /** The absolute address of the session's resource, once the server has given one. @type {string | null} */
   resource = null;
 
+  /** Whether the server was told that this session is over. */
+  #isGivenBack = false;
   /** @type {string | null} */
   #etag = null;
   /** @type {RTCIceCandidate[]} */
@@ -241,7 +243,9 @@ export class MediaSession extends EventTarget {
 
   /** Ends the session here and on the server; works while the page is being unloaded, too. */
   close() {
-    if (this.resource && this.state !== "closed") {
+    // Closed before the server has answered, a session is ended when it has.
+    if (this.resource && !this.#isGivenBack) {
+      this.#isGivenBack = true;
       // keepalive lets the request outlive the page.
       fetch(this.resource, { method: "DELETE", headers: this.#headers(), keepalive: true }).catch(() => {});
     }

@@ -133,12 +133,7 @@ export class StoryFeed extends FeedPlace {
       clearTimeout(this.#patience);
       this.#patience = setTimeout(() => id === this.list.current && this.#leave(), PATIENCE_MS);
     });
-    // The server was away: if it was started again it has forgotten our session, long before ICE finds out.
-    this.news.addEventListener("resume", async () => {
-      const { session } = this.connection;
-      if (!session) return this.connection.retryNow();
-      if (!(await session.exists()) && session === this.connection.session) this.connection.renew();
-    });
+    this.news.addEventListener("resume", () => this.connection.recheck());
   }
 
   /** @type {Asking} */

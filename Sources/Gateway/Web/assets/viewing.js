@@ -135,12 +135,7 @@ export class Viewing extends EventTarget {
     this.choice.addEventListener("change", () => this.#tellChoice());
     sync.addEventListener("change", () => this.#streamChanged());
     sync.addEventListener("refused", () => (this.rewind.close(), this.connection.close()));
-    // The server was away: if it was started again it has forgotten our session, long before ICE finds out.
-    sync.addEventListener("resume", async () => {
-      const { session } = this.connection;
-      if (!session) return void (this.rewind.isOn || this.connection.retryNow());
-      if (!(await session.exists()) && session === this.connection.session) this.connection.renew();
-    });
+    sync.addEventListener("resume", () => this.rewind.isOn || this.connection.recheck());
   }
 
   /** Begins to play. @param {HTMLVideoElement} video */
@@ -148,7 +143,7 @@ export class Viewing extends EventTarget {
     this.video = video;
     this.hasPlayed = false;
     this.#timer = setInterval(() => (playOn(this), this.#examine()), 1000);
-    if (this.#told !== "ended" && !this.sync.isShut) this.connection.start();
+    this.goLive();
   }
 
   detach() {
@@ -169,7 +164,7 @@ export class Viewing extends EventTarget {
     this.stats = null;
   }
 
-  /** Begins what is live again. */
+  /** Begins what is live, unless it is over, closed to us, or we were sent away. */
   goLive() {
     if (this.video && this.#told !== "ended" && !this.sync.isShut && !this.sync.refusal) this.connection.start();
   }
@@ -353,11 +348,14 @@ export class Viewing extends EventTarget {
   /** Once a second: does media flow, and how well? */
   async #examine() {
     if (this.rewind.isOn) return this.#examineFile(this.rewind);
-    if (!this.stats || this.connection.state !== "connected") {
+    const { stats } = this;
+    if (!stats || this.connection.state !== "connected") {
       this.#lookForAnotherWay(false);
       return this.#examineFile(this.fallback);
     }
-    const numbers = await this.stats.read();
+    const numbers = await stats.read().catch(() => null);
+    // The session may have ended meanwhile.
+    if (!numbers || stats !== this.stats) return;
     const now = performance.now();
     const isSeen = numbers.frames > this.#frames;
     const isArriving = numbers.bytes > this.#bytes;
