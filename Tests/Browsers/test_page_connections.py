@@ -217,6 +217,25 @@ def test_a_session_that_is_closed_before_its_answer_is_ended_on_the_server(page:
     assert told == ["InvalidStateError", ["POST", "DELETE"], "closed"]
 
 
+def test_a_server_that_says_nothing_of_itself_is_asked_ever_less_often(page: Page) -> None:
+    told = page.evaluate("""async () => {
+        const {toldByServer} = await import('/assets/server.js');
+        let isThere = false;
+        const times = [];
+        globalThis.fetch = async () => {
+            times.push(performance.now());
+            if (!isThere) throw new TypeError('there is no network');
+            return new Response('{"rtmp": true}');
+        };
+        const about = toldByServer();
+        await passTime(60_000);
+        isThere = true;
+        await passTime(10_000);
+        return [times, (await about).rtmp];
+    }""")
+    assert told == [[0, 2_000, 6_000, 14_000, 30_000, 62_000], True]
+
+
 #: A viewer of a live stream, whose sessions never open: `asked` counts them.
 VIEWING = """async () => {
     const {Viewing} = await import('/assets/viewing.js');

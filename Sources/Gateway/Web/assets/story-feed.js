@@ -102,7 +102,8 @@ export class StoryFeed extends FeedPlace {
   constructor(options = {}) {
     const { origin = location.origin, stream = null, preload = "eager", withToken: act } = options;
     const withViewerToken = act ?? ((action) => withToken("*", "viewer", action));
-    super(new FeedNews(origin, withViewerToken, () => knownToken("*", "viewer")));
+    const tokenForSocket = act ? () => act(async (token) => token) : () => knownToken("*", "viewer");
+    super(new FeedNews(origin, withViewerToken, tokenForSocket));
     this.preload = preload;
     this.#asking = new Asking(this, () => this.#session);
     this.#wish = new Wish(stream, this.news);

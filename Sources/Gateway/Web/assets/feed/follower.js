@@ -24,7 +24,7 @@ export class FeedFollower extends EventTarget {
 
   /**
    * @param {string} origin of the server
-   * @param {() => string | null} token asked for before each connection
+   * @param {() => string | null | Promise<string | null>} token called before each connection
    */
   constructor(origin, token) {
     super();

@@ -8,8 +8,9 @@ import { BEYOND, FeedReader } from "./reader.js";
 
 /** Stories read ahead of where the viewer is. */
 const READ_AHEAD = 6;
-/** A page of the list that could not be had is asked for again after this time, in milliseconds. */
-const RETRY_MS = 2000;
+/** First and longest pause before a page that could not be read is asked for again, in milliseconds. */
+const FIRST_PAUSE_MS = 2000;
+const LONGEST_PAUSE_MS = 32_000;
 /** A new order is read within this time, in milliseconds: not by all viewers at once. */
 const SPREAD_MS = 3000;
 
@@ -23,6 +24,7 @@ export class FeedNews extends EventTarget {
   list = new StoryList();
 
   #isOn = false;
+  #pause = FIRST_PAUSE_MS;
   /** @type {number | undefined} */
   #retry;
   /** @type {number | undefined} */
@@ -31,7 +33,7 @@ export class FeedNews extends EventTarget {
   /**
    * @param {string} origin
    * @param {<T>(action: (token: string | null) => Promise<T>) => Promise<T>} withToken
-   * @param {() => string | null} token the one that is known
+   * @param {() => string | null | Promise<string | null>} token for the socket
    */
   constructor(origin, withToken, token) {
     super();
@@ -56,8 +58,7 @@ export class FeedNews extends EventTarget {
 
   stop() {
     this.#isOn = false;
-    clearTimeout(this.#retry);
-    this.#retry = undefined;
+    this.#hurry();
     clearTimeout(this.#reordering);
     this.#reordering = undefined;
     this.follower.stop();
@@ -75,9 +76,11 @@ export class FeedNews extends EventTarget {
       this.#retry = setTimeout(() => {
         this.#retry = undefined;
         this.read();
-      }, RETRY_MS);
+      }, this.#pause);
+      this.#pause = Math.min(this.#pause * 2, LONGEST_PAUSE_MS);
       return;
     }
+    this.#pause = FIRST_PAUSE_MS;
     list.append(items);
     this.follower.watch(items.map(({ id }) => id));
     this.#changed();
@@ -115,12 +118,21 @@ export class FeedNews extends EventTarget {
     this.dispatchEvent(new Event("change"));
   }
 
+  /** Ends the pause before the list is read again. */
+  #hurry() {
+    clearTimeout(this.#retry);
+    this.#retry = undefined;
+    this.#pause = FIRST_PAUSE_MS;
+  }
+
   /**
-   * What the WebSocket tells.
+   * Takes in a message of the WebSocket.
    * @param {any} message
    */
   #heard(message) {
     if (message.type === "snapshot") {
+      // The server is there again.
+      this.#hurry();
       this.reader.count = message.count ?? 0;
       const isNews = this.reader.hasRead;
       this.list.append(message.items);

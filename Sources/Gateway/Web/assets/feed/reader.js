@@ -1,17 +1,19 @@
 // @ts-check
 
-/** Reads the feed page by page; a cursor keeps what comes next true while the list changes. */
+/** Reads the feed page by page; a cursor keeps the pages consistent while the list changes. */
 
 import { SignallingError } from "../session.js";
 
-/** Stories asked for at once. */
+/** Stories on a page. */
 const PAGE = 20;
-/** The most that a page may have. */
+/** The most that the server puts on a page. */
 const LARGEST_PAGE = 100;
-/** Stories read beyond those that are known, to tell what has ended from what has moved. */
+/** Stories read beyond the known ones, to tell those that have ended from those that have moved. */
 export const BEYOND = LARGEST_PAGE;
-/** Pages read at once to find out what is still live. */
+/** The most pages read in one go to find out what is still live. */
 const PAGES_ANEW = 5;
+/** Longest time an answer may take, in milliseconds. */
+const ANSWER_MS = 10_000;
 
 /** @typedef {import("./list.js").Story} Story */
 
@@ -136,7 +138,7 @@ export class FeedReader {
   #get(path) {
     return this.withToken(async (token) => {
       const headers = token ? { Authorization: `Bearer ${token}` } : undefined;
-      const response = await fetch(new URL(path, this.origin), { headers });
+      const response = await fetch(new URL(path, this.origin), { headers, signal: AbortSignal.timeout(ANSWER_MS) });
       this.isRefused = response.status === 401;
       if (!response.ok) throw await SignallingError.from(response);
       return response.json();

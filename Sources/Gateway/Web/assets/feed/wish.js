@@ -4,9 +4,10 @@
 
 import { SignallingError } from "../session.js";
 
-/** A server that does not answer is asked again after this time, in milliseconds. */
-const AGAIN_MS = 2000;
-/** What streams can be called. */
+/** First and longest pause before a server that does not answer is asked again, in milliseconds. */
+const FIRST_PAUSE_MS = 2000;
+const LONGEST_PAUSE_MS = 32_000;
+/** Names that streams can have. */
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
 /**
@@ -29,6 +30,7 @@ export class Wish extends EventTarget {
   missing = null;
 
   #isFound = false;
+  #pause = FIRST_PAUSE_MS;
   /** @type {number | undefined} */
   #timer;
 
@@ -66,7 +68,10 @@ export class Wish extends EventTarget {
       if (status === 403) this.#lacks({ id, why: "forbidden" });
       // The connection is told the same, and that is said.
       else if (status === 401) this.rest();
-      else this.#timer = setTimeout(() => this.look(), AGAIN_MS);
+      else {
+        this.#timer = setTimeout(() => this.look(), this.#pause);
+        this.#pause = Math.min(this.#pause * 2, LONGEST_PAUSE_MS);
+      }
     }
   }
 
@@ -84,6 +89,7 @@ export class Wish extends EventTarget {
   /** Asks no more for now. */
   rest() {
     clearTimeout(this.#timer);
+    this.#pause = FIRST_PAUSE_MS;
     this.missing = null;
     this.#isFound = false;
   }
