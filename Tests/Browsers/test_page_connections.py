@@ -236,6 +236,44 @@ def test_a_server_that_says_nothing_of_itself_is_asked_ever_less_often(page: Pag
     assert told == [[0, 2_000, 6_000, 14_000, 30_000, 62_000], True]
 
 
+def test_the_guides_example_stops_also_while_it_waits(page: Page) -> None:
+    made = page.evaluate("""async () => {
+        const made = [];
+        globalThis.WebSocket = class {
+            static OPEN = 1;
+            constructor() { made.push(this); }
+            send() {}
+            close() {}
+        };
+        const {follow} = await import('/assets/docs/examples/follow.js');
+        const stop = follow(location.origin, 's1', null, () => {});
+        made[0].onclose({code: 1006});
+        await passTime(1_000);
+        const before = made.length;
+        made[1].onclose({code: 1006});
+        stop();
+        await passTime(10_000);
+        return [before, made.length, timers()];
+    }""")
+    assert made == [2, 2, 0]
+
+
+def test_the_connection_test_shows_no_token_in_an_address(page: Page) -> None:
+    told = page.evaluate("""async () => {
+        history.replaceState(null, '', '#token=abc');
+        globalThis.RTCPeerConnection = undefined;
+        globalThis.fetch = async () => new Response('{"hls": false}');
+        const {tryAll} = await import('/assets/check/ways.js');
+        const found = tryAll(() => {});
+        while (!globalThis.sockets.length) await settled();
+        sockets[0].open();
+        sockets[0].say({type: 'snapshot'});
+        await found;
+        return [sockets[0].address.search, sockets[0].sent.map(text => JSON.parse(text))];
+    }""")
+    assert told == ["?authenticate=message", [{"type": "token", "token": "abc"}]]
+
+
 #: A viewer of a live stream, whose sessions never open: `asked` counts them.
 VIEWING = """async () => {
     const {Viewing} = await import('/assets/viewing.js');
