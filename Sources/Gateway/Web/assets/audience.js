@@ -297,8 +297,12 @@ export class Audience extends EventTarget {
   async #askForVote() {
     const { poll } = this;
     if (!poll || !this.sync.you || this.#asked === `${poll.number} ${this.sync.you.id}`) return;
-    this.#asked = `${poll.number} ${this.sync.you.id}`;
-    const full = await this.api.poll(poll.number).catch(() => null);
+    const asked = this.#asked = `${poll.number} ${this.sync.you.id}`;
+    const full = await this.api.poll(poll.number).catch((error) => {
+      // It is asked again with the next news, unless the server has refused to tell.
+      if (!(error instanceof SignallingError && error.status < 500) && this.#asked === asked) this.#asked = "";
+      return null;
+    });
     if (!full) return;
     this.#learn(full);
     if (!full.vote) return;

@@ -92,6 +92,8 @@ async function openModeration({ audience }) {
 
   /** @type {AuditEntry[]} */
   let entries = [];
+  /** Whether `words` say that the lists are out of date. */
+  let isTroubled = false;
   /** @param {string} id */
   const nameOf = (id) => {
     const { comments, sync: { known } } = audience;
@@ -137,8 +139,11 @@ async function openModeration({ audience }) {
       log.hidden = entries.length === 0;
       nobody.hidden = !silenced.hidden;
       nothing.hidden = !log.hidden;
+      if (isTroubled) setText(words, "");
+      isTroubled = false;
     } catch (error) {
       setText(words, troubleOf(error));
+      isTroubled = true;
     }
   }
 

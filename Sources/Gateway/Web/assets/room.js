@@ -418,10 +418,12 @@ export class Room extends EventTarget {
     if (this.onAir.isOn) this.onAir.stop();
   }
 
-  /** A viewer without a name gets one as soon as they want to be heard. */
+  /** Raises the viewer's hand, after making them known to the server if need be. */
   async raiseHand() {
-    await this.#takePart();
-    await this.attempt(() => this.api.raiseHand());
+    await this.attempt(async () => {
+      await this.#takePart();
+      await this.api.raiseHand();
+    });
   }
 
   /**

@@ -73,7 +73,8 @@ export function makeComments(part, { isDesk = false } = {}) {
     try {
       if (await identify(true)) {
         await audience.write(text);
-        field.value = "";
+        // On a slow network the next comment may have been begun meanwhile.
+        if (field.value === text) field.value = "";
         list.scrollTop = list.scrollHeight;
       }
     } catch (error) {

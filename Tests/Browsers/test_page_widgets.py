@@ -1,0 +1,191 @@
+"""What pages show and ask, one part at a time, with fakes around it: words, keys, focus, and what is read aloud."""
+
+from __future__ import annotations
+
+import pytest
+
+from clock import CLOCK
+from drivers import Browser, Page
+from server import Server
+from test_modules import FAKE_SOCKETS
+
+NOT_THERE = "The server isn’t responding. Try again in a moment."
+
+#: What is rejected and nobody hears of: `unheard`.
+UNHEARD = """() => {
+    globalThis.unheard = [];
+    addEventListener('unhandledrejection', event => {
+        event.preventDefault();
+        unheard.push(String(event.reason));
+    });
+    // A few turns of the event loop: what nobody hears of is told in one of its own.
+    globalThis.turns = async () => {
+        for (let turn = 0; turn < 3; turn++) await new Promise(done => setTimeout(done));
+    };
+}"""
+
+#: A live stream's audience as one of its people sees it; the test says who that is, and answers for the API.
+AUDIENCE = """async you => {
+    const {Audience} = await import('/assets/audience.js');
+    const role = {id: 'bob', name: 'Bob', role: 'viewer', mayModerate: false, isModerator: false, tiers: []};
+    globalThis.sync = Object.assign(new EventTarget(), {
+        you: {...role, ...you}, refusal: null, isOpen: true, stream: {state: 'live'}, known: null,
+    });
+    globalThis.api = {stream: 'talk'};
+    globalThis.said = [];
+    globalThis.audience = new Audience(sync, api);
+    globalThis.part = {audience, identify: async () => true, say: text => said.push(text), shows: () => true};
+    globalThis.hear = detail => sync.dispatchEvent(new CustomEvent('interaction', {detail}));
+    const settings = {
+        comments: true, reactions: [], slowMode: 0, commentTier: null, gifts: null, duels: true,
+        widgets: ['comments', 'barrage', 'composer', 'poll', 'card'],
+    };
+    hear({type: 'snapshot', interaction: {
+        comments: [], pinned: null, reactions: {}, settings, card: null, duel: null, ranks: {givers: [], fans: []},
+        gifts: {recent: [], totals: {gifts: 0, value: 0, currency: null, last: 0}}, poll: null,
+    }});
+}"""
+
+
+@pytest.fixture
+def page(chromium: Browser, server: Server):
+    with chromium.open(server.origin + "/healthz", before_load=FAKE_SOCKETS) as page:
+        page.evaluate(UNHEARD)
+        yield page
+
+
+# Without a network.
+
+
+def test_a_hand_that_the_server_does_not_hear_of_is_told(page: Page) -> None:
+    assert page.evaluate("""async () => {
+        const {Room} = await import('/assets/room.js');
+        const room = new Room('audience'), said = [];
+        room.addEventListener('say', ({detail}) => said.push(detail));
+        await room.raiseHand();
+        return said;
+    }""") == [NOT_THERE]
+
+
+def test_a_full_screen_that_the_browser_refuses_is_no_fault_of_the_page(page: Page) -> None:
+    assert page.evaluate("""async () => {
+        const {audienceControls} = await import('/assets/widgets/audience-controls.js');
+        let asked = 0;
+        document.documentElement.requestFullscreen = () => { asked++; return Promise.reject(new TypeError('no')); };
+        const viewing = {video: null, state: 'live', isBlocked: false, toggleSound() {}};
+        audienceControls.mount(Object.assign(new EventTarget(), {viewing}), document.body);
+        document.getElementById('full').click();
+        dispatchEvent(new KeyboardEvent('keydown', {key: 'f'}));
+        await turns();
+        return [asked, unheard];
+    }""") == [2, []]
+
+
+def test_what_was_written_while_a_comment_was_sent_stays(page: Page) -> None:
+    page.evaluate(AUDIENCE, {})
+    assert page.evaluate("""async () => {
+        const {makeComments} = await import('/assets/talk.js');
+        let answer = null;
+        api.writeComment = (id, text) => new Promise(resolve => {
+            answer = () => resolve({number: 1, id, author: 'bob', name: 'Bob', role: 'viewer', moderator: false, text});
+        });
+        const {root} = makeComments(part);
+        document.body.append(root);
+        const field = root.querySelector('[name=comment]'), left = [];
+        for (const meanwhile of ['Second, half wri', null]) {
+            field.value = 'First';
+            field.form.requestSubmit();
+            await turns();
+            if (meanwhile) field.value = meanwhile;
+            answer();
+            await turns();
+            left.push(field.value);
+        }
+        return left;
+    }""") == ["Second, half wri", ""]
+
+
+def test_whoever_came_back_without_a_network_learns_later_what_they_chose(page: Page) -> None:
+    page.evaluate(AUDIENCE, {})
+    assert page.evaluate("""async () => {
+        const {SignallingError} = await import('/assets/session.js');
+        const poll = number => ({
+            number, question: 'Tea?', options: [{text: 'Yes'}, {text: 'No'}], multiple: false, results: 'live', voters: 1,
+            quiz: false, openedAt: '2030-01-01T00:00:00Z', closesAt: null, closedAt: null,
+        });
+        const asked = [], failures = [new TypeError('there is no network'), null, new SignallingError(403, 'no', null)];
+        api.poll = async number => {
+            asked.push(number);
+            const failure = failures.shift();
+            if (failure) throw failure;
+            return {...poll(number), vote: [1]};
+        };
+        const news = async () => { sync.dispatchEvent(new Event('change')); await turns(); };
+        hear({type: 'interaction', poll: poll(1)});
+        await turns();
+        const before = audience.vote;
+        await news();
+        const {vote} = audience;
+        await news();
+        // What the server refuses is not asked again.
+        hear({type: 'interaction', poll: poll(2)});
+        await turns();
+        await news();
+        return [before, vote, asked];
+    }""") == [None, [1], [1, 1, 2]]
+
+
+def test_lists_that_come_again_take_the_trouble_away(page: Page) -> None:
+    page.evaluate(CLOCK)
+    page.evaluate(AUDIENCE, {"isModerator": True})
+    assert page.evaluate("""async () => {
+        const {makeModeration} = await import('/assets/moderation.js');
+        let isAway = true;
+        api.interaction = async () => { if (isAway) throw new TypeError('there is no network'); return {silenced: {}}; };
+        api.audit = async () => ({entries: []});
+        makeModeration(part).root.click();
+        const words = () => document.querySelector('dialog [role=status]').textContent;
+        await settled();
+        const seen = [words()];
+        isAway = false;
+        await passTime(3_000);
+        return [...seen, words()];
+    }""") == [NOT_THERE, ""]
+
+
+#: Invites the stream of the page to a duel; the test answers for the server, which is told `tried` times.
+DUEL = """async () => {
+    const {makeDuelDesk} = await import('/assets/duel.js');
+    const {SignallingError} = await import('/assets/session.js');
+    const now = Date.now(), side = (stream, name) => ({stream, name, score: 0});
+    const duel = {
+        id: 'd1', state: 'invited', from: side('quiz', 'Ann'), to: side('talk', 'Bob'), seconds: 300, penaltySeconds: 60,
+        expiresAt: new Date(now + 3_600_000).toISOString(), startsAt: null, endsAt: null, overAt: null, winner: null,
+        reason: null, at: new Date(now).toISOString(),
+    };
+    globalThis.tried = 0;
+    globalThis.failure = new TypeError('there is no network');
+    globalThis.refusal = new SignallingError(409, 'It is too late.', null);
+    api.acceptDuel = async () => {
+        tried++;
+        if (failure) throw failure;
+        return {...duel, state: 'countdown'};
+    };
+    audience.showDuel(duel);
+    document.body.append(makeDuelDesk(part).root);
+}"""
+
+
+def test_an_answer_to_a_duel_that_got_lost_can_be_given_again(page: Page) -> None:
+    page.evaluate(AUDIENCE, {"isModerator": True})
+    page.evaluate(DUEL)
+    accept = "() => document.querySelector('dialog[data-name=duel-invitation][open] [data-value=accept]')"
+    page.wait_for(f"() => ({accept})() !== null", what="the host is asked")
+    page.evaluate(f"() => ({accept})().click()")
+    page.wait_for(f"() => tried === 1 && ({accept})() !== null", what="the host is asked again")
+    assert page.evaluate("() => said") == [NOT_THERE]
+    # What the server refuses is decided.
+    page.evaluate(f"() => {{ failure = refusal; ({accept})().click(); }}")
+    page.wait_for("() => said.length === 2", what="it is told why")
+    assert page.evaluate("async () => { await turns(); return [tried, document.querySelector('dialog')]; }") == [2, None]
+    assert page.evaluate("() => said.at(-1)") == "It is too late."
