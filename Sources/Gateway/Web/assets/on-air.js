@@ -45,6 +45,8 @@ export class OnAir extends EventTarget {
   #interruptions = 0;
   /** @type {WakeLockSentinel | null} */
   #wakeLock = null;
+  /** Whether the browser is asking which screen to share. */
+  #isAsking = false;
 
   /** @param {import("./room.js").Room} room */
   constructor(room) {
@@ -72,7 +74,10 @@ export class OnAir extends EventTarget {
 
   /** Keeps the screen on. Browsers let it sleep again whenever the page was out of sight. */
   async #stayAwake() {
-    this.#wakeLock = await navigator.wakeLock?.request("screen").catch(() => null) ?? null;
+    const lock = await navigator.wakeLock?.request("screen").catch(() => null) ?? null;
+    // Two requests may overlap, and the screen stays on until both locks are released.
+    this.#sleep();
+    this.#wakeLock = lock;
     if (!this.isOn) this.#sleep();
   }
 
@@ -94,6 +99,9 @@ export class OnAir extends EventTarget {
   /** Begins or ends to share a screen; the picture goes on beside it. */
   async toggleScreen() {
     if (this.screen) return this.#stopSharing();
+    // The screen of a second question would take the place of the first, which nobody would stop.
+    if (this.#isAsking) return;
+    this.#isAsking = true;
     try {
       const screen = await navigator.mediaDevices.getDisplayMedia({ video: { frameRate: { ideal: 30 } } });
       const [track] = screen.getVideoTracks();
@@ -106,6 +114,8 @@ export class OnAir extends EventTarget {
     } catch (error) {
       // People who close the browser's own dialog know.
       if (/** @type {DOMException} */ (error).name !== "NotAllowedError") this.room.say("Your screen couldn’t be shared.");
+    } finally {
+      this.#isAsking = false;
     }
     this.#changed();
   }
@@ -177,10 +187,14 @@ export class OnAir extends EventTarget {
   }
 
   async #examine() {
-    if (!this.stats || this.connection.state !== "connected") return;
-    this.numbers = await this.stats.read();
-    if (this.stats?.report) this.session?.lookAtLayers(this.stats.report, this.room.own.maxBitrate);
-    this.#limitedFor = this.numbers.limitation === "bandwidth" ? this.#limitedFor + 1 : 0;
+    const { stats } = this;
+    if (!stats || this.connection.state !== "connected") return;
+    const numbers = await stats.read().catch(() => null);
+    // The session may have ended meanwhile.
+    if (!numbers || stats !== this.stats) return;
+    this.numbers = numbers;
+    if (stats.report) this.session?.lookAtLayers(stats.report, this.room.own.maxBitrate);
+    this.#limitedFor = numbers.limitation === "bandwidth" ? this.#limitedFor + 1 : 0;
     if (this.#limitedFor > 0 && this.#limitedFor % LIMITED_LOOKS === 0) this.session?.sayUplinkIsWeak();
     this.#changed();
   }
@@ -203,7 +217,9 @@ export class OnAir extends EventTarget {
   async #replace() {
     const { session } = this.connection;
     if (!session) return;
-    await replaceMedia(session, this.room.own.source?.media ?? new MediaStream(), this.session?.screenSender);
+    // A session that ends meanwhile refuses; the next one begins with the source of then.
+    await replaceMedia(session, this.room.own.source?.media ?? new MediaStream(), this.session?.screenSender)
+      .catch(() => {});
   }
 
   #stateChanged() {

@@ -2,7 +2,7 @@
 
 /** What this person sends: camera, microphone alone, screen or test picture, and whether sound and picture are off. */
 
-import { CaptureError, isAllowed, openSource } from "./capture.js";
+import { CaptureError, isAllowed, isGone, openSource } from "./capture.js";
 
 /** Heights of the picture one can choose, with the bitrate of the largest layer, in bit/s. */
 export const BITRATES = new Map([[1080, 4_500_000], [720, 2_500_000], [480, 1_000_000], [360, 600_000]]);
@@ -137,6 +137,9 @@ export class OwnMedia extends EventTarget {
   async #openChosen() {
     const { kind, source: before } = this;
     try {
+      // Asked for by its id, a device that was unplugged would keep the others from opening, too.
+      if (this.camera && await isGone(this.camera)) this.camera = "";
+      if (this.microphone && await isGone(this.microphone)) this.microphone = "";
       const opened = await openSource(kind, this);
       if (this.#isUnwanted) return opened.stop();
       const picture = opened.media.getVideoTracks()[0];
@@ -150,6 +153,8 @@ export class OwnMedia extends EventTarget {
       this.#applyMutes();
       this.dispatchEvent(new Event("source"));
       before?.stop();
+      // Shared no more before anybody listened, such as while the browser asked for the microphone.
+      if (picture?.readyState === "ended") this.#ended();
     } catch (error) {
       if (this.#hasNewChoice || this.#isUnwanted) return;
       const { title, message } = error instanceof CaptureError

@@ -1,0 +1,122 @@
+"""What a person's page sends: devices that come and go, a shared screen, and what keeps the screen on."""
+
+from __future__ import annotations
+
+import pytest
+
+from drivers import Browser, Page
+from server import Server
+from test_modules import FAKE_SOCKETS
+from test_page_modules import ON_AIR
+from test_page_widgets import UNHEARD
+
+
+@pytest.fixture
+def page(chromium: Browser, server: Server):
+    with chromium.open(server.origin + "/healthz", before_load=FAKE_SOCKETS) as page:
+        page.evaluate(UNHEARD)
+        yield page
+
+
+#: A browser whose devices are those that the test names; `wanted` is what was asked of them.
+DEVICES = """async () => {
+    const {OwnMedia} = await import('/assets/own-media.js');
+    globalThis.wanted = [];
+    globalThis.found = [];
+    navigator.mediaDevices.enumerateDevices = async () => found;
+    navigator.mediaDevices.getUserMedia = async constraints => { wanted.push(constraints); return new MediaStream(); };
+    globalThis.own = new OwnMedia(new URLSearchParams());
+    globalThis.device = (kind, deviceId) => ({kind, deviceId, label: `${kind} ${deviceId}`});
+}"""
+
+
+def test_a_device_that_is_gone_keeps_no_other_from_opening(page: Page) -> None:
+    page.evaluate(DEVICES)
+    assert page.evaluate("""async () => {
+        Object.assign(own, {camera: 'cam', microphone: 'headset'});
+        found = [device('videoinput', 'cam'), device('audioinput', 'built-in')];
+        const isOpen = await own.open();
+        return [isOpen, wanted[0].video.deviceId, wanted[0].audio, own.camera, own.microphone];
+    }""") == [True, {"exact": "cam"}, True, "cam", ""]
+    # A browser that names none yet says nothing of what is gone.
+    assert page.evaluate("""async () => {
+        own.microphone = 'headset';
+        found = [{kind: 'audioinput', deviceId: '', label: ''}];
+        await own.open();
+        return wanted[1].audio;
+    }""") == {"deviceId": {"exact": "headset"}}
+
+
+def test_a_screen_that_is_no_longer_shared_when_the_microphone_is_there_is_told(page: Page) -> None:
+    page.evaluate(DEVICES)
+    assert page.evaluate("""async () => {
+        const screen = document.createElement('canvas').captureStream();
+        const sound = new AudioContext().createMediaStreamDestination().stream;
+        let allow = null;
+        navigator.mediaDevices.getDisplayMedia = async () => screen;
+        navigator.mediaDevices.getUserMedia = () => new Promise(resolve => { allow = () => resolve(sound); });
+        own.kind = 'screen';
+        const opened = own.open();
+        while (!allow) await turns();
+        // The browser tells those who listen by then, and nobody does.
+        screen.getVideoTracks()[0].stop();
+        allow();
+        return [await opened, own.source, own.problem.title];
+    }""") == [False, None, "Screen sharing has ended"]
+
+
+def test_a_screen_is_asked_for_once_at_a_time(page: Page) -> None:
+    page.evaluate(ON_AIR)
+    assert page.evaluate("""async () => {
+        const asked = [], screen = () => document.createElement('canvas').captureStream();
+        navigator.mediaDevices.getDisplayMedia = () => new Promise(resolve => asked.push(resolve));
+        onAir.room.say = () => {};
+        await onAir.start();
+        onAir.toggleScreen();
+        onAir.toggleScreen();
+        const first = screen();
+        asked[0](first);
+        await turns();
+        const shared = [asked.length, onAir.screen === first];
+        onAir.toggleScreen();
+        onAir.toggleScreen();
+        asked.at(-1)(screen());
+        await turns();
+        return [...shared, asked.length, first.getTracks()[0].readyState];
+    }""") == [1, True, 2, "ended"]
+
+
+def test_no_screen_stays_on_for_who_went_on_the_air_twice(page: Page) -> None:
+    page.evaluate(ON_AIR)
+    assert page.evaluate("""async () => {
+        const waiting = [], held = [];
+        navigator.wakeLock.request = () => new Promise(resolve => waiting.push(resolve));
+        onAir.start();
+        onAir.stop();
+        onAir.start();
+        for (const resolve of waiting) {
+            const lock = {isReleased: false, release() { this.isReleased = true; }};
+            held.push(lock);
+            resolve(lock);
+        }
+        await turns();
+        const before = held.map(({isReleased}) => isReleased);
+        onAir.stop();
+        return [before, held.map(({isReleased}) => isReleased)];
+    }""") == [[True, False], [True, True]]
+
+
+def test_numbers_that_come_after_the_end_are_not_told(page: Page) -> None:
+    page.evaluate(ON_AIR)
+    assert page.evaluate("""async () => {
+        let answer = null;
+        await onAir.start();
+        onAir.connection.state = 'connected';
+        onAir.stats = {read: () => new Promise(resolve => { answer = resolve; })};
+        onAir.room.dispatchEvent(new Event('second'));
+        const wasAsked = answer !== null;
+        onAir.stop();
+        answer({bitrate: 9, limitation: null});
+        await turns();
+        return [wasAsked, onAir.numbers, unheard];
+    }""") == [True, None, []]
