@@ -189,3 +189,135 @@ def test_an_answer_to_a_duel_that_got_lost_can_be_given_again(page: Page) -> Non
     page.wait_for("() => said.length === 2", what="it is told why")
     assert page.evaluate("async () => { await turns(); return [tried, document.querySelector('dialog')]; }") == [2, None]
     assert page.evaluate("() => said.at(-1)") == "It is too late."
+
+
+# Keys, focus, and what is read aloud.
+
+
+def test_arrow_keys_go_back_in_a_stream_and_come_back(page: Page) -> None:
+    page.evaluate("""async () => {
+        const {rewind} = await import('/assets/widgets/rewind.js');
+        globalThis.went = [];
+        const past = {
+            behind: null, reach: 600, leave() {},
+            go(seconds) { went.push(seconds); this.behind = seconds < 5 ? null : seconds; },
+        };
+        rewind.mount(Object.assign(new EventTarget(), {viewing: {state: 'live', rewind: past}}), document.body);
+        document.getElementById('position').focus();
+    }""")
+    for key in ("ArrowLeft", "ArrowDown", "ArrowRight", "ArrowUp"):
+        page.press(key)
+    page.wait_for("() => went.length === 4", what="each key is heard")
+    assert page.evaluate("() => went") == [10, 20, 10, 0]
+
+
+def test_voices_begin_with_a_key_too(page: Page) -> None:
+    assert page.evaluate("""async () => {
+        const {voices} = await import('/assets/widgets/voices.js');
+        let isAllowed = false, plays = 0;
+        HTMLMediaElement.prototype.play = () => {
+            plays++;
+            return isAllowed ? Promise.resolve() : Promise.reject(new DOMException('no gesture', 'NotAllowedError'));
+        };
+        const room = Object.assign(new EventTarget(), {stage: {voices: [new MediaStream(), new MediaStream()]}});
+        voices.mount(room, document.body);
+        await turns();
+        const seen = [plays];
+        const press = async () => {
+            dispatchEvent(new KeyboardEvent('keydown', {key: 'Tab'}));
+            await turns();
+            seen.push(plays);
+        };
+        isAllowed = true;
+        await press();
+        // Whoever plays is left alone.
+        await press();
+        return [seen, unheard];
+    }""") == [[2, 4, 4], []]
+
+
+def test_news_of_one_target_take_nobodys_focus(page: Page) -> None:
+    page.evaluate("""async () => {
+        globalThis.fetch = async () => new Response('{"restreams": true}');
+        const {restream} = await import('/assets/widgets/restream.js');
+        const room = Object.assign(new EventTarget(), {
+            sync: new EventTarget(), isHost: true, isOut: false, info: {state: 'live'}, say() {},
+            attempt: action => action(), api: {listRestreams: async () => ({restreams: []})},
+        });
+        restream.mount(room, document.body);
+        globalThis.tell = (number, state, detail = null) => {
+            const target = {number, url: `rtmp://host/${number}`, state, detail, nextTryAt: null, droppedPictures: 0};
+            room.sync.dispatchEvent(new CustomEvent('restream', {detail: {restream: target}}));
+        };
+    }""")
+    page.wait_for("() => !document.getElementById('restream').hidden", what="the server restreams")
+    page.evaluate("() => { document.getElementById('restream').open = true; }")
+    page.wait_for("() => document.getElementById('restream-url').checkVisibility()", what="the panel is open")
+    assert page.evaluate("""async () => {
+        await turns();
+        tell(1, 'connecting');
+        tell(2, 'connecting');
+        const button = document.querySelector('[data-number="1"] button');
+        button.focus();
+        tell(2, 'live');
+        tell(1, 'failed', 'No answer.');
+        const rows = [...document.querySelectorAll('#restream-list li')].map(({dataset, lastElementChild: words}) =>
+            [dataset.number, dataset.state, words.className, words.textContent]);
+        return [document.activeElement === button, button.ariaLabel, rows];
+    }""") == [True, "Remove rtmp://host/1", [["1", "failed", "warning", "No answer."], ["2", "live", "muted", "Live"]]]
+
+
+def test_what_the_studio_says_is_read_once(page: Page) -> None:
+    assert page.evaluate("""async () => {
+        const {desk} = await import('/assets/widgets/desk.js');
+        const own = {muted: {audio: false, video: false}, source: null};
+        const room = Object.assign(new EventTarget(), {
+            own, onAir: {isOn: true, screen: null, canShareScreen: false}, state: 'reconnecting', info: null, isHost: true,
+        });
+        desk.mount(room, document.body);
+        const read = () => [...document.querySelectorAll('[role=status], [aria-live]')]
+            .map(({textContent}) => textContent).filter(Boolean);
+        const said = [read()];
+        own.source = {notice: 'No microphone found.', media: new MediaStream()};
+        room.state = 'live';
+        room.dispatchEvent(new Event('change'));
+        return [...said, read(), document.getElementById('notice').textContent];
+    }""") == [
+        ["The connection was lost. Reconnecting…"], ["You’re live. No microphone found."], "No microphone found."]
+
+
+def test_of_several_messages_the_new_one_is_read(page: Page) -> None:
+    assert page.evaluate("""async () => {
+        const {messages} = await import('/assets/widgets/messages.js');
+        messages.mount(new EventTarget(), document.body);
+        const {role, ariaAtomic} = document.querySelector('.messages');
+        return [role, ariaAtomic];
+    }""") == ["status", "false"]
+
+
+def test_numbers_of_an_encoder_are_not_read_aloud(page: Page) -> None:
+    assert page.evaluate("""async () => {
+        const {encoderReport} = await import('/assets/widgets/encoder-report.js');
+        const said = [];
+        const room = {sync: Object.assign(new EventTarget(), {known: null}), you: null, say: text => said.push(text)};
+        const {element} = encoderReport(room);
+        document.body.append(element);
+        const video = bitrate => ({codec: 'AV1', profile: null, width: 1280, height: 720, framesPerSecond: 30, bitrate});
+        for (const bitrate of [2_000_000, 2_100_000]) {
+            const advice = [{code: 'b-frames', text: 'Turn off B-frames.'}];
+            const encoder = {participant: 'ann', video: video(bitrate), audio: null, link: null, advice};
+            room.sync.dispatchEvent(new CustomEvent('encoder', {detail: {participant: 'ann', encoder}}));
+        }
+        return [element.textContent.includes('2.1 Mbit/s'), element.closest('[role], [aria-live]'), said];
+    }""") == [True, None, ["Turn off B-frames."]]
+
+
+def test_lists_of_people_have_names_for_who_listens(page: Page) -> None:
+    page.evaluate(AUDIENCE, {})
+    assert page.evaluate("""async () => {
+        const {openPeople} = await import('/assets/ranks.js');
+        api.rank = async () => ({ranks: []});
+        openPeople(part, 'givers');
+        await turns();
+        return [...document.querySelectorAll('dialog fieldset')].map(({ariaLabel}) => ariaLabel);
+    }""") == ["List", "Period"]

@@ -36,7 +36,8 @@ function describe({ video, audio, link }) {
  * @param {import("../room.js").Room} room
  */
 export function encoderReport(room) {
-  const element = h("div#encoder-report", { role: "status" });
+  // Not a live region: its numbers change every few seconds, and what needs attention is said as a message.
+  const element = h("div#encoder-report");
   /** By who publishes. @type {Map<string, Encoder>} */
   const encoders = new Map();
   /** What was said aloud, so that it is said once. @type {Set<string>} */
