@@ -6,8 +6,10 @@ import pytest
 
 from clock import CLOCK
 from drivers import Browser, Page
+from drivers.page import Viewport
 from server import Server
 from test_modules import FAKE_SOCKETS
+from test_page_modules import press_at
 
 NOT_THERE = "The server isn’t responding. Try again in a moment."
 
@@ -321,3 +323,75 @@ def test_lists_of_people_have_names_for_who_listens(page: Page) -> None:
         await turns();
         return [...document.querySelectorAll('dialog fieldset')].map(({ariaLabel}) => ariaLabel);
     }""") == ["List", "Period"]
+
+
+# What lies over the picture, and beside it.
+
+
+def test_comments_that_nobody_could_see_do_not_cross_the_picture_later(page: Page) -> None:
+    page.evaluate(AUDIENCE, {})
+    assert page.evaluate("""async () => {
+        const {makeBarrage} = await import('/assets/barrage.js');
+        const {root} = makeBarrage(part), layer = document.createElement('div');
+        layer.append(root);
+        document.body.append(layer);
+        let number = 0;
+        const say = () => audience.dispatchEvent(new CustomEvent('comment', {
+            detail: {number: ++number, author: 'ann', name: 'Ann', text: 'Hello!'},
+        }));
+        // As while a viewer wants to see the picture only.
+        layer.hidden = true;
+        for (let count = 0; count < 3; count++) say();
+        const meanwhile = root.childElementCount;
+        layer.hidden = false;
+        const after = root.childElementCount;
+        say();
+        return [meanwhile, after, root.childElementCount];
+    }""") == [0, 0, 1]
+
+
+def test_a_gifts_name_can_be_read_on_a_small_phone(chromium: Browser, server: Server) -> None:
+    with chromium.open(server.origin + "/healthz", Viewport(320, 568)) as page:
+        page.evaluate("""async () => {
+            for (const name of ['style', 'dialog']) {
+                const sheet = document.createElement('link');
+                Object.assign(sheet, {rel: 'stylesheet', href: `/assets/${name}.css`});
+                const loaded = new Promise(done => sheet.addEventListener('load', done));
+                document.head.append(sheet);
+                await loaded;
+            }
+        }""")
+        page.evaluate(AUDIENCE, {"isModerator": True})
+        widths = page.evaluate("""async () => {
+            const {makeCatalogue} = await import('/assets/gift-catalogue.js');
+            makeCatalogue(part).root.click();
+            const dialog = document.querySelector('dialog');
+            const row = dialog.querySelector('.gift-kinds li');
+            const sizes = [...row.children].map(field => field.getBoundingClientRect());
+            return {
+                fields: sizes.map(({width}) => Math.round(width)), tops: sizes.map(({top}) => Math.round(top)),
+                isWithin: dialog.scrollWidth <= dialog.clientWidth,
+            };
+        }""")
+    picture, name, price, remove = widths["fields"]
+    assert name >= 110 and price >= 76 and min(picture, remove) >= 44 and widths["isWithin"], widths
+    # The price has a line of its own below.
+    assert widths["tops"][0] == widths["tops"][1] < widths["tops"][2], widths
+
+
+#: The feed's menu, with space of its own around what it holds.
+MENU = """async () => {
+    document.body.innerHTML = `<dialog id="menu" style="width: 300px; height: 300px; padding: 40px">
+        <a id="go-live" href="/">Go live</a><button id="menu-close">Close</button><p id="empty"></p><p id="summary"></p>
+        <ul id="list"></ul></dialog>`;
+    const {makeMenu} = await import('/assets/feed/menu.js');
+    makeMenu({addEventListener() {}, stories: [], count: 0, current: null}).open();
+}"""
+
+
+def test_a_press_within_the_menu_leaves_it_open(page: Page) -> None:
+    page.evaluate(MENU)
+    press_at(page, "[box.left + 12, box.bottom - 12]")
+    assert page.evaluate("() => document.getElementById('menu').open")
+    press_at(page, "[box.left / 2, box.top / 2]")
+    assert not page.evaluate("() => document.getElementById('menu').open")

@@ -24,6 +24,8 @@ export function makeBarrage({ audience, shows }) {
     /** @type {import("./audience.js").StreamComment} */
     const comment = /** @type {CustomEvent} */ (event).detail;
     if (!shows("barrage") || calm.matches || document.visibilityState !== "visible") return;
+    // Animations do not run while it is not rendered, as in picture-only mode: all of them would start together later.
+    if (root.clientWidth === 0) return;
     const now = performance.now();
     const lane = free.findIndex((time) => time <= now);
     // Who writes so much at once is read in the list.

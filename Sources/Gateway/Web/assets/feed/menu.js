@@ -2,6 +2,7 @@
 
 /** Everybody who is live at a glance, and the way to one's own stream. */
 
+import { closeBeside } from "../dialog.js";
 import { $, formatViewers, h, reconcile, setText } from "../dom.js";
 import { decodeBlurHash, isBlurHash } from "./blurhash.js";
 import { paintCard, titleOf } from "./side.js";
@@ -73,8 +74,7 @@ export function makeMenu(feed) {
   };
   feed.addEventListener("change", update);
   $("menu-close").addEventListener("click", () => dialog.close());
-  // A click beside the menu closes it.
-  dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+  closeBeside(dialog);
   return {
     open() {
       if (!dialog.open) dialog.showModal();
