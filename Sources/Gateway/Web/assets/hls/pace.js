@@ -109,7 +109,7 @@ export class LivePace {
    */
   async whileEnough(buffer, video, signal) {
     if (!this.hasBegun || !video.paused || buffer.ahead < ENOUGH_S || this.#stuck.isStuck(buffer, video)) return false;
-    await happens(video, ["play"], signal);
+    await happens(video, "play", signal);
     return true;
   }
 }
@@ -184,7 +184,7 @@ export class PastPace {
 
   /** @param {LiveBuffer} buffer @param {HTMLVideoElement} video @param {AbortSignal} signal */
   async whileEnough(buffer, video, signal) {
-    while (this.hasBegun && buffer.ahead >= ENOUGH_S) await happens(video, ["timeupdate"], signal);
+    while (this.hasBegun && buffer.ahead >= ENOUGH_S) await happens(video, "timeupdate", signal);
     return false;
   }
 
@@ -199,11 +199,17 @@ export class PastPace {
   }
 }
 
-/** @param {EventTarget} target @param {string[]} events @param {AbortSignal} signal */
-async function happens(target, events, signal) {
-  await new Promise((done) => {
-    for (const event of events) target.addEventListener(event, done, { once: true, signal });
-    signal.addEventListener("abort", done, { once: true });
+/** Waits for an event. @param {EventTarget} target @param {string} event @param {AbortSignal} signal */
+async function happens(target, event, signal) {
+  await new Promise((resolve) => {
+    const done = () => {
+      target.removeEventListener(event, done);
+      // A viewer who went back waits some times a second, and would leave a listener each time.
+      signal.removeEventListener("abort", done);
+      resolve(undefined);
+    };
+    target.addEventListener(event, done);
+    signal.addEventListener("abort", done);
   });
   signal.throwIfAborted();
 }
