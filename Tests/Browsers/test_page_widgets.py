@@ -395,3 +395,72 @@ def test_a_press_within_the_menu_leaves_it_open(page: Page) -> None:
     assert page.evaluate("() => document.getElementById('menu').open")
     press_at(page, "[box.left / 2, box.top / 2]")
     assert not page.evaluate("() => document.getElementById('menu').open")
+
+
+# Names that every object has.
+
+
+#: A host's page of a stream whose people are called as members of objects are; as the server would say it.
+NAMED = """async () => {
+    const known = JSON.parse(`{
+        "speakers": {}, "invitations": {}, "programme": {}, "counts": {"viewers": 4},
+        "viewers": {"constructor": {"name": "Con"}, "__proto__": {"name": "Pro"}, "toString": {"name": "Tos"}},
+        "raisedHands": {"valueOf": {"name": "Val", "since": "2030", "order": 1, "held": false}}
+    }`);
+    globalThis.room = Object.assign(new EventTarget(), {
+        sync: {known}, isOpen: true, isOnStage: true, isHost: true, info: {state: 'live', programme: 'composed'},
+        audience: {givers: [], fans: [], rankOf: () => 0}, bans: {}, say() {}, api: {},
+    });
+}"""
+
+
+def test_nobody_hides_behind_a_name_that_every_object_has(page: Page) -> None:
+    page.evaluate(NAMED)
+    assert page.evaluate("""async () => {
+        const {people} = await import('/assets/widgets/people.js');
+        people.mount(room, document.body);
+        const listed = id => [...document.querySelectorAll(`#${id} li`)].map(({dataset}) => dataset.participant);
+        return [listed('hands'), listed('viewer-list')];
+    }""") == [["valueOf"], ["constructor", "__proto__", "toString"]]
+
+
+@pytest.mark.parametrize("who, name", [("constructor", "Con"), ("__proto__", "Pro"), ("toString", "Tos")])
+def test_a_viewer_of_such_a_name_can_be_invited(page: Page, who: str, name: str) -> None:
+    page.evaluate(NAMED)
+    assert page.evaluate("""async who => {
+        const {manage} = await import('/assets/widgets/manage.js');
+        manage(room, who);
+        const dialog = document.querySelector('dialog');
+        return [dialog.querySelector('h2').textContent, dialog.querySelector('button').dataset.value];
+    }""", who) == [name, "invite"]
+
+
+def test_changes_of_whoever_is_called_so_arrive(page: Page) -> None:
+    assert page.evaluate("""async () => {
+        const {mergePatch} = await import('/assets/sync.js');
+        const patch = text => JSON.parse(text);
+        const before = {viewers: {ann: {name: 'Ann'}}};
+        const came = mergePatch(before, patch('{"viewers": {"__proto__": {"name": "Eve"}}}'));
+        const renamed = mergePatch(came, patch('{"viewers": {"__proto__": {"name": "Eva"}}}'));
+        const left = mergePatch(renamed, patch('{"viewers": {"__proto__": null}}'));
+        const named = ({viewers}) => Object.entries(viewers).map(([id, {name}]) => `${id} ${name}`);
+        return [named(came), named(renamed), named(left), {}.name === undefined];
+    }""") == [["ann Ann", "__proto__ Eve"], ["ann Ann", "__proto__ Eva"], ["ann Ann"], True]
+
+
+def test_a_reaction_of_such_a_name_is_one_like_others(page: Page) -> None:
+    page.evaluate(CLOCK)
+    page.evaluate(AUDIENCE, {})
+    assert page.evaluate("""async () => {
+        const {makeReactions} = await import('/assets/talk.js');
+        const told = [];
+        sync.say = message => told.push(message);
+        hear({type: 'interaction', settings: {...audience.settings, reactions: ['constructor']}});
+        const {root} = makeReactions(part);
+        document.body.append(root);
+        const button = root.querySelector('[data-kind=constructor]');
+        button.click();
+        button.click();
+        await passTime(500);
+        return [button.textContent, button.querySelector('svg') !== null, told];
+    }""") == ["", True, [{"type": "react", "reactions": {"constructor": 2}}]]

@@ -107,10 +107,10 @@ export class Audience extends EventTarget {
   /** The last comments that were taken away, by their numbers. @type {number[]} */
   #removed = [];
 
-  /** @type {Record<string, number>} */
-  #waiting = {};
+  /** By kind, whose names hosts choose: these objects have no others. @type {Record<string, number>} */
+  #waiting = Object.create(null);
   /** Of ours, that the server has not told of yet. @type {Record<string, number>} */
-  #own = {};
+  #own = Object.create(null);
   /** @type {number | undefined} */
   #timer;
   #listener = (/** @type {Event} */ event) => this.#receive(/** @type {CustomEvent} */ (event).detail);
@@ -324,7 +324,7 @@ export class Audience extends EventTarget {
     if (this.#timer !== undefined || kinds.length === 0 || !this.sync.you || !this.sync.isOpen) return;
     for (const kind of kinds) this.#own[kind] = (this.#own[kind] ?? 0) + this.#waiting[kind];
     this.sync.say({ type: "react", reactions: this.#waiting });
-    this.#waiting = {};
+    this.#waiting = Object.create(null);
   }
 
   /** @param {any} message */

@@ -99,12 +99,26 @@ export function mergePatch(target, patch) {
   if (!isObject(patch)) return patch;
   const result = isObject(target) ? { ...target } : {};
   for (const [name, value] of Object.entries(patch)) {
-    // A participant may be called __proto__; nothing of ours is.
-    if (name === "__proto__") continue;
-    if (value === null) delete result[name];
-    else result[name] = mergePatch(Object.hasOwn(result, name) ? result[name] : undefined, value);
+    if (value === null) {
+      delete result[name];
+      continue;
+    }
+    const merged = mergePatch(memberOf(result, name), value);
+    // Not by assignment: a participant may be called __proto__, and would be in nobody's list.
+    Object.defineProperty(result, name, { value: merged, writable: true, enumerable: true, configurable: true });
   }
   return result;
+}
+
+/**
+ * A member by a name that somebody chose, such as a participant's identity: every object has a `constructor`.
+ * @template Value
+ * @param {Record<string, Value> | null | undefined} members
+ * @param {string} name
+ * @returns {Value | undefined}
+ */
+export function memberOf(members, name) {
+  return members && Object.hasOwn(members, name) ? members[name] : undefined;
 }
 
 /** @param {unknown} value */

@@ -2,6 +2,7 @@
 
 import { callName, h, icon, isolate } from "../dom.js";
 import { formatBitrate } from "../stats.js";
+import { memberOf } from "../sync.js";
 
 /** @typedef {import("../stage-api.js").Encoder} Encoder */
 
@@ -46,7 +47,7 @@ export function encoderReport(room) {
   let end = "";
 
   /** @param {string} id */
-  const nameOf = (id) => isolate(callName(id, room.sync.known?.speakers[id]?.name));
+  const nameOf = (id) => isolate(callName(id, memberOf(room.sync.known?.speakers, id)?.name));
 
   const show = () => {
     const lines = [...encoders].map(([participant, encoder]) => {
