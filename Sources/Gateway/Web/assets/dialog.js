@@ -69,8 +69,8 @@ export function ask(question) {
 }
 
 /**
- * Lets a press beside a dialog close it. A press on its own empty space, or the end of a selection that began in a field,
- * has the dialog as its target, too, and does not.
+ * Lets a press beside a dialog close it. A press on its own empty space, or the end of a selection that began in a
+ * field, has the dialog as its target, too, and does not.
  * @param {HTMLDialogElement} dialog
  */
 export function closeBeside(dialog) {

@@ -217,11 +217,15 @@ export async function openPeople(part, first) {
   const present = makePresent(part);
   const ranks = h("ol.people-list.ranked");
   const words = h("p.muted.small", { role: "status" });
-  const tabs = makeTabs("people-tab", "List", [["here", "Here now"], ["givers", "Givers"], ["fans", "Fans"]], shown, (value) => {
+  /** @type {[string, string][]} */
+  const lists = [["here", "Here now"], ["givers", "Givers"], ["fans", "Fans"]];
+  const tabs = makeTabs("people-tab", "List", lists, shown, (value) => {
     shown = /** @type {"here" | RankName} */ (value);
     show();
   });
-  const periods = makeTabs("people-period", "Period", [["stream", "Whole stream"], ["day", "Today"]], period, (value) => {
+  /** @type {[string, string][]} */
+  const times = [["stream", "Whole stream"], ["day", "Today"]];
+  const periods = makeTabs("people-period", "Period", times, period, (value) => {
     period = /** @type {Period} */ (value);
     show();
   });

@@ -47,8 +47,8 @@ export class ReconnectingSocket extends EventTarget {
 
   /**
    * @param {() => URL} address called before each connection; an HTTP address
-   * @param {() => string | null | Promise<string | null>} token called before each connection; if it fails, it is called
-   *   again after a pause
+   * @param {() => string | null | Promise<string | null>} token called before each connection; if it fails, it is
+   *   called again after a pause
    */
   constructor(address, token) {
     super();

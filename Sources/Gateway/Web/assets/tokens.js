@@ -1,10 +1,10 @@
 // @ts-check
 
 /**
- * Finds the token a page acts with: from the address (`#token=…`, which never leaves the browser, or
- * `?access_token=…`), else from a server that hands them out: a development server to anyone on the same machine, one
- * that lets anybody watch to viewers. What the server gives in exchange, on the way to the stage and back, takes its
- * place. An invitation, which many people may have, is good for nothing but a token of one's own.
+ * Finds the token that a page uses: from its address (`#token=…`, which never leaves the browser, or
+ * `?access_token=…`), otherwise from a server that gives them out: a development server to anyone on the same machine,
+ * a public server to viewers. It is replaced by the tokens that the server gives in exchange when the role changes. An
+ * invitation, which many people may share, is only good for getting a token of one's own.
  */
 
 import { ownName } from "./person.js";
@@ -15,7 +15,7 @@ import { tabStorage } from "./storage.js";
 /**
  * @typedef {"host" | "speaker" | "viewer"} Role
  *
- * @typedef {object} Claims what a token says; only the server can tell whether it is true
+ * @typedef {object} Claims of a token; only the server can verify them
  * @property {string} sub
  * @property {string} [name]
  * @property {string} role
@@ -23,7 +23,7 @@ import { tabStorage } from "./storage.js";
  * @property {string} [use] `invitation`: only to be exchanged
  */
 
-/** Renewed this long before it ends, in milliseconds. */
+/** A stored token counts as expired this long before it does, in milliseconds. */
 const MARGIN_MS = 60_000;
 /** How often an invitation is presented to a server that is receiving too many. */
 const MOST_TRIES = 20;
@@ -31,8 +31,8 @@ const MOST_TRIES = 20;
 const ANSWER_MS = 10_000;
 
 /**
- * Does something with a token, and once more with a fresh one when the server refuses it (401): an old token
- * does not outlive a restart of a development server.
+ * Runs an action with a token, and once more with a fresh one if the server refuses the first (401): tokens do not
+ * survive a restart of a development server.
  *
  * Viewers try without a token first, because most servers let anyone watch.
  * @template T
@@ -54,7 +54,7 @@ export async function withToken(stream, role, action) {
 }
 
 /**
- * What to try first: viewers go without a token unless they have one, because most servers let anyone watch.
+ * The token to try first; viewers have none unless they came with one, because most servers let anyone watch.
  * @param {string} stream
  * @param {Role} role
  */
@@ -63,14 +63,14 @@ export async function usualToken(stream, role) {
 }
 
 /**
- * Another token than one that the server refused: the link's, or a new one; null if there is none.
+ * A token other than one that the server refused: the link's, or a new one; null if there is none.
  * @param {string} stream
  * @param {Role} role
  * @param {string | null} refused
  */
 export async function replaceToken(stream, role, refused) {
   const known = knownToken(stream, role);
-  // It was renewed meanwhile: what ended is the one before.
+  // It was renewed meanwhile, and the refused one is older.
   if (known && known !== refused) return known;
   tabStorage.removeItem(key(stream, role));
   const fresh = await ensureToken(stream, role);
@@ -78,7 +78,7 @@ export async function replaceToken(stream, role, refused) {
 }
 
 /**
- * The token to use without asking the server, if there is one.
+ * The token that can be used without asking the server; null if there is none.
  * @param {string} stream
  * @param {Role} role
  * @returns {string | null}
@@ -86,13 +86,13 @@ export async function replaceToken(stream, role, refused) {
 export function knownToken(stream, role) {
   const given = givenToken();
   const kept = JSON.parse(tabStorage.getItem(key(stream, role)) ?? "null");
-  // What came in exchange for another link's token is not for this one.
+  // What was given in exchange for another link's token is not for this one.
   if (kept && kept.given === given && Date.parse(kept.expiresAt) - MARGIN_MS > Date.now()) return kept.token;
   return isInvited() ? null : given;
 }
 
 /**
- * What the token that would be used says, or the invitation that it would come from.
+ * The claims of the token that would be used, or of the invitation that it would come from.
  * @param {string} stream
  * @param {Role} role
  */
@@ -103,7 +103,9 @@ export function knownClaims(stream, role) {
 /** Why this page's invitation is no longer valid. @type {"expired" | "revoked" | null} */
 let death = null;
 
-/** Why this page's invitation is no longer valid: its time is over, or the host took it back; null while it is. */
+/**
+ * Why this page's invitation is no longer valid: it has expired, or the host has revoked it; null while it is valid.
+ */
 export function deathOfLink() {
   return death;
 }
@@ -114,7 +116,7 @@ function isInvited() {
 }
 
 /**
- * When the token that would be used ends, in milliseconds since 1970; infinite for none and for what is no JWT.
+ * When the token that would be used expires, in milliseconds since 1970; Infinity without one, and if it is not a JWT.
  * @param {string} stream
  * @param {Role} role
  */
@@ -123,11 +125,11 @@ export function expiryOf(stream, role) {
   return typeof exp === "number" ? exp * 1000 : Infinity;
 }
 
-/** Requests under way: two of one page must not become two people. @type {Map<string, Promise<string | null>>} */
+/** Requests in progress, so that one page does not become two people. @type {Map<string, Promise<string | null>>} */
 const asked = new Map();
 
 /**
- * A token for somebody who so far went without, if the server gives one.
+ * A token for someone who had none so far; null if the server gives none.
  * @param {string} stream
  * @param {Role} role
  * @returns {Promise<string | null>}
@@ -142,7 +144,7 @@ export async function ensureToken(stream, role) {
 }
 
 /**
- * A token with another name, for a development server's guest; others have theirs renewed by the stream.
+ * Gets a token with another name, for a guest of a development server; others renew theirs at the stream.
  * @param {string} stream
  * @param {Role} role
  * @returns {Promise<boolean>} whether there is one
@@ -153,7 +155,7 @@ export async function renameGuest(stream, role) {
 }
 
 /**
- * Remembers what the server gave in exchange.
+ * Stores a token that the server gave in exchange.
  * @param {string} stream
  * @param {Role} role
  * @param {{ token: string, expiresAt: string }} fresh
@@ -163,7 +165,7 @@ export function keepToken(stream, role, { token, expiresAt }) {
 }
 
 /**
- * What a token says of its bearer; null for what is no JWT.
+ * The claims of a token; null if it is not a JWT.
  * @param {string | null} token
  * @returns {Claims | null}
  */
@@ -186,10 +188,10 @@ function givenToken() {
 /**
  * @param {string} stream
  * @param {Role} role
- * @returns {Promise<string | null>} null when this server hands out none; then the request goes without
+ * @returns {Promise<string | null>} null if this server gives none; requests are then made without
  */
 async function fetchToken(stream, role) {
-  // The feed is of all streams; an invitation to it is to one of them.
+  // The feed contains all streams, but an invitation is to a single one.
   const one = stream === "*" ? claimsOf(givenToken())?.stream ?? "*" : stream;
   const ownPath = `/v1/streams/${encodeURIComponent(one)}/tokens`;
   const name = ownName() || undefined;
@@ -268,7 +270,7 @@ function key(stream, role) {
   return `rostrum:token:${stream}:${role}`;
 }
 
-/** A made-up identity that stays the same in this tab. */
+/** A random identity that stays the same in this tab. */
 function identity() {
   let name = tabStorage.getItem("rostrum:identity");
   if (!name) {

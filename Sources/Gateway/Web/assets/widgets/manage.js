@@ -12,7 +12,8 @@ import { memberOf } from "../sync.js";
 export async function manage(room, id) {
   const { known } = room.sync;
   const member = memberOf(known?.speakers, id);
-  const name = callName(id, member?.name || memberOf(known?.viewers, id)?.name || memberOf(known?.raisedHands, id)?.name);
+  const inAudience = memberOf(known?.viewers, id)?.name || memberOf(known?.raisedHands, id)?.name;
+  const name = callName(id, member?.name || inAudience);
   const choices = member
     ? [
       ...(member.audioMuted ? [] : [{ value: "mute-audio", label: "Mute microphone" }]),

@@ -62,7 +62,8 @@ export const people = {
       invited.show(room.isHost ? Object.entries(known.invitations).sort(bySince) : [], (id) => row(room, id, [
         ["Withdraw", "withdraw", () => room.api.endInvitation(id)],
       ]));
-      const isElsewhere = (/** @type {string} */ id) => memberOf(known.raisedHands, id) || memberOf(known.invitations, id);
+      const isElsewhere = (/** @type {string} */ id) =>
+        memberOf(known.raisedHands, id) || memberOf(known.invitations, id);
       const named = inOrder(Object.entries(known.viewers).filter(([id]) => !isElsewhere(id)), room.audience);
       // Of those who are counted, some have their place above, and some have said no name.
       const elsewhere = Object.keys(known.viewers).length - named.length;

@@ -74,8 +74,10 @@ export const restream = {
       return line;
     };
     // Rows stay where they are, so that news of one target take nobody's focus away.
-    const showList = () => reconcile(
-      list, [...known.values()].sort((one, other) => one.number - other.number).map((each) => [String(each.number), each]), makeRow);
+    const showList = () => {
+      const targets = [...known.values()].sort((one, other) => one.number - other.number);
+      reconcile(list, targets.map((each) => [String(each.number), each]), makeRow);
+    };
     /** @template T @param {() => Promise<T>} request @returns {Promise<T | undefined>} */
     const ask = async (request) => {
       if (isAsking) return undefined;
