@@ -3,10 +3,9 @@
 /** What a host lets the audience write and tap: fields for forms, and a dialog of their own. */
 
 import { makeAudienceAction } from "./audience-action.js";
-import { ask } from "./dialog.js";
-import { h, setText } from "./dom.js";
+import { h } from "./dom.js";
 import { KINDS, nameOf, signOf } from "./reaction-signs.js";
-import { SignallingError } from "./session.js";
+import { askAndSave } from "./saving.js";
 
 /**
  * @typedef {import("./audience.js").AudienceSettings} AudienceSettings
@@ -31,24 +30,13 @@ export function makeTalkSettings(part) {
 /** @param {import("./talk.js").Part} part */
 async function editTalk({ audience: { api, settings } }) {
   const fields = makeTalkFields(settings ?? USUAL, askForWords(api));
-  const problem = h("p.comment-problem", { role: "alert", hidden: true });
-  // What was typed is there to be mended where the server does not take it.
-  for (;;) {
-    const answer = await ask({
-      name: "talk", title: "Comments and reactions", body: [fields.element, problem],
-      choices: [{ value: "save", label: "Save", look: "primary" }, { value: "no", label: "Cancel" }],
-    });
-    if (answer !== "save") return;
+  await askAndSave({
+    name: "talk", title: "Comments and reactions", body: [fields.element],
+    choices: [{ value: "save", label: "Save", look: "primary" }, { value: "no", label: "Cancel" }],
+  }, async () => {
     const changes = fields.changes();
-    if (Object.keys(changes).length === 0) return;
-    try {
-      await api.editInteraction(changes);
-      return;
-    } catch (error) {
-      setText(problem, error instanceof SignallingError ? error.message : "The server isn’t responding. Try again in a moment.");
-      problem.hidden = false;
-    }
-  }
+    if (Object.keys(changes).length > 0) await api.editInteraction(changes);
+  });
 }
 
 /**

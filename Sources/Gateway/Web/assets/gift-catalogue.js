@@ -3,10 +3,9 @@
 /** The host's list of what can be given in a stream. The app's shop sells it; this only says what there is. */
 
 import { makeAudienceAction } from "./audience-action.js";
-import { ask } from "./dialog.js";
 import { h } from "./dom.js";
 import { fractionDigits } from "./money.js";
-import { SignallingError } from "./session.js";
+import { askAndSave } from "./saving.js";
 
 /**
  * @typedef {import("./gifts.js").GiftKind} GiftKind
@@ -80,7 +79,7 @@ async function editCatalogue({ audience, say }) {
       list.lastElementChild?.querySelector("[name=name]")?.focus();
     },
   }, "Add a gift");
-  const answer = await ask({
+  await askAndSave({
     name: "gifts", title: "Gifts", text: "Gifts that can appear in the stream. Your shop sells them and reports each sale here.",
     body: [h("div.fields", {}, h("label", {}, "Currency: EUR, USD or your own coins", currency)), list, add],
     choices: [
@@ -88,24 +87,21 @@ async function editCatalogue({ audience, say }) {
       ...before?.kinds.length ? [{ value: "none", label: "Remove all", look: /** @type {const} */ ("danger") }] : [],
       { value: "no", label: "Cancel" },
     ],
+  }, async (answer) => {
+    const scale = 10 ** fractionDigits(currency.value);
+    const rows = [...list.children].map(({ fields }) => fields).filter(({ name }) => name.value.trim());
+    const taken = new Set(rows.flatMap(({ id }) => id ?? []));
+    const kinds = answer === "none" ? [] : rows.map(({ id, name, picture, price }) => {
+      const known = id ?? giftId(name.value, taken);
+      taken.add(known);
+      return {
+        id: known, name: name.value.trim(), picture: picture.value.trim() || "🎁",
+        price: Math.round(Number(price.value) * scale),
+      };
+    });
+    const catalogue = { currency: currency.value.trim() || FIRST.currency, kinds };
+    const trouble = troubleWith(catalogue);
+    if (!trouble) await audience.api.editInteraction({ gifts: catalogue });
+    return trouble;
   });
-  if (answer !== "save" && answer !== "none") return;
-  const scale = 10 ** fractionDigits(currency.value);
-  const rows = [...list.children].map(({ fields }) => fields).filter(({ name }) => name.value.trim());
-  const taken = new Set(rows.flatMap(({ id }) => id ?? []));
-  const kinds = answer === "none" ? [] : rows.map(({ id, name, picture, price }) => {
-    const known = id ?? giftId(name.value, taken);
-    taken.add(known);
-    return {
-      id: known, name: name.value.trim(), picture: picture.value.trim() || "🎁", price: Math.round(Number(price.value) * scale),
-    };
-  });
-  const catalogue = { currency: currency.value.trim() || FIRST.currency, kinds };
-  const trouble = troubleWith(catalogue);
-  if (trouble) return say(trouble);
-  try {
-    await audience.api.editInteraction({ gifts: catalogue });
-  } catch (error) {
-    say(error instanceof SignallingError ? error.message : "The server isn’t responding. Try again in a moment.");
-  }
 }

@@ -359,11 +359,15 @@ export class Room extends EventTarget {
     if (this.isHost) await this.attempt(() => this.api.goLive());
   }
 
-  /** Creates the stream by a command. @param {import("./stage-api.js").Details} [details] in addition to `wishes` */
+  /** Creates the stream by a command, or fails. @param {import("./stage-api.js").Details} [details] beside `wishes` */
   async create(details = {}) {
-    const title = details.title ?? this.wishes.title ?? this.naming.usualTitle;
-    this.wishes = { ...this.wishes, ...details, title };
-    await this.api.create(this.wishes);
+    const { wishes } = this;
+    const title = details.title ?? wishes.title ?? this.naming.usualTitle;
+    this.wishes = { ...wishes, ...details, title };
+    await this.api.create(this.wishes).catch((error) => {
+      this.wishes = wishes;
+      throw error;
+    });
     this.#isOurs = false;
   }
 
@@ -379,9 +383,9 @@ export class Room extends EventTarget {
     this.api.edit(wishes).catch(() => {}).finally(() => (this.#isDescribing = false));
   }
 
-  /** Changes the stream's details. @param {import("./stage-api.js").Details} details */
+  /** Changes the stream's details; fails if they are refused. @param {import("./stage-api.js").Details} details */
   async edit(details) {
-    if (!await this.attempt(() => this.api.edit(details))) return;
+    await this.api.edit(details);
     this.wishes = { ...this.wishes, ...details };
   }
 

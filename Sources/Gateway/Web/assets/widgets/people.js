@@ -24,7 +24,7 @@ export const people = {
     const alone = h("div.group.alone#alone", { hidden: true },
       h("p", { role: "status" }, "Viewers see and hear only you, even when others are on stage."),
       h("p.actions", {}, h("button.button.small#show-everybody", {
-        type: "button", onclick: () => room.edit({ programme: "composed" }),
+        type: "button", onclick: () => room.attempt(() => room.edit({ programme: "composed" })),
       }, "Show everyone on stage")));
     const unkept = h("p.group#unkept", { role: "status", hidden: true },
       "Viewers can’t rewind this stream: the server has no room to keep it. They can once another stream ends.");
