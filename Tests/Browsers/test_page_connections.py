@@ -89,6 +89,29 @@ def test_a_server_that_closes_what_it_accepts_is_tried_ever_less_often(page: Pag
     assert pauses == [500, 1_000, 2_000, 4_000, 500]
 
 
+def test_a_socket_that_a_page_may_not_open_is_tried_again(page: Page) -> None:
+    """A page over HTTPS that is told of a server without TLS: its browser throws instead of connecting."""
+    told = page.evaluate("""async () => {
+        const unheard = [];
+        addEventListener('unhandledrejection', ({reason}) => unheard.push(String(reason)));
+        let isAllowed = false;
+        globalThis.WebSocket = class extends WebSocket {
+            constructor(address) {
+                if (!isAllowed) throw new DOMException('mixed content', 'SecurityError');
+                super(address);
+            }
+        };
+        const {ReconnectingSocket} = await import('/assets/reconnecting-socket.js');
+        new ReconnectingSocket(() => new URL('/v1/feed/sync', location.href), () => null).start();
+        await passTime(600);
+        const before = sockets.length;
+        isAllowed = true;
+        await passTime(1_000);
+        return [before, sockets.length, unheard];
+    }""")
+    assert told == [0, 1, []]
+
+
 #: Opens the page with an invitation; `answers` are what the server says to it, and `limits` how long that may take.
 INVITED = """() => {
     const part = btoa(JSON.stringify({use: 'invitation', stream: 's1', role: 'viewer'}));

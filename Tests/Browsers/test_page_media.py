@@ -1,9 +1,10 @@
-"""What a person's page sends: devices that come and go, a shared screen, and what keeps the screen on."""
+"""What a person's page sends and plays: devices that come and go, screens, and recordings on a bad network."""
 
 from __future__ import annotations
 
 import pytest
 
+from clock import CLOCK
 from drivers import Browser, Page
 from server import Server
 from test_modules import FAKE_SOCKETS
@@ -120,3 +121,95 @@ def test_numbers_that_come_after_the_end_are_not_told(page: Page) -> None:
         await turns();
         return [wasAsked, onAir.numbers, unheard];
     }""") == [True, None, []]
+
+
+#: A stream that is over and its one recording; `loaded` are its addresses as they are loaded, which the test lets fail.
+RECORDED = """async () => {
+    const {playback} = await import('/assets/widgets/playback.js');
+    const recording = {
+        id: 'r1', part: 1, state: 'ended', duration: 600, size: 1_000_000, url: '/r1.mp4', hls: null,
+        startedAt: '2030-01-01T00:00:00Z',
+    };
+    const api = {
+        recordings: async () => ({recordings: [recording]}),
+        recordedComments: async () => ({comments: [], more: false}),
+    };
+    globalThis.token = 'first';
+    const room = {info: {state: 'ended'}, api, addressOf: path => `${path}?access_token=${token}`};
+    globalThis.unmount = playback.mount(Object.assign(new EventTarget(), room), document.body);
+    globalThis.video = document.getElementById('playback');
+    globalThis.loaded = [];
+    globalThis.is = {error: null, time: 0, paused: true};
+    Object.defineProperties(video, {
+        src: {set: address => { Object.assign(is, {error: null, time: 0, paused: true}); loaded.push(address); }},
+        error: {get: () => is.error}, paused: {get: () => is.paused},
+        currentTime: {get: () => is.time, set: time => { is.time = time; }},
+    });
+    video.play = async () => { is.paused = false; };
+    globalThis.fail = code => { is.error = {code}; video.dispatchEvent(new Event('error')); };
+    await settled();
+    Object.assign(is, {time: 300, paused: false});
+}"""
+
+
+def test_a_recording_goes_on_where_the_network_or_its_token_ended(page: Page) -> None:
+    page.evaluate(CLOCK)
+    page.evaluate(RECORDED)
+    assert page.evaluate("""async () => {
+        token = 'second';
+        fail(MediaError.MEDIA_ERR_NETWORK);
+        await passTime(900);
+        const before = loaded.length;
+        await passTime(100);
+        return [before, loaded, is.time, is.paused];
+    }""") == [1, ["/r1.mp4?access_token=first", "/r1.mp4?access_token=second"], 300, False]
+    # Whoever has paused is not played to.
+    assert page.evaluate("""async () => {
+        is.paused = true;
+        fail(MediaError.MEDIA_ERR_NETWORK);
+        await passTime(2_000);
+        return [loaded.length, is.time, is.paused];
+    }""") == [3, 300, True]
+
+
+def test_a_recording_that_cannot_be_had_is_not_asked_for_without_end(page: Page) -> None:
+    page.evaluate(CLOCK)
+    page.evaluate(RECORDED)
+    seen = page.evaluate("""async () => {
+        const tries = async () => {
+            const before = loaded.length;
+            for (let count = 0; count < 15; count++) {
+                fail(MediaError.MEDIA_ERR_SRC_NOT_SUPPORTED);
+                await passTime(16_000);
+            }
+            return loaded.length - before;
+        };
+        const seen = [await tries()];
+        dispatchEvent(new Event('online'));
+        await settled();
+        seen.push(loaded.length, is.time);
+        // What plays for a while may be lost as often again.
+        await tries();
+        is.error = null;
+        is.time = 310;
+        video.dispatchEvent(new Event('timeupdate'));
+        seen.push(await tries());
+        return seen;
+    }""")
+    assert seen == [10, 12, 300, 10]
+
+
+def test_a_recording_that_is_broken_or_left_is_let_be(page: Page) -> None:
+    page.evaluate(CLOCK)
+    page.evaluate(RECORDED)
+    assert page.evaluate("""async () => {
+        fail(MediaError.MEDIA_ERR_DECODE);
+        await passTime(60_000);
+        const broken = loaded.length, before = timers();
+        fail(MediaError.MEDIA_ERR_NETWORK);
+        const waiting = timers() - before;
+        unmount();
+        dispatchEvent(new Event('online'));
+        await settled();
+        return [broken, waiting, timers() - before, loaded.length];
+    }""") == [1, 1, 0, 1]

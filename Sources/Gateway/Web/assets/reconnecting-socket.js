@@ -105,23 +105,19 @@ export class ReconnectingSocket extends EventTarget {
     clearTimeout(this.#timer);
     const attempt = ++this.#attempt;
     const isCurrent = () => attempt === this.#attempt && this.#isWanted && !this.#socket;
-    /** @type {string | null} */
-    let token;
+    /** @type {WebSocket} */
+    let socket;
     try {
-      token = await this.token();
+      const token = await this.token();
+      if (!isCurrent()) return;
+      this.#token = token;
+      this.#wasTaken = false;
+      socket = this.#socket = this.#open(token);
     } catch {
-      // Not without it: where viewers need a token, the refusal of a socket that sends none is final.
+      // Not without a token: where viewers need one, the refusal of a socket that sends none is final.
       if (isCurrent()) this.#rest();
       return;
     }
-    if (!isCurrent()) return;
-    const address = this.address();
-    address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
-    this.#token = token;
-    this.#wasTaken = false;
-    // Browsers cannot add an Authorization header to a WebSocket, and addresses end up in logs.
-    if (token) address.searchParams.set("authenticate", "message");
-    const socket = this.#socket = new WebSocket(address);
     // Also if it is not wanted by then: browsers open no second one to the same host before the first.
     setTimeout(() => socket.readyState === CONNECTING && socket.close(), SILENCE_MS);
     socket.addEventListener("open", () => socket === this.#socket && this.#opened(socket));
@@ -134,6 +130,16 @@ export class ReconnectingSocket extends EventTarget {
       this.dispatchEvent(new CustomEvent("message", { detail: JSON.parse(data) }));
     });
     socket.addEventListener("close", (event) => socket === this.#socket && this.#lost(event));
+  }
+
+  /** @param {string | null} token */
+  #open(token) {
+    const address = this.address();
+    address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
+    // Browsers cannot add an Authorization header to a WebSocket, and addresses end up in logs.
+    if (token) address.searchParams.set("authenticate", "message");
+    // Throws where a page may not open it, such as one over HTTPS to a server without TLS.
+    return new WebSocket(address);
   }
 
   /** @param {WebSocket} socket */

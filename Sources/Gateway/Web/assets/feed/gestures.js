@@ -90,7 +90,8 @@ export class Gestures {
 
   /** @param {PointerEvent} event */
   #down(event) {
-    if (!event.isPrimary || event.button !== 0 || this.#pointer !== -1) return;
+    // One that is down already went up over a dialog or another window, which was not told here.
+    if (!event.isPrimary || event.button !== 0) return;
     this.#isOnControl = event.target instanceof Element && event.target.closest("a, button, form") !== null;
     this.#pointer = event.pointerId;
     this.swipe.press(pointOf(event), { width: innerWidth, height: innerHeight });
@@ -101,6 +102,7 @@ export class Gestures {
   /** @param {PointerEvent} event */
   #move(event) {
     if (event.pointerId !== this.#pointer) return;
+    if (event.pointerType === "mouse" && event.buttons === 0) return this.#abandon(event);
     const wasDragging = this.swipe.state === "dragging";
     this.swipe.move(pointOf(event), this.handlers.way());
     if (this.swipe.state !== "dragging") return;
@@ -122,6 +124,11 @@ export class Gestures {
   #lost(event) {
     // A touch belongs to what it first met, and loses that when the stage takes it.
     if (event.pointerId !== this.#pointer || event.type === "lostpointercapture" && event.target !== this.stage) return;
+    this.#abandon(event);
+  }
+
+  /** @param {PointerEvent} event */
+  #abandon(event) {
     this.#pointer = -1;
     this.swipe.abandon(event.timeStamp);
     this.wake();
