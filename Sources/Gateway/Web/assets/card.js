@@ -1,6 +1,6 @@
 // @ts-check
 
-/** What the host points to, over the picture; its link opens beside the page. And the host's way to set it. */
+/** A card over the picture, whose link opens in a new tab, and the form with which the host shows it. */
 
 import { makeAudienceAction } from "./audience-action.js";
 import { follow, h, setText } from "./dom.js";
@@ -11,7 +11,7 @@ import { askAndSave } from "./saving.js";
  * @property {string} title
  * @property {string} link
  * @property {string | null} [picture]
- * @property {unknown} [data] the app's own
+ * @property {unknown} [data] of the app
  */
 
 /** @param {import("./talk.js").Part} part */
@@ -42,7 +42,7 @@ export function makeCard({ audience, shows }) {
   };
 }
 
-/** A host's way to show a card, and to take it away. @param {import("./talk.js").Part} part */
+/** A button with which a host shows a card, or removes it. @param {import("./talk.js").Part} part */
 export function makeShowing(part) {
   return makeAudienceAction(part, "show-card", "Card…", editCard);
 }
@@ -67,7 +67,7 @@ async function editCard({ audience }) {
     else {
       await audience.api.showCard({
         title: title.value, link: link.value.trim(), picture: picture.value.trim() || null,
-        // What an app has put beside it stays with its link.
+        // The app's data belongs to the link.
         data: card?.link === link.value.trim() ? card.data : null,
       });
     }

@@ -1,6 +1,6 @@
 // @ts-check
 
-/** The host's list of what can be given in a stream. The app's shop sells it; this only says what there is. */
+/** The form with the gifts of a stream. The app's shop sells them; here the host only says which there are. */
 
 import { makeAudienceAction } from "./audience-action.js";
 import { h } from "./dom.js";
@@ -12,20 +12,20 @@ import { askAndSave } from "./saving.js";
  * @typedef {import("./gifts.js").GiftCatalogue} GiftCatalogue
  */
 
-/** As many kinds as a stream may have. */
+/** Most kinds of gifts that a stream can have. */
 const MOST_KINDS = 30;
-/** In the currency's smallest unit. */
+/** Highest price, in the smallest unit of the currency. */
 const HIGHEST_PRICE = 100_000_000;
-/** What a list without any begins with. @type {GiftCatalogue} */
+/** The first suggestion. @type {GiftCatalogue} */
 const FIRST = { currency: "EUR", kinds: [{ id: "rose", name: "Rose", picture: "🌹", price: 100 }] };
 
-/** A host's way to the list. @param {import("./talk.js").Part} part */
+/** The button that opens the form. @param {import("./talk.js").Part} part */
 export function makeCatalogue(part) {
   return makeAudienceAction(part, "edit-gifts", "Gifts…", editCatalogue);
 }
 
 /**
- * An id for a new kind, which stays when its name changes.
+ * An id for a new kind; it stays the same when the name changes.
  * @param {string} name @param {Set<string>} taken
  */
 export function giftId(name, taken) {
@@ -35,7 +35,7 @@ export function giftId(name, taken) {
   return id;
 }
 
-/** What the server would refuse, in a host's words. @param {GiftCatalogue} catalogue */
+/** What the server would refuse, in words for the host; null if nothing. @param {GiftCatalogue} catalogue */
 export function troubleWith({ currency, kinds }) {
   if (!/^[A-Z]{1,8}$/.test(currency)) return "A currency has one to eight letters, such as EUR or COINS.";
   for (const { name, picture, price } of kinds) {
