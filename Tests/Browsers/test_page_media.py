@@ -123,30 +123,38 @@ def test_numbers_that_come_after_the_end_are_not_told(page: Page) -> None:
     }""") == [True, None, []]
 
 
-#: A stream that is over and its one recording; `loaded` are its addresses as they are loaded, which the test lets fail.
-RECORDED = """async () => {
-    const {playback} = await import('/assets/widgets/playback.js');
-    const recording = {
+#: A video that loads nothing: `loaded` are the addresses of its files, `is` how it stands, and `fail` an error of it.
+FAKE_VIDEO = """() => {
+    globalThis.loaded = [];
+    globalThis.is = {error: null, time: 0, paused: true};
+    globalThis.fake = video => {
+        globalThis.fail = code => { is.error = {code}; video.dispatchEvent(new Event('error')); };
+        video.play = async () => { is.paused = false; };
+        return Object.defineProperties(video, {
+            src: {set: address => { Object.assign(is, {error: null, time: 0, paused: true}); loaded.push(address); }},
+            error: {get: () => is.error}, paused: {get: () => is.paused},
+            currentTime: {get: () => is.time, set: time => { is.time = time; }},
+        });
+    };
+    globalThis.token = 'first';
+    globalThis.recording = {
         id: 'r1', part: 1, state: 'ended', duration: 600, size: 1_000_000, url: '/r1.mp4', hls: null,
         startedAt: '2030-01-01T00:00:00Z',
     };
-    const api = {
-        recordings: async () => ({recordings: [recording]}),
-        recordedComments: async () => ({comments: [], more: false}),
-    };
-    globalThis.token = 'first';
-    const room = {info: {state: 'ended'}, api, addressOf: path => `${path}?access_token=${token}`};
-    globalThis.unmount = playback.mount(Object.assign(new EventTarget(), room), document.body);
-    globalThis.video = document.getElementById('playback');
-    globalThis.loaded = [];
-    globalThis.is = {error: null, time: 0, paused: true};
-    Object.defineProperties(video, {
-        src: {set: address => { Object.assign(is, {error: null, time: 0, paused: true}); loaded.push(address); }},
-        error: {get: () => is.error}, paused: {get: () => is.paused},
-        currentTime: {get: () => is.time, set: time => { is.time = time; }},
+    // A stream that is over.
+    globalThis.stream = Object.assign(new EventTarget(), {
+        info: {state: 'ended'}, addressOf: path => `${path}?access_token=${token}`,
+        api: {
+            recordings: async () => ({recordings: [recording]}),
+            recordedComments: async () => ({comments: [], more: false}),
+        },
     });
-    video.play = async () => { is.paused = false; };
-    globalThis.fail = code => { is.error = {code}; video.dispatchEvent(new Event('error')); };
+}"""
+#: Its page, five minutes into its one recording.
+RECORDED = """async () => {
+    const {playback} = await import('/assets/widgets/playback.js');
+    globalThis.unmount = playback.mount(stream, document.body);
+    globalThis.video = fake(document.getElementById('playback'));
     await settled();
     Object.assign(is, {time: 300, paused: false});
 }"""
@@ -154,6 +162,7 @@ RECORDED = """async () => {
 
 def test_a_recording_goes_on_where_the_network_or_its_token_ended(page: Page) -> None:
     page.evaluate(CLOCK)
+    page.evaluate(FAKE_VIDEO)
     page.evaluate(RECORDED)
     assert page.evaluate("""async () => {
         token = 'second';
@@ -174,6 +183,7 @@ def test_a_recording_goes_on_where_the_network_or_its_token_ended(page: Page) ->
 
 def test_a_recording_that_cannot_be_had_is_not_asked_for_without_end(page: Page) -> None:
     page.evaluate(CLOCK)
+    page.evaluate(FAKE_VIDEO)
     page.evaluate(RECORDED)
     seen = page.evaluate("""async () => {
         const tries = async () => {
@@ -201,6 +211,7 @@ def test_a_recording_that_cannot_be_had_is_not_asked_for_without_end(page: Page)
 
 def test_a_recording_that_is_broken_or_left_is_let_be(page: Page) -> None:
     page.evaluate(CLOCK)
+    page.evaluate(FAKE_VIDEO)
     page.evaluate(RECORDED)
     assert page.evaluate("""async () => {
         fail(MediaError.MEDIA_ERR_DECODE);
@@ -213,3 +224,27 @@ def test_a_recording_that_is_broken_or_left_is_let_be(page: Page) -> None:
         await settled();
         return [broken, waiting, timers() - before, loaded.length];
     }""") == [1, 1, 0, 1]
+
+
+def test_a_player_goes_on_with_a_recording_too(page: Page) -> None:
+    page.evaluate(CLOCK)
+    page.evaluate(FAKE_VIDEO)
+    assert page.evaluate("""async () => {
+        const {Playback} = await import('/assets/player/playback.js');
+        const reception = Object.assign(new EventTarget(), {video: null, rewind: {isOn: false}, detach() {}});
+        const watched = Object.assign(stream, {close() {}});
+        const playback = new Playback(fake(document.createElement('video')), watched, {open: () => reception});
+        playback.playRecording(recording);
+        // It asks for the list as soon as it hears that the stream is over.
+        stream.dispatchEvent(new Event('change'));
+        await settled();
+        Object.assign(is, {time: 300, paused: false});
+        token = 'second';
+        fail(MediaError.MEDIA_ERR_NETWORK);
+        await passTime(1_000);
+        const seen = [[...loaded], is.time, is.paused];
+        fail(MediaError.MEDIA_ERR_NETWORK);
+        playback.close();
+        await passTime(60_000);
+        return [...seen, loaded.length, unheard];
+    }""") == [["/r1.mp4?access_token=first", "/r1.mp4?access_token=second"], 300, False, 2, []]

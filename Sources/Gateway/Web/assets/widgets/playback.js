@@ -4,19 +4,12 @@ import { confirm } from "../dialog.js";
 import { callName, follow, formatDuration, h, icon, reconcile, setText } from "../dom.js";
 import { RecordedComments } from "../recorded-comments.js";
 import { Recordings, formatSize, isClip } from "../recordings.js";
+import { reloadAfterErrors } from "../reloading.js";
 
 /** @typedef {import("../room.js").Room} Room @typedef {import("../recordings.js").Recording} Recording */
 
 /** Most comments shown at once. */
 const SHOWN = 4;
-/** Pause before a recording that could not be loaded is loaded again, in milliseconds; doubled up to the longest. */
-const FIRST_PAUSE_MS = 1000;
-const LONGEST_PAUSE_MS = 16_000;
-/** How often that is tried, unless it plays on meanwhile, for this many seconds. */
-const MOST_TRIES = 10;
-const PROGRESS_S = 5;
-/** `MediaError`s that another attempt may mend: `MEDIA_ERR_NETWORK` and `MEDIA_ERR_SRC_NOT_SUPPORTED`, as for a 401. */
-const TEMPORARY = [2, 4];
 
 /** After the end: plays what was recorded, one part after the other. */
 export const playback = {
@@ -38,48 +31,17 @@ export const playback = {
     let current = "";
     /** Whether it was chosen, or is being played. */
     let isWatched = false;
-    /** Attempts to load it again, and where it had stopped before the last one. */
-    let [tries, lostAt] = [0, 0];
-    /** @type {number | undefined} */
-    let timer;
-    /** Loads it again where it stopped: the network was lost, or the token expired that was in its address. */
-    const resume = async () => {
-      const [id, time, isPlaying] = [current, video.currentTime, !video.paused];
-      // With this request the token is renewed, too.
+    const end = new AbortController();
+    reloadAfterErrors(video, () => current, async () => {
+      const id = current;
+      // This request also replaces an expired token.
       await recordings.ask();
       const recording = recordings.list.find((each) => each.id === id);
-      if (!recording || current !== id || !video.error) return;
-      video.src = recordings.address(recording);
-      video.currentTime = time;
-      if (isPlaying) video.play().catch(() => {});
-    };
-    video.addEventListener("error", () => {
-      clearTimeout(timer);
-      if (!current || !TEMPORARY.includes(video.error?.code ?? 0) || tries >= MOST_TRIES) return;
-      timer = setTimeout(resume, Math.min(FIRST_PAUSE_MS * 2 ** tries, LONGEST_PAUSE_MS));
-      tries += 1;
-      lostAt = video.currentTime;
-    });
-    /** Tries again, and at once: there is a network, or somebody pressed play after the last attempt. */
-    const retry = () => {
-      if (!video.error || !current) return;
-      clearTimeout(timer);
-      tries = 0;
-      resume();
-    };
-    addEventListener("online", retry);
-    video.addEventListener("play", () => {
-      isWatched = true;
-      if (tries >= MOST_TRIES) retry();
-    });
-    video.addEventListener("timeupdate", () => {
-      if (Math.abs(video.currentTime - lostAt) > PROGRESS_S) tries = 0;
-    });
+      return recording ? recordings.address(recording) : null;
+    }, end.signal);
     /** @param {Recording | undefined} recording @param {boolean} [isWanted] whether a person chose it */
     const choose = (recording, isWanted = false) => {
       current = recording?.id ?? "";
-      clearTimeout(timer);
-      tries = 0;
       comments.choose(current);
       if (recording) video.src = recordings.address(recording);
       else {
@@ -102,6 +64,7 @@ export const playback = {
       const parts = recordings.list.filter((each) => !isClip(each)).length;
       for (const [index, item] of [...list.children].entries()) item.mark(index, parts, current);
     };
+    video.addEventListener("play", () => (isWatched = true));
     // Also after a jump, and while it stands still.
     const speak = () => {
       spoken.hidden = !comments.list.length;
@@ -124,9 +87,7 @@ export const playback = {
     const unfollow = follow(room, () => recordings.update());
     return () => {
       unfollow();
-      removeEventListener("online", retry);
-      clearTimeout(timer);
-      current = "";
+      end.abort();
       recordings.close();
       comments.choose("");
       document.body.classList.remove("playback");
