@@ -4,7 +4,7 @@
 
 /** Controls fade this long after the last movement, in milliseconds. */
 const FADE_MS = 3000;
-/** A second click within this time asks for full screen, in milliseconds. */
+/** A second click within this time means full screen, in milliseconds. */
 const DOUBLE_MS = 250;
 /** How much an arrow key changes. */
 const VOLUME_STEP = 0.05;
@@ -22,26 +22,26 @@ const SKIP_SECONDS = 5;
  * @property {() => void} leave closes what is open
  */
 
-/** What a click or tap is meant for itself. */
+/** Elements that handle clicks and taps themselves. */
 const CONTROLS = "a, button, input, .menu, .bar .row";
 
 /**
  * @param {HTMLElement} root
  * @param {Actions} actions
- * @returns {() => void} shows the controls as if someone had moved; to be called when the player comes into a page
+ * @returns {() => void} shows the controls as after a movement; to be called when the player is inserted into a page
  */
 export function listen(root, actions) {
   /** @type {number | undefined} */
   let fading;
   /** @type {number | undefined} */
   let clicking;
-  /** What the last press was made with: not every browser says so of a click. */
+  /** The pointer type of the last press: not all browsers tell that of a click. */
   let pointer = "mouse";
   const isStill = () => root.classList.contains("still-pointer");
   const fade = () => {
     clearTimeout(fading);
     if (actions.mayFade()) root.classList.add("still-pointer");
-    // A timer would keep a player that was removed from its page alive for ever.
+    // Once removed from its page, a timer would keep the player alive for ever.
     else if (root.isConnected) fading = setTimeout(fade, FADE_MS);
   };
   const wake = () => {
@@ -56,14 +56,14 @@ export function listen(root, actions) {
     if (!actions.mayListen() || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     const target = /** @type {HTMLElement} */ (event.target);
     const isVolume = target.matches("input.volume");
-    // The timeline's own step is too small to leave the live edge, or to get anywhere in a recording.
+    // The slider's own step is too small to leave the live edge, or to get ahead in a recording.
     const isTimeline = target.matches("input.position");
     const [back, forth] = [-SKIP_SECONDS, SKIP_SECONDS].map((seconds) => () => actions.skip(seconds));
     const action = {
       k: actions.toggle,
       m: actions.toggleSound,
       f: actions.toggleFull,
-      // It presses a button, and arrows move the volume's slider.
+      // Space presses a focused button, and arrow keys move the volume slider.
       " ": target.matches("button") ? null : actions.toggle,
       ArrowUp: isVolume ? null : isTimeline ? forth : () => actions.louder(VOLUME_STEP),
       ArrowDown: isVolume ? null : isTimeline ? back : () => actions.louder(-VOLUME_STEP),
@@ -71,7 +71,7 @@ export function listen(root, actions) {
       ArrowRight: isVolume ? null : forth,
     }[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (!action) return;
-    // Otherwise the page would scroll.
+    // The page must not scroll.
     event.preventDefault();
     action();
   };
@@ -81,7 +81,7 @@ export function listen(root, actions) {
     const target = /** @type {HTMLElement} */ (event.target);
     if (!target.closest(".menu, [aria-haspopup]")) actions.leave();
     if (target.closest(CONTROLS) || !actions.mayListen()) return;
-    // A finger only wants to see what there is.
+    // A tap only shows the controls.
     if (pointer !== "mouse") return;
     clearTimeout(clicking);
     if (event.detail === 2) actions.toggleFull();
