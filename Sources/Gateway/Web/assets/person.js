@@ -1,16 +1,16 @@
 // @ts-check
 
-/** What the person in front of this browser wants to be called. */
+/** The name of the person who uses this browser. */
 
 import { ask } from "./dialog.js";
 import { h } from "./dom.js";
 import { lastingStorage } from "./storage.js";
 
 const KEY = "rostrum:name";
-/** As long as the server takes, in characters. */
+/** Longest name that the server accepts, in characters. */
 export const NAME_LENGTH = 60;
 
-/** The name that was given last, in this browser; empty when none was. */
+/** The last name that was entered in this browser; empty if none was. */
 export function ownName() {
   return lastingStorage.getItem(KEY) ?? "";
 }
@@ -23,7 +23,7 @@ export function keepName(name) {
 }
 
 /**
- * A field for one's name.
+ * A field for the person's name.
  * @param {string} [value]
  * @returns {HTMLInputElement}
  */
