@@ -10,29 +10,29 @@ import { MediaSession, SignallingError } from "./session.js";
 /** First and longest pause between attempts, in milliseconds. */
 const FIRST_PAUSE_MS = 400;
 const LONGEST_PAUSE_MS = 8000;
-/** The longest pause while nobody misses the session. */
+/** Longest pause while the session is not missed. */
 const CALM_PAUSE_MS = 60_000;
 /** After a session that lasted this long, the next pause is short again, in milliseconds. */
 const STEADY_MS = 10_000;
 /** Longest time an answer may take, in milliseconds. */
 const ANSWER_MS = 10_000;
-/** What a server answers for a session, or for a token, that it does not know. */
+/** Status codes for an unknown session, or a token that is not accepted. */
 const FORGOTTEN = [401, 403, 404, 410];
 
 /**
  * @typedef {"connecting" | "connected" | "interrupted" | "retrying" | "failed" | "closed"} PersistentState
- * `retrying`: waits for the next attempt; `failed`: the server said no for good, `error` tells why.
+ * `retrying`: waits for the next attempt; `failed`: the server refused for good, `error` tells why.
  */
 
 /** Fires `statechange`. */
 export class Persistent extends EventTarget {
   /** @type {PersistentState} */
   state = "closed";
-  /** Why the last attempt came to nothing. @type {Error | null} */
+  /** Why the last attempt failed. @type {Error | null} */
   error = null;
   /** @type {MediaSession | null} */
   session = null;
-  /** Nobody misses it: something else plays meanwhile. */
+  /** Whether it is not missed, as something else plays meanwhile. */
   isCalm = false;
 
   #pause = FIRST_PAUSE_MS;
@@ -71,8 +71,8 @@ export class Persistent extends EventTarget {
   }
 
   /**
-   * The server was out of reach. If it was restarted, it has forgotten the session, which ICE notices much later. A
-   * question that is not answered says nothing about that.
+   * Checks whether the session still exists after the server was out of reach: a restarted server has forgotten it,
+   * which ICE would notice much later. Without an answer, the session stays.
    */
   async recheck() {
     const { session } = this;
@@ -85,7 +85,7 @@ export class Persistent extends EventTarget {
   }
 
   close() {
-    // The page must not hold on to what is closed: a player that was removed from it is garbage.
+    // The listener would keep a player in memory that was removed from its page.
     removeEventListener("online", this.#online);
     document.removeEventListener("visibilitychange", this.#visible);
     clearTimeout(this.#timer);
@@ -133,7 +133,7 @@ export class Persistent extends EventTarget {
   #failed(error) {
     this.error = error;
     this.session = null;
-    // fetch throws these two when the server cannot be reached or does not answer, which may change.
+    // `fetch` throws these if the server is out of reach or does not answer, which may change.
     const isTemporary = error instanceof SignallingError
       ? error.isTemporary : error instanceof TypeError || error.name === "TimeoutError";
     if (!isTemporary) return this.#become("failed");
@@ -143,7 +143,7 @@ export class Persistent extends EventTarget {
 
   /** @param {number} pause */
   #retry(pause) {
-    // Random, so that a thousand viewers do not come back at the same moment.
+    // Random, so that viewers do not all come back at the same moment.
     this.#timer = setTimeout(() => this.#connect(), pause * (0.75 + Math.random() / 2));
     this.#pause = Math.min(this.#pause * 2, this.isCalm ? CALM_PAUSE_MS : LONGEST_PAUSE_MS);
     this.#become("retrying");

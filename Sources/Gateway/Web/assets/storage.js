@@ -1,8 +1,8 @@
 // @ts-check
 
 /**
- * What a page keeps in the browser: for its tab, or for all visits. Browsers that block cookies, and frames with a
- * sandbox, throw at the mere mention of their storage; then the page remembers things until it is closed.
+ * Storage of the browser, for the tab or for all visits. Browsers that block cookies, and sandboxed frames, throw on
+ * any access to their storage; then things are remembered until the page is closed.
  */
 
 /**
@@ -15,7 +15,7 @@
  * @returns {Memory}
  */
 function safe(storage) {
-  /** What could not be stored. @type {Map<string, string>} */
+  /** Items that could not be stored. @type {Map<string, string>} */
   const kept = new Map();
   return {
     getItem(key) {
@@ -44,7 +44,7 @@ function safe(storage) {
   };
 }
 
-/** Lasts as long as the tab. */
+/** Storage that lasts as long as the tab. */
 export const tabStorage = safe(() => sessionStorage);
-/** Lasts. */
+/** Storage that lasts. */
 export const lastingStorage = safe(() => localStorage);

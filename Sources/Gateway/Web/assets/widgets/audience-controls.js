@@ -5,7 +5,7 @@ import { copyFrom, follow, h, icon, setText } from "../dom.js";
 /** Controls fade this long after the last movement, in milliseconds. */
 const FADE_MS = 3000;
 
-/** Sound, link and full screen; the keys m and f. Fades with the rest while there is no input. */
+/** Sound, link and full screen, with the keys m and f. They fade with the rest while there is no input. */
 export const audienceControls = {
   name: "audience-controls",
   layer: /** @type {const} */ ("float"),

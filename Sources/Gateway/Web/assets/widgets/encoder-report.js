@@ -33,17 +33,17 @@ function describe({ video, audio, link }) {
 }
 
 /**
- * What arrives from encoders by RTMP and SRT, and what to change in their settings.
+ * What the server receives from encoders over RTMP and SRT, and advice on their settings.
  * @param {import("../room.js").Room} room
  */
 export function encoderReport(room) {
-  // Not a live region: its numbers change every few seconds, and what needs attention is said as a message.
+  // Not a live region: its numbers change every few seconds, and problems are shown as messages.
   const element = h("div#encoder-report");
-  /** By who publishes. @type {Map<string, Encoder>} */
+  /** By publisher. @type {Map<string, Encoder>} */
   const encoders = new Map();
-  /** What was said aloud, so that it is said once. @type {Set<string>} */
+  /** Messages that were shown, so that each is shown once. @type {Set<string>} */
   const said = new Set();
-  /** Why the last one ended, where that needs words. */
+  /** Why the last encoder stopped, if that needs an explanation. */
   let end = "";
 
   /** @param {string} id */

@@ -46,13 +46,17 @@ export async function manage(room, id) {
   }
 }
 
-/** Those waiting with a raised hand, the next one first. @param {import("../room.js").Room} room */
+/** People waiting with a raised hand, the next one first. @param {import("../room.js").Room} room */
 function waiting({ sync: { known } }) {
   return Object.entries(known?.raisedHands ?? {}).filter(([, { held }]) => !held)
     .sort(([, one], [, other]) => one.order - other.order || one.since.localeCompare(other.since)).map(([id]) => id);
 }
 
-/** From 1 on; 0 for a hand that is held or not raised. @param {import("../room.js").Room} room @param {string} id */
+/**
+ * The place among the raised hands, from 1; 0 for a hand that is held back or not raised.
+ * @param {import("../room.js").Room} room
+ * @param {string} id
+ */
 function placeOf(room, id) {
   return waiting(room).indexOf(id) + 1;
 }

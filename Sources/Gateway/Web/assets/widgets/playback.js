@@ -11,7 +11,7 @@ import { reloadAfterErrors } from "../reloading.js";
 /** Most comments shown at once. */
 const SHOWN = 4;
 
-/** After the end: plays what was recorded, one part after the other. */
+/** After the end of the stream, plays its recordings, one part after the other. */
 export const playback = {
   name: "playback",
   layer: /** @type {const} */ ("player"),
@@ -27,9 +27,9 @@ export const playback = {
     const list = h("ul.parts", { "aria-label": "Recordings" });
     const root = h("section.playback", { hidden: true, "aria-label": "Recording" }, words, video, spoken, list);
     layer.append(root);
-    /** What is in the player. */
+    /** The id of the recording in the player. */
     let current = "";
-    /** Whether it was chosen, or is being played. */
+    /** Whether the viewer has chosen or played it. */
     let isWatched = false;
     const end = new AbortController();
     reloadAfterErrors(video, () => current, async () => {
@@ -55,7 +55,7 @@ export const playback = {
       const entries = recordings.list.map((each) => /** @type {[string, Recording]} */ ([each.id, each]));
       root.hidden = !entries.length;
       document.body.classList.toggle("playback", entries.length > 0);
-      // One needs no choice.
+      // A single recording needs no choice.
       list.classList.toggle("single", entries.length < 2);
       reconcile(list, entries, (id) => part(() => {
         isWatched = true;
@@ -65,7 +65,7 @@ export const playback = {
       for (const [index, item] of [...list.children].entries()) item.mark(index, parts, current);
     };
     video.addEventListener("play", () => (isWatched = true));
-    // Also after a jump, and while it stands still.
+    // Also after seeking, and while paused.
     const speak = () => {
       spoken.hidden = !comments.list.length;
       const shown = comments.at(video.currentTime, SHOWN);
@@ -80,7 +80,7 @@ export const playback = {
     recordings.addEventListener("change", () => {
       const isThere = recordings.list.some(({ id }) => id === current);
       if (!isThere) isWatched = false;
-      // What comes first may be complete last.
+      // The first recording may be complete last.
       if (isWatched || isThere && current === recordings.list[0].id) show();
       else choose(recordings.list[0]);
     });
@@ -114,7 +114,7 @@ function part(choose) {
   const about = h("span.muted");
   const button = h("button.button.small", { type: "button", onclick: choose }, words, about);
   const root = h("li", {}, button);
-  /** Of a clip. @type {string | null} */
+  /** The name of a clip. @type {string | null} */
   let name = null;
   root.update = (/** @type {Recording} */ recording) => {
     name = isClip(recording) ? recording.title || "Clip" : null;
@@ -129,7 +129,7 @@ function part(choose) {
   return root;
 }
 
-/** After the end, for the host: what was recorded, to watch, download or delete. */
+/** After the end, lists the recordings for the host to watch, download or delete. */
 export const kept = {
   name: "kept-recordings",
   layer: /** @type {const} */ ("float"),

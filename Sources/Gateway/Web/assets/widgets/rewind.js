@@ -4,7 +4,7 @@ import { follow, formatDuration, h, setText } from "../dom.js";
 
 /** With less than this to rewind, the timeline is hidden, in seconds. */
 const LEAST_REACH_S = 10;
-/** How far an arrow key goes, in seconds: a slider's own step would be too small to leave the live edge. */
+/** Step of the arrow keys, in seconds: the slider's own step is too small to leave the live edge. */
 const KEY_STEP_S = 10;
 
 /** The timeline of a stream that viewers can rewind; it ends at the live edge. */

@@ -2,7 +2,7 @@
 
 import { h } from "../dom.js";
 
-/** What counts as a gesture to browsers, which play no sound before one: of touches only the end does. */
+/** Events that browsers count as a gesture, before which they play no sound; of a touch, that is only its end. */
 const GESTURES = ["pointerdown", "pointerup", "keydown", "click"];
 
 /** Plays the voices of the others on stage. */
@@ -28,7 +28,7 @@ export const voices = {
     const play = async () => {
       const audios = [...root.querySelectorAll("audio")];
       const isPlaying = await Promise.all(audios.map((audio) => audio.play().then(() => true, () => false)));
-      // After a reload nobody has touched the page yet.
+      // After a reload, there has been no gesture yet.
       if (isPlaying.every(Boolean)) deafen();
       else if (root.isConnected) for (const gesture of GESTURES) addEventListener(gesture, play);
     };
