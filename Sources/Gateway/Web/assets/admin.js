@@ -11,9 +11,9 @@ import { sessionList, streamList } from "./admin/lists.js";
 import { Plot } from "./admin/plot.js";
 import { Series } from "./admin/series.js";
 
-/** Between two looks at the numbers, in milliseconds. */
+/** Time between two updates of the numbers, in milliseconds. */
 const LOOK_MS = 1000;
-/** Lists and the dossier are asked for with each so many looks. */
+/** Lists and the dossier are updated with every n-th of them. */
 const LIST_LOOKS = 5;
 const DOSSIER_LOOKS = 2;
 
@@ -54,7 +54,7 @@ const PLOTS = [
   { name: "memory", title: "Memory", format: bytes, least: 1e7, lines: [{ key: "memory", label: "Resident" }] },
 ].map((plan) => new Plot(plan));
 
-/** Above the plots. @type {[string, (values: Record<string, any>) => string][]} */
+/** The figures above the plots. @type {[string, (values: Record<string, any>) => string][]} */
 const FIGURES = [
   ["Sessions", (values) => count(values.total)], ["Viewers", (values) => count(values.viewers)],
   ["In", (values) => bits(values.bitsIn)], ["Out", (values) => bits(values.bitsOut)],
@@ -91,7 +91,7 @@ new ResizeObserver(redraw).observe($("plots"));
 matchMedia("(prefers-color-scheme: light)").addEventListener("change", redraw);
 look();
 
-/** Asks for all that is due, and again in a second; pauses while the page is hidden. */
+/** Updates all that is due, again and again; pauses while the page is hidden. */
 async function look() {
   clearTimeout(timer);
   const began = performance.now();
@@ -137,7 +137,7 @@ function askForToken(refusal) {
   $("token").focus();
 }
 
-/** Says what went wrong, where it was asked for. @param {Promise<void>} promise */
+/** Shows an error where the action was started. @param {Promise<void>} promise */
 async function attempt(promise) {
   try {
     await promise;
@@ -146,17 +146,19 @@ async function attempt(promise) {
   }
 }
 
+/** Not looked up each time, because a dialog that closes may remove it from the page. */
+const toastLine = $("toast");
 /** @type {number} */
 let toastTimer = 0;
 
 /** @param {string} text */
 function toast(text) {
-  setText($("toast"), text);
-  // A dialog lies over all else: what is said while one is open is said there.
-  (document.querySelector("dialog[open]") ?? document.body).append($("toast"));
-  $("toast").dataset.shown = "";
+  setText(toastLine, text);
+  // An open dialog covers everything else, so the text is shown in it.
+  (document.querySelector("dialog[open]") ?? document.body).append(toastLine);
+  toastLine.dataset.shown = "";
   clearTimeout(toastTimer);
-  toastTimer = setTimeout(() => delete $("toast").dataset.shown, 5000);
+  toastTimer = setTimeout(() => delete toastLine.dataset.shown, 5000);
 }
 
 /** @param {string} id */
@@ -182,7 +184,7 @@ async function endStream(stream) {
   await streams.refresh();
 }
 
-/** Pins a stream in the feed, or moves it ahead or back. @param {Record<string, any>} stream */
+/** Pins a stream in the feed, or boosts it. @param {Record<string, any>} stream */
 async function placeStream(stream) {
   const path = `/v1/streams/${encodeURIComponent(stream.id)}/placement`;
   const { pinned, boost } = await ask(path);

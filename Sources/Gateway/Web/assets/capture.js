@@ -20,7 +20,7 @@ import { makeTestPicture } from "./testpicture.js";
  * @property {string} [microphone] device id
  */
 
-/** A source could not be had; `message` is for people, `title` its heading. */
+/** A source could not be opened; `message` is for people, `title` its heading. */
 export class CaptureError extends Error {
   /**
    * @param {string} title
@@ -140,7 +140,7 @@ function explain(kind, error) {
 }
 
 /**
- * Names are known only after the person allowed the camera once.
+ * Browsers tell names only once the person has allowed a device.
  * @param {"videoinput" | "audioinput"} kind
  */
 export async function devices(kind) {
@@ -148,7 +148,19 @@ export async function devices(kind) {
   return all.filter((device) => device.kind === kind && device.deviceId && device.label);
 }
 
-/** Whether the camera, or the microphone, opens without a question. @param {"camera" | "microphone"} [device] */
+/**
+ * Whether a chosen camera or microphone is gone. Browsers tell only once the person has allowed a device.
+ * @param {string} id
+ */
+export async function isGone(id) {
+  const all = await navigator.mediaDevices?.enumerateDevices().catch(() => []) ?? [];
+  return all.some(({ label }) => label) && !all.some(({ deviceId }) => deviceId === id);
+}
+
+/**
+ * Whether the camera, or the microphone, opens without the browser asking.
+ * @param {"camera" | "microphone"} [device]
+ */
 export async function isAllowed(device = "camera") {
   try {
     const status = await navigator.permissions.query({ name: /** @type {PermissionName} */ (device) });

@@ -1,29 +1,30 @@
 // @ts-check
 
-/** Questions in a window of their own. Focus goes in, stays in, and comes back; Escape means no. */
+/** Modal dialogs with a question. The focus moves in, stays in, and comes back; Escape means no. */
 
 import { h } from "./dom.js";
 
 /**
  * @typedef {object} Choice
- * @property {string} value what `ask` answers when it is chosen
+ * @property {string} value that `ask` resolves with if it is chosen
  * @property {string} label
  * @property {"primary" | "danger" | ""} [look]
  *
  * @typedef {object} Question
- * @property {string} name of its kind; marks the element, for styles and tests
+ * @property {string} name identifies the element, for styles and tests
  * @property {string} title
  * @property {string} [text]
- * @property {Node[]} [body] more than text
- * @property {Choice[]} choices the first one has the focus, unless there is a body; Enter in a field of text means it
- * @property {boolean} [isUrgent] is read out at once
- * @property {boolean} [isReady] the first choice has the focus although there is a body
- * @property {AbortSignal} [signal] takes the question back
+ * @property {Node[]} [body] further content
+ * @property {Choice[]} choices the first one gets the focus, unless there is a body, and is chosen by Enter in a text
+ *   field
+ * @property {boolean} [isUrgent] whether screen readers announce it at once
+ * @property {boolean} [isReady] whether the first choice gets the focus although there is a body
+ * @property {AbortSignal} [signal] withdraws the question
  */
 
 /**
  * @param {Question} question
- * @returns {Promise<string | null>} null when it was closed without a choice
+ * @returns {Promise<string | null>} null if it was closed without a choice
  */
 export function ask(question) {
   const { name, title, text, body = [], choices, isUrgent = false, isReady = body.length === 0, signal } = question;
@@ -55,18 +56,7 @@ export function ask(question) {
       if (before instanceof HTMLElement && before.isConnected) before.focus();
       resolve(answer);
     });
-    // A press beside it means no. One on its own empty space, or the end of a selection that began in a field, has the
-    // dialog as its target, too.
-    let beganBeside = false;
-    const isBeside = (/** @type {MouseEvent} */ event) => {
-      const box = dialog.getBoundingClientRect();
-      return event.target === dialog && (event.clientX < box.left || event.clientX > box.right
-        || event.clientY < box.top || event.clientY > box.bottom);
-    };
-    dialog.addEventListener("pointerdown", (/** @type {PointerEvent} */ event) => (beganBeside = isBeside(event)));
-    dialog.addEventListener("click", (/** @type {MouseEvent} */ event) => {
-      if (beganBeside && isBeside(event)) dialog.close();
-    });
+    closeBeside(dialog);
     dialog.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
       const isText = event.target instanceof HTMLInputElement && event.target.type === "text";
       if (event.key !== "Enter" || !isText || event.isComposing) return;
@@ -76,6 +66,24 @@ export function ask(question) {
     document.body.append(dialog);
     dialog.showModal();
     if (isReady) buttons[0]?.focus();
+  });
+}
+
+/**
+ * Lets a press beside a dialog close it. A press on its own empty space, or the end of a selection that began in a
+ * field, has the dialog as its target, too, and does not.
+ * @param {HTMLDialogElement} dialog
+ */
+export function closeBeside(dialog) {
+  let beganBeside = false;
+  const isBeside = (/** @type {MouseEvent} */ event) => {
+    const box = dialog.getBoundingClientRect();
+    return event.target === dialog && (event.clientX < box.left || event.clientX > box.right
+      || event.clientY < box.top || event.clientY > box.bottom);
+  };
+  dialog.addEventListener("pointerdown", (event) => (beganBeside = isBeside(event)));
+  dialog.addEventListener("click", (event) => {
+    if (beganBeside && isBeside(event)) dialog.close();
   });
 }
 

@@ -1,9 +1,9 @@
 // @ts-check
 
 /**
- * The documentation: a guide, which stands in the page, and the API and its messages, drawn from the server's own
- * documents. What is shown stands in the address: `#tokens`, `#group/Streams`, `#api/createStream`, `#socket/feed`,
- * `#message/feed/watch`, `#webhook/receiveEvent`.
+ * The documentation: a guide, which is part of the page, and the API and its messages, rendered from the server's
+ * OpenAPI and AsyncAPI documents. The address names what is shown: `#tokens`, `#group/Streams`, `#api/createStream`,
+ * `#socket/feed`, `#message/feed/watch`, `#webhook/receiveEvent`.
  */
 
 import { Documents } from "./docs/documents.js";
@@ -19,7 +19,7 @@ const reference = $("reference");
 const finder = new Finder($("search"), $("results"), $("found"));
 /** @type {Loaded | null} */
 let documents = null;
-/** What the reference shows, so that it is not drawn again for another place in it. */
+/** What the reference shows, so that it is not rendered again for another place in it. */
 let drawn = "";
 
 /** @param {string} name */
@@ -32,7 +32,7 @@ function link(target, title, ...before) {
 
 // The guide.
 
-/** Code of the guide becomes blocks that can be copied; examples are files, so that tests can run them. */
+/** Turns code of the guide into blocks that can be copied. Examples are files, so that tests can run them. */
 async function prepareGuide() {
   const made = new Map();
   await Promise.all([...guide.querySelectorAll("pre")].map(async (pre) => {
@@ -121,7 +121,7 @@ function drawWebhooks(loaded) {
     ...loaded.webhooks.map((operation) => operationSection(loaded, operation, "webhook")));
 }
 
-/** What an address names, and what has to be drawn for it. @param {Loaded} loaded @param {string} hash */
+/** What an address names, and how to render it. @param {Loaded} loaded @param {string} hash */
 function placeOf(loaded, hash) {
   const [kind, name] = hash.split("/");
   if (kind === "group") return { view: hash, draw: () => drawGroup(loaded, name) };
@@ -136,9 +136,18 @@ function placeOf(loaded, hash) {
 
 // Where the reader is.
 
+/** The part of an address behind the `#`; whoever made it may have encoded it badly. @param {string} hash */
+function decoded(hash) {
+  try {
+    return decodeURIComponent(hash.slice(1));
+  } catch {
+    return hash.slice(1);
+  }
+}
+
 function show() {
   if (!documents) return;
-  const hash = decodeURIComponent(location.hash.slice(1));
+  const hash = decoded(location.hash);
   const place = placeOf(documents, hash);
   if (place && place.view !== drawn) {
     place.draw();
@@ -159,7 +168,7 @@ function show() {
 /** @param {string} hash @param {string} view */
 function markContents(hash, view) {
   for (const anchor of $("contents").querySelectorAll("a")) {
-    const own = decodeURIComponent(anchor.hash.slice(1));
+    const own = decoded(anchor.hash);
     const isHere = own !== "" && (own === hash || (own === view && hash.startsWith("message/")));
     if (isHere) anchor.setAttribute("aria-current", "true");
     else anchor.removeAttribute("aria-current");

@@ -1,9 +1,9 @@
 // @ts-check
 
-/** Small helpers the page scripts share. */
+/** Helpers that the pages share. */
 
 /**
- * The element with this id; pages and scripts are written together, so it exists.
+ * The element with this id, which is known to exist.
  * @param {string} id
  * @returns {any}
  */
@@ -14,7 +14,7 @@ export function $(id) {
 }
 
 /**
- * Writes only what changed, so that live regions do not repeat themselves.
+ * Sets a text only if it changed, so that live regions are not read again.
  * @param {HTMLElement} element
  * @param {string} text
  */
@@ -22,7 +22,7 @@ export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** The stream this page's address names: the last part of `/watch/{stream}`. */
+/** The stream in the address of this page: the last part of `/watch/{stream}`. */
 export function streamFromAddress() {
   return decodeURIComponent(location.pathname.split("/")[2] ?? "");
 }
@@ -35,13 +35,13 @@ export async function copyFrom(button, text) {
   const label = button.querySelector("span") ?? button;
   try {
     await navigator.clipboard.writeText(text);
-    // A second press meanwhile finds "Copied" there.
+    // At a second press, the label may be "Copied".
     if (label.textContent === "Copied") return;
     const before = label.textContent ?? "";
     label.textContent = "Copied";
     setTimeout(() => (label.textContent = before), 2000);
   } catch {
-    // Insecure pages have no clipboard: show the text, to be copied by hand.
+    // Without the clipboard, as on insecure pages, show the text to be copied by hand.
     prompt("Copy this", text);
   }
 }
@@ -62,7 +62,7 @@ export function formatViewers(count) {
 /**
  * Makes an element: `h("button.button.round#mute", { type: "button", onclick: toggle }, icon("microphone"))`.
  * @param {string} description tag, then `.class` and `#id` in any order
- * @param {Record<string, any>} [properties] functions listen, `aria-…`, `data-…`, `role`, `for` are attributes
+ * @param {Record<string, any>} [properties] `on…` are listeners; `aria-…`, `data-…`, `role` and `for` are attributes
  * @param {(Node | string)[]} children
  * @returns {any}
  */
@@ -82,7 +82,7 @@ export function h(description, properties = {}, ...children) {
   return element;
 }
 
-/** Beside this module, wherever that lies. */
+/** Relative to this module. */
 const ICONS = new URL("./icons.svg", import.meta.url).href;
 
 /**
@@ -112,8 +112,8 @@ export function follow(target, update) {
 }
 
 /**
- * Makes a list's children those of the keys, in their order, and keeps the ones that stay: focus and playing videos
- * survive.
+ * Makes the children of a list match the entries, in their order. Children whose keys stay are kept, with their focus
+ * and playing videos.
  * @template Value
  * @param {HTMLElement} list
  * @param {[string, Value][]} entries
@@ -137,7 +137,7 @@ export function reconcile(list, entries, make) {
 }
 
 /**
- * What to call somebody: whoever came by a link, or from the audience, may have no name and an identity that was made up.
+ * The name to show for a person. People without a name may have a generated identity.
  * @param {string} id
  * @param {string | null | undefined} name
  */
@@ -145,24 +145,24 @@ export function callName(id, name) {
   return name || (id.startsWith("guest-") ? "Guest" : id);
 }
 
-/** A name's first letters, for people without a picture. @param {string} name */
+/** The initials of a name, for people without a picture. @param {string} name */
 export function initials(name) {
   const words = name.trim().split(/\s+/).filter(Boolean);
   return [words[0], words.length > 1 ? words[words.length - 1] : ""].map((word) => firstLetter(word ?? ""))
     .join("").toUpperCase();
 }
 
-/** What is read as one letter, such as a flag, may be several characters. @param {string} word */
+/** The first grapheme cluster, which may be several characters, such as a flag. @param {string} word */
 function firstLetter(word) {
   const [letter] = new Intl.Segmenter(undefined, { granularity: "grapheme" }).segment(word);
   return letter?.segment ?? "";
 }
 
 /**
- * A name within a sentence of ours: whichever way it is written, the words around it stay in their places.
+ * Isolates a name within a sentence, so that its writing direction does not affect the words around it.
  * @param {string} name
  */
 export function isolate(name) {
-  // First strong isolate, and its end (Unicode TR 9).
+  // First strong isolate and pop directional isolate (UAX #9).
   return `\u2068${name}\u2069`;
 }

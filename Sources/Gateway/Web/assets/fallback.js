@@ -1,8 +1,8 @@
 // @ts-check
 
 /**
- * A fallback for viewers whom WebRTC cannot reach: HLS, if the server offers it, until WebRTC connects. None of it is
- * loaded before it is needed.
+ * A fallback for viewers whom WebRTC cannot reach: HLS, if the server offers it, until WebRTC connects. The player is
+ * not loaded before it is needed.
  */
 
 import { aboutServer, toldByServer } from "./server.js";
@@ -27,7 +27,7 @@ const TYPE = 'video/mp4; codecs="avc1.42E01F,mp4a.40.2"';
 
 /**
  * @typedef {object} Facts
- * @property {boolean} isWanted there is something to play, and we are allowed to
+ * @property {boolean} isWanted there is something to play that we are allowed to play
  * @property {boolean} isPossible this browser has WebRTC
  * @property {boolean} isConnected by WebRTC
  * @property {boolean} isSeen what arrives over WebRTC could be shown now
@@ -46,7 +46,7 @@ export class FallbackRule {
   #needed = STEADY_MS;
 
   /**
-   * Call it now and then, and when one of the facts has changed.
+   * To be called regularly, and when one of the facts has changed.
    * @param {Facts} facts
    * @param {number} now in milliseconds
    * @returns {boolean} whether to use the fallback
@@ -66,7 +66,7 @@ export class FallbackRule {
     return this.isOn;
   }
 
-  /** What was waited for is no longer wanted. */
+  /** Starts over. */
   forget() {
     this.isOn = false;
     this.#unconnectedSince = null;
@@ -96,17 +96,17 @@ export class Fallback extends EventTarget {
   #rule = new FallbackRule();
   /** @type {import("./hls-player.js").HLSPlayer | null} */
   #player = null;
-  /** Of the stream that is played, and where. */
+  /** The address of the stream's HLS. */
   #base = "";
   /** @type {HTMLVideoElement | null} */
   #video = null;
-  /** The server is being asked, or the player is being loaded. */
+  /** Whether the server is being asked, or the player is being loaded. */
   #isAsking = false;
   #askedAt = -Infinity;
-  /** The server said that it offers none. */
+  /** Whether the server has said that it offers no HLS. */
   #isRefused = false;
   #isAskingEarly = false;
-  /** Changes when what was asked for is no longer wanted. */
+  /** Counts up when what is being loaded is no longer wanted. */
   #turn = 0;
 
   /** Whether the stream's settings allow HLS. */
@@ -114,7 +114,7 @@ export class Fallback extends EventTarget {
 
   /**
    * @param {import("./hls-player.js").HLSOptions["withToken"]} withToken
-   * @param {import("./picture-choice.js").PictureChoice} choice what the viewer wants of the pictures
+   * @param {import("./picture-choice.js").PictureChoice} choice of picture quality
    */
   constructor(withToken, choice) {
     super();
@@ -123,12 +123,12 @@ export class Fallback extends EventTarget {
     choice.addEventListener("change", () => this.#player?.prefer(choice.name));
   }
 
-  /** The video is ours. */
+  /** Whether the video is ours. */
   get isOn() {
     return this.#player !== null;
   }
 
-  /** This browser has no WebRTC but plays HLS, and the server has not said that it offers none. */
+  /** Whether this browser has no WebRTC but plays HLS, which the server may offer. */
   get isOnlyWay() {
     return !hasWebRTC() && this.isAllowed && !this.#isRefused && playsHLS();
   }
@@ -138,7 +138,7 @@ export class Fallback extends EventTarget {
     return this.#player?.error ?? null;
   }
 
-  /** It may start in a moment: nothing has gone wrong so far. */
+  /** Whether it may still start: nothing has gone wrong so far. */
   get isStarting() {
     return this.#isAsking || this.#player?.state === "starting" && this.#player.error === null;
   }
@@ -147,7 +147,7 @@ export class Fallback extends EventTarget {
     return this.#player?.state === "playing";
   }
 
-  /** What a weak connection costs; null for nothing. @returns {import("./picture-choice.js").Weakness | null} */
+  /** What a slow connection costs; null for nothing. @returns {import("./picture-choice.js").Weakness | null} */
   get weakness() {
     return this.#player?.weakness ?? null;
   }
@@ -157,17 +157,17 @@ export class Fallback extends EventTarget {
     return this.#player?.delay ?? null;
   }
 
-  /** Bytes of media so far. */
+  /** Bytes of media received so far. */
   get bytes() {
     return this.#player?.bytes ?? 0;
   }
 
   /**
-   * Call it once a second, and when one of the facts has changed.
+   * To be called once a second, and when one of the facts has changed.
    * @param {Omit<Facts, "isPossible" | "isPlaying">} facts
-   * @param {string} base where the stream's HLS is
-   * @param {HTMLVideoElement} video that shows it
-   * @param {() => void} [begins] is called when it becomes that which shows it
+   * @param {string} base the address of the stream's HLS
+   * @param {HTMLVideoElement} video to play it in
+   * @param {() => void} [begins] called when it takes over the video
    */
   look(facts, base, video, begins) {
     const isPossible = hasWebRTC();
@@ -184,11 +184,14 @@ export class Fallback extends EventTarget {
     this.#open(base, video);
   }
 
-  /** Also before there is something to play: whether there ever will be is what is said until then. @param {string} base */
+  /**
+   * Asks whether the server offers HLS; also before there is anything to play, because pages show that.
+   * @param {string} base
+   */
   async #askEarly(base) {
     if (this.#isAskingEarly) return;
     this.#isAskingEarly = true;
-    // One that has not answered has not said that there is none.
+    // No answer does not mean that there is none.
     const { hls } = await toldByServer(new URL(base, location.href).origin);
     this.#isAskingEarly = false;
     if (hls === !this.#isRefused) return;
@@ -196,13 +199,13 @@ export class Fallback extends EventTarget {
     this.#changed();
   }
 
-  /** No one is watching any more: a viewer who comes back starts from scratch. */
+  /** Starts from scratch for the next viewer: no one is watching anymore. */
   rest() {
     this.#rule.forget();
     this.close();
   }
 
-  /** Plays nothing any more. */
+  /** Stops playing. */
   close() {
     this.#turn += 1;
     this.#isAsking = false;
@@ -231,7 +234,7 @@ export class Fallback extends EventTarget {
       player.addEventListener("ready", () => this.dispatchEvent(new Event("ready")));
       player.attach(video);
     } catch {
-      // The module did not come: the server is not there.
+      // The module could not be loaded: the server is out of reach.
       this.#askedAt = now;
     } finally {
       if (turn === this.#turn) this.#isAsking = false;

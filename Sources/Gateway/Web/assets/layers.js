@@ -13,8 +13,9 @@
  *       },
  *     };
  *
- * `context` is the page's `Room`: it tells of changes, and widgets know nothing of each other. What `mount` returns
- * undoes it. To add one, put it into the page's list; a stream's `layers` setting switches whole layers off and on.
+ * `context` is the page's `Room`, which fires `change`; widgets are independent of each other. `mount` returns a
+ * function that removes the widget. New widgets go into the list of the page. A stream's `layers` setting turns layers
+ * off and on.
  */
 
 /** From back to front. */
@@ -47,15 +48,15 @@ export class WidgetHost {
     this.context = context;
   }
 
-  /** Names of those that are there now. */
+  /** Names of the mounted widgets. */
   get mounted() {
     return [...this.#mounted.keys()].map(({ name }) => name);
   }
 
   /**
-   * Makes these the widgets of the page, in this order; one that is there already is left alone.
+   * Makes these the widgets of the page, in this order. Mounted ones stay as they are.
    * @param {Widget<Context>[]} widgets
-   * @param {readonly string[]} on layers that are switched on
+   * @param {readonly string[]} on layers that are turned on
    */
   show(widgets, on = LAYERS) {
     const wanted = widgets.filter(({ layer }) => on.includes(layer));
@@ -69,7 +70,7 @@ export class WidgetHost {
     try {
       this.#mounted.set(widget, widget.mount(this.context, this.layers[widget.layer]));
     } catch (error) {
-      // One that does not work must not take the others along.
+      // A widget that fails must not affect the others.
       console.error(`widget ${widget.name}`, error);
     }
   }

@@ -6,10 +6,10 @@ import { h, icon, setText } from "./dom.js";
 
 /** How often the bar moves, in milliseconds. */
 const PAUSE_MS = 100;
-/** Amplitudes that fill none and all of the bar, in decibels of full scale. */
+/** Amplitudes at which the bar is empty and full, in decibels relative to full scale. */
 const QUIETEST_DB = -60;
 const LOUDEST_DB = -6;
-/** After this much silence something is wrong, or no one has spoken yet, in milliseconds. */
+/** Silence after which a hint is shown, in milliseconds: something may be wrong, or no one has spoken yet. */
 const SILENCE_MS = 4000;
 
 /**
@@ -56,12 +56,12 @@ export function levelMeter(own) {
     const loudest = samples.reduce((most, sample) => Math.max(most, Math.abs(sample)), 0);
     const share = (20 * Math.log10(loudest || 1e-9) - QUIETEST_DB) / (LOUDEST_DB - QUIETEST_DB);
     bar.style.scale = `${(1 - Math.min(1, Math.max(0, share))).toFixed(2)} 1`;
-    // A page that has not been touched hears nothing yet.
+    // Before a user gesture, the audio context does not run.
     if (share > 0.15 || context.state !== "running") heardAt = performance.now();
     const isSilent = performance.now() - heardAt > SILENCE_MS;
     setText(words, own.muted.audio ? "Your microphone is off." : isSilent ? "No sound from your microphone." : "");
   };
-  // Browsers let a page listen once it has been touched.
+  // Browsers let the audio context run after a user gesture.
   const wake = () => void context?.resume();
   own.addEventListener("change", listen);
   own.addEventListener("source", listen);

@@ -1,6 +1,6 @@
 // @ts-check
 
-/** The studio's page, for hosts and speakers. */
+/** The studio, for hosts and speakers. */
 
 import { openPage } from "./page.js";
 

@@ -1,10 +1,10 @@
 // @ts-check
 
-/** Prices in words. */
+/** Formats prices. */
 
 /**
- * A sum as people write it; of an app's own currency, the number and its name.
- * @param {number} amount in the currency's smallest unit
+ * An amount with its currency; for an app's own currency, the number and the name.
+ * @param {number} amount in the smallest unit of the currency
  * @param {string} currency
  */
 export function formatPrice(amount, currency) {
@@ -13,11 +13,11 @@ export function formatPrice(amount, currency) {
   return format.format(amount / 10 ** fractionDigits(currency));
 }
 
-/** How many digits a price has behind its point; none for an app's own coins. @param {string} currency */
+/** The number of decimals of a currency; none for an app's own. @param {string} currency */
 export function fractionDigits(currency) {
   if (!isKnownCurrency(currency)) return 0;
   return new Intl.NumberFormat(undefined, { style: "currency", currency }).resolvedOptions().maximumFractionDigits ?? 2;
 }
 
-/** Whether it is written as ISO 4217 has them. @param {string} currency */
+/** Whether it has the form of an ISO 4217 code. @param {string} currency */
 const isKnownCurrency = (currency) => /^[A-Z]{3}$/.test(currency);

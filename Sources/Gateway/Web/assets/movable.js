@@ -1,6 +1,6 @@
 // @ts-check
 
-/** Lets a person put something elsewhere: by dragging its handle, or with the arrow keys on it. */
+/** Lets people move an element by dragging its handle, or with the arrow keys on the handle. */
 
 /** One press of an arrow key moves this far, in CSS pixels. */
 const STEP = 24;
@@ -33,7 +33,7 @@ export function makeMovable(element, handle) {
     event.preventDefault();
     move(way[0], way[1]);
   };
-  // A window that became smaller must not leave it outside.
+  // Keep it inside when the window gets smaller.
   const stay = () => element.checkVisibility() && move(0, 0);
   handle.addEventListener("pointerdown", begin);
   handle.addEventListener("pointermove", drag);

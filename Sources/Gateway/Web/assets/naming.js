@@ -1,12 +1,12 @@
 // @ts-check
 
-/** What others on a stream call this page's person, and how the server learns of it. */
+/** The name under which others on a stream see this page's person, and how the server learns it. */
 
 import { keepName, ownName } from "./person.js";
 import { claimsOf, knownClaims, knownToken, renameGuest } from "./tokens.js";
 
 export class Naming {
-  /** The name that was given on this page. @type {string | null} */
+  /** The name that was entered on this page. @type {string | null} */
   #chosen = null;
 
   /** @param {import("./room.js").Room} room */
@@ -14,19 +14,19 @@ export class Naming {
     this.room = room;
   }
 
-  /** What others call us, or will; empty while nobody has said. */
+  /** The name that others see, or will see; empty if there is none yet. */
   get name() {
     return this.#chosen ?? this.#tokensName ?? ownName();
   }
 
-  /** The name of somebody whose token was made for them, not for whoever asked. @returns {string | null} */
+  /** The name in a token that was made for this person, not for anyone who asked. @returns {string | null} */
   get #tokensName() {
     const { name, sub } = knownClaims(this.room.stream, this.room.tokenRole) ?? {};
     const isMadeUp = sub?.startsWith("guest-") && (name === "Host" || name === "Guest");
     return name && !isMadeUp ? name : null;
   }
 
-  /** What a stream of ours is called unless its host says otherwise. */
+  /** The default title of our stream. */
   get usualTitle() {
     return this.name ? `${this.name} is live` : this.room.stream;
   }
@@ -39,7 +39,7 @@ export class Naming {
     this.room.changed();
   }
 
-  /** Whether others can be told who we are; asks once whoever has no name yet. @param {() => Promise<string | null>} ask */
+  /** Whether there is a name for others; asks once if there is none. @param {() => Promise<string | null>} ask */
   async isKnown(ask) {
     if (this.name) return true;
     const given = await ask();
@@ -47,7 +47,7 @@ export class Naming {
     return given !== null;
   }
 
-  /** Makes the name that others shall see the one that our token has; a refusal leaves the one that it had. */
+  /** Gets a token with our name. If the server refuses, the token keeps its name. */
   async use() {
     const { name, room: { api, sync } } = this;
     try {
@@ -59,11 +59,11 @@ export class Naming {
 }
 
 /**
- * Makes a name the one that a page's token has.
+ * Gets a token with another name.
  * @param {import("./stage-api.js").StageAPI} api
  * @param {string} name
- * @returns {Promise<boolean>} whether there is another token now
- * @throws {Error} when the server refuses the name, or does not answer
+ * @returns {Promise<boolean>} whether there is a new token
+ * @throws {Error} if the server refuses the name, or does not answer
  */
 export async function useName(api, name) {
   const known = knownToken(api.stream, api.role);

@@ -1,11 +1,11 @@
 // @ts-check
 
 /**
- * A page of one stream: the studio for those on stage, the programme for the audience. Both are lists of widgets on
- * the same layers, so that somebody can go from one to the other without loading a page.
+ * The page of a stream: the studio for people on stage, the programme for the audience. Both are lists of widgets on
+ * the same layers, so that people can change between them without loading a page.
  *
- * The address may say `?source=camera|sound|screen|test`, `?quality=1080|720|480|360`, `?fps=60|30|15`, `?simulcast=0|1` and
- * `?codec=vp8|vp9|h264|av1`.
+ * Options in the address: `?source=camera|sound|screen|test`, `?quality=1080|720|480|360`, `?fps=60|30|15`,
+ * `?simulcast=0|1` and `?codec=vp8|vp9|h264|av1`.
  */
 
 import { LAYERS, WidgetHost } from "./layers.js";
@@ -45,7 +45,7 @@ import { title } from "./widgets/title.js";
 import { voices } from "./widgets/voices.js";
 import { warning } from "./widgets/warning.js";
 
-/** In the order in which they lie in their layers; a new widget has to be named here, and nowhere else. */
+/** In their order within the layers. New widgets are only added here. */
 const WIDGETS = {
   audience: [
     title, lastPicture, programme, playback, status, gate, warning, numbers, talk, rewind, audienceControls, pictureMenu, pictureOnly, hand,
@@ -56,11 +56,11 @@ const WIDGETS = {
     people,
     studioNumbers, devices, desk, invitation, messages, recordingNews,
   ],
-  // For whoever was sent away, or has a link that is no longer valid: nothing that looks as if it worked.
+  // For people who were removed, or whose link is no longer valid: nothing that looks as if it worked.
   outside: [title, desk, messages],
 };
 
-/** @param {import("./room.js").View} intent what the page was opened for */
+/** @param {import("./room.js").View} intent what the page was opened as */
 export async function openPage(intent) {
   const room = new Room(intent);
   const layers = /** @type {Record<typeof LAYERS[number], HTMLElement>} */ (Object.fromEntries(
@@ -72,10 +72,10 @@ export async function openPage(intent) {
     const { view } = room;
     document.body.classList.toggle("studio", view === "studio");
     document.body.classList.toggle("player", view === "audience");
-    // The setting is about what viewers see; nobody on stage can lose the means to act.
+    // The setting is for viewers; people on stage keep all controls.
     host.show(view === "studio" && room.isOut ? WIDGETS.outside : WIDGETS[view], view === "studio" ? LAYERS : room.info?.layers ?? LAYERS);
     document.body.dataset.state = room.state;
-    // What had the focus is gone with the other view.
+    // The focused element was removed with the other view.
     if (shown && shown !== view) {
       document.querySelector("main")?.focus({ preventScroll: true });
       scrollTo(0, 0);
@@ -83,19 +83,19 @@ export async function openPage(intent) {
     shown = view;
   };
   room.addEventListener("change", update);
-  // Leaving ends what we send at once; coming back out of the page cache starts afresh.
+  // Leaving the page ends sessions at once; a page restored from the back/forward cache starts new ones.
   addEventListener("pagehide", () => {
     room.onAir.stop();
     room.viewing.connection.close();
   });
-  // Somebody has unlocked the stream, or brings another link.
+  // The viewer has unlocked the stream, or opened another link.
   addEventListener("hashchange", () => {
     room.sync.reconnect();
     room.viewing.showToken();
   });
-  addEventListener("pageshow", (event) => event.persisted && room.viewing.video && !room.viewing.rewind.isOn && room.viewing.connection.start());
+  addEventListener("pageshow", (event) => event.persisted && !room.viewing.rewind.isOn && room.viewing.goLive());
   update();
-  // For the console, and for tests that look at the peer connection itself.
+  // For debugging, and for tests that use the peer connection itself.
   Object.assign(globalThis, {
     rostrum: {
       room, sync: room.sync, widgets: host,

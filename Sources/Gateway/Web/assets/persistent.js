@@ -1,8 +1,8 @@
 // @ts-check
 
 /**
- * Keeps a session alive over server restarts and changing networks: when one is lost, it opens the next
- * after a growing pause.
+ * Keeps a session alive across server restarts and network changes: when one is lost, it opens the next after a
+ * growing pause.
  */
 
 import { MediaSession, SignallingError } from "./session.js";
@@ -10,25 +10,29 @@ import { MediaSession, SignallingError } from "./session.js";
 /** First and longest pause between attempts, in milliseconds. */
 const FIRST_PAUSE_MS = 400;
 const LONGEST_PAUSE_MS = 8000;
-/** The same while nobody misses the session. */
+/** Longest pause while the session is not missed. */
 const CALM_PAUSE_MS = 60_000;
-/** A session that held this long makes the next pause short again, in milliseconds. */
+/** After a session that lasted this long, the next pause is short again, in milliseconds. */
 const STEADY_MS = 10_000;
+/** Longest time an answer may take, in milliseconds. */
+const ANSWER_MS = 10_000;
+/** Status codes for an unknown session, or a token that is not accepted. */
+const FORGOTTEN = [401, 403, 404, 410];
 
 /**
  * @typedef {"connecting" | "connected" | "interrupted" | "retrying" | "failed" | "closed"} PersistentState
- * `retrying`: waits for the next attempt; `failed`: the server said no for good, `error` tells why.
+ * `retrying`: waits for the next attempt; `failed`: the server refused for good, `error` tells why.
  */
 
 /** Fires `statechange`. */
 export class Persistent extends EventTarget {
   /** @type {PersistentState} */
   state = "closed";
-  /** Why the last attempt came to nothing. @type {Error | null} */
+  /** Why the last attempt failed. @type {Error | null} */
   error = null;
   /** @type {MediaSession | null} */
   session = null;
-  /** Nobody misses it: something else plays meanwhile. */
+  /** Whether it is not missed, as something else plays meanwhile. */
   isCalm = false;
 
   #pause = FIRST_PAUSE_MS;
@@ -61,13 +65,27 @@ export class Persistent extends EventTarget {
     if (this.state === "retrying") this.#connect();
   }
 
-  /** Replaces a session that others know to be dead. */
+  /** Replaces a session that is known to be dead. */
   renew() {
     if (this.state === "connected" || this.state === "interrupted") this.session?.abandon();
   }
 
+  /**
+   * Checks whether the session still exists after the server was out of reach: a restarted server has forgotten it,
+   * which ICE would notice much later. Without an answer, the session stays.
+   */
+  async recheck() {
+    const { session } = this;
+    if (!session?.resource) return this.retryNow();
+    const { token } = session.options;
+    const headers = token ? { Authorization: `Bearer ${token}` } : undefined;
+    const signal = AbortSignal.timeout(ANSWER_MS);
+    const status = await fetch(session.resource, { headers, signal }).then((response) => response.status, () => 0);
+    if (FORGOTTEN.includes(status) && session === this.session) this.renew();
+  }
+
   close() {
-    // Nothing of the page holds on to what is closed: a player that was taken out of it is gone.
+    // The listener would keep a player in memory that was removed from its page.
     removeEventListener("online", this.#online);
     document.removeEventListener("visibilitychange", this.#visible);
     clearTimeout(this.#timer);
@@ -115,7 +133,7 @@ export class Persistent extends EventTarget {
   #failed(error) {
     this.error = error;
     this.session = null;
-    // fetch throws these two when the server cannot be reached or says nothing, which may change.
+    // `fetch` throws these if the server is out of reach or does not answer, which may change.
     const isTemporary = error instanceof SignallingError
       ? error.isTemporary : error instanceof TypeError || error.name === "TimeoutError";
     if (!isTemporary) return this.#become("failed");
@@ -125,7 +143,7 @@ export class Persistent extends EventTarget {
 
   /** @param {number} pause */
   #retry(pause) {
-    // Spread out, so that a thousand viewers do not come back in the same instant.
+    // Random, so that viewers do not all come back at the same moment.
     this.#timer = setTimeout(() => this.#connect(), pause * (0.75 + Math.random() / 2));
     this.#pause = Math.min(this.#pause * 2, this.isCalm ? CALM_PAUSE_MS : LONGEST_PAUSE_MS);
     this.#become("retrying");

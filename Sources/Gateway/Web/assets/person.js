@@ -1,40 +1,29 @@
 // @ts-check
 
-/** What the person in front of this browser wants to be called. */
+/** The name of the person who uses this browser. */
 
 import { ask } from "./dialog.js";
 import { h } from "./dom.js";
+import { lastingStorage } from "./storage.js";
 
 const KEY = "rostrum:name";
-/** As long as the server takes, in characters. */
+/** Longest name that the server accepts, in characters. */
 export const NAME_LENGTH = 60;
 
-/** The name that was given last, in this browser; empty when none was. */
+/** The last name that was entered in this browser; empty if none was. */
 export function ownName() {
-  try {
-    return localStorage.getItem(KEY) ?? "";
-  } catch {
-    // Storage may be switched off.
-    return given;
-  }
+  return lastingStorage.getItem(KEY) ?? "";
 }
-
-/** For browsers that keep nothing. */
-let given = "";
 
 /** @param {string} name */
 export function keepName(name) {
-  given = name.trim();
-  try {
-    if (given) localStorage.setItem(KEY, given);
-    else localStorage.removeItem(KEY);
-  } catch {
-    // It is remembered as long as the page.
-  }
+  const given = name.trim();
+  if (given) lastingStorage.setItem(KEY, given);
+  else lastingStorage.removeItem(KEY);
 }
 
 /**
- * A field for one's name.
+ * A field for the person's name.
  * @param {string} [value]
  * @returns {HTMLInputElement}
  */

@@ -1,8 +1,9 @@
 // @ts-check
 
-/** A viewer's picture quality: how they choose it, how it is remembered, and what they are told about a weak link. */
+/** A viewer's choice of picture quality, where it is stored, and what they are told when the connection is too slow. */
 
 import { h, icon } from "./dom.js";
+import { tabStorage } from "./storage.js";
 
 /**
  * @typedef {{ maxHeight: number | null, pin: "high" | "low" | null, audioOnly: boolean }} Preferences
@@ -11,8 +12,8 @@ import { h, icon } from "./dom.js";
  * @property {number | null} height in pixels
  * @property {number} bitrate in bit/s
  *
- * @typedef {object} Quality what the server sends, and why not more
- * @property {number | null} estimate what the connection takes, in bit/s
+ * @typedef {object} Quality what the server sends, and why nothing better
+ * @property {number | null} estimate of what the connection can carry, in bit/s
  * @property {"delay" | "loss" | "application" | "publisher" | "pinned" | null} cause
  * @property {Preferences} preferences
  * @property {{ mid: string, wanted: Layer | null, served: Layer | null, paused: boolean, preview: boolean }[]} pictures
@@ -21,7 +22,7 @@ import { h, icon } from "./dom.js";
  * @typedef {"auto" | "high" | "low" | "sound"} ChoiceName
  */
 
-/** The choice lasts as long as the tab: another day, the connection is a different one. */
+/** Storage key. The choice lasts as long as the tab: on another day, the connection is a different one. */
 const CHOICE = "rostrum:picture";
 
 /** @type {{ name: ChoiceName, label: string, hint: string, preferences: Preferences }[]} */
@@ -48,8 +49,8 @@ const CHOICES = [
 export class PictureChoice extends EventTarget {
   #choice = CHOICES[0];
 
-  /** @param {Storage | null} [memory] where it is kept; null for nowhere */
-  constructor(memory = sessionStorage) {
+  /** @param {import("./storage.js").Memory | null} [memory] where it is stored; null for nowhere */
+  constructor(memory = tabStorage) {
     super();
     this.memory = memory;
     const kept = memory?.getItem(CHOICE);
@@ -60,7 +61,7 @@ export class PictureChoice extends EventTarget {
     return this.#choice.name;
   }
 
-  /** What a session is told (a merge patch). */
+  /** The preferences for a session, as a merge patch. */
   get preferences() {
     return this.#choice.preferences;
   }
@@ -91,7 +92,7 @@ export function pictureRadios(choice) {
 }
 
 /**
- * What a weak connection costs: the high picture that was chosen, any picture, or a larger one.
+ * What a slow connection costs: the chosen high quality, the picture, or a larger picture.
  * @typedef {"high" | "picture" | "size"} Weakness
  */
 
@@ -103,7 +104,7 @@ const WORDS = {
 };
 
 /**
- * What is lost because the connection is too slow; null while all is well.
+ * What the connection is too slow for; null for nothing.
  * @param {Quality | null} quality
  * @returns {Weakness | null}
  */
@@ -120,7 +121,7 @@ export function wordsForWeakness(weakness) {
   return weakness && WORDS[weakness];
 }
 
-/** A sign that the connection is weak; the explanation is its accessible name. */
+/** A sign that the connection is too slow; the explanation is its accessible name. */
 export function weakLinkSign() {
   const words = h("span.visually-hidden");
   const root = h("span.chip.weak-link#weak-link", { hidden: true, role: "status" }, icon("weak"), words);

@@ -1,16 +1,16 @@
 // @ts-check
 
-/** A poll over the picture, to answer and then to watch; and the form in which the host asks. */
+/** A poll over the picture, with its results, and the form in which the host opens one. */
 
-import { ask } from "./dialog.js";
 import { callName, follow, h, setText } from "./dom.js";
+import { askAndSave } from "./saving.js";
 import { SignallingError } from "./session.js";
 
 /**
  * @typedef {object} Poll
  * @property {number} number
  * @property {string} question
- * @property {{ text: string, votes?: number, right?: boolean }[]} options of a quiz with what is right, once we may know
+ * @property {{ text: string, votes?: number, right?: boolean }[]} options `right` in a quiz, once we may know
  * @property {boolean} multiple
  * @property {"live" | "closed"} results
  * @property {number} voters
@@ -28,7 +28,7 @@ export function makePoll({ audience, identify, say, shows }) {
   const question = h("h3", { dir: "auto" });
   const options = h("div.options");
   const [judgement, words] = [h("b.judgement"), h("span")];
-  const status = h("p.small", { role: "status" }, judgement, words);
+  const status = h("p.small", { role: "status", tabIndex: -1 }, judgement, words);
   const list = h("ol");
   const winners = h("div.winners", { hidden: true }, h("p", {}, "First to answer correctly"), list);
   const send = h("button.button.small", { type: "button", hidden: true, onclick: () => vote([...chosen]) }, "Send");
@@ -39,10 +39,10 @@ export function makePoll({ audience, identify, say, shows }) {
   const dismiss = h("button.button.small", { type: "button", hidden: true, onclick: () => audience.dismissPoll() }, "Close");
   const root = h("section.poll", { "aria-label": "Poll", hidden: true }, kind, question, options, status, winners, h("p.actions", {}, send, end, dismiss));
 
-  /** The marked options, if several are allowed. @type {Set<number>} */
+  /** The marked options, if several answers are allowed. @type {Set<number>} */
   const chosen = new Set();
   let shown = 0;
-  /** Winners that are shown, as text. */
+  /** The winners that are shown, as JSON. */
   let listed = "";
   let isSending = false;
 
@@ -76,6 +76,7 @@ export function makePoll({ audience, identify, say, shows }) {
     const { poll, vote: own } = audience;
     root.hidden = poll === null || !audience.isOpen || !shows("poll");
     if (!poll) return;
+    const focused = /** @type {any} */ (root.contains(document.activeElement) ? document.activeElement : null);
     if (shown !== poll.number) {
       shown = poll.number;
       chosen.clear();
@@ -110,6 +111,8 @@ export function makePoll({ audience, identify, say, shows }) {
     end.hidden = isOver || !audience.isModerator;
     setText(end, poll.quiz ? "End the quiz" : "End the poll");
     dismiss.hidden = !isOver;
+    // Otherwise the focus is lost with a button that is disabled or hidden, and keyboard users start over at the top.
+    if (focused?.disabled || focused?.hidden) status.focus({ preventScroll: true });
   }
 
   /** @param {HTMLElement} button @param {"right" | "wrong" | ""} look */
@@ -143,7 +146,7 @@ export function makePoll({ audience, identify, say, shows }) {
 }
 
 /**
- * What viewers are told about their answer at the end of a quiz.
+ * The verdict on a viewer's answer at the end of a quiz.
  * @param {Poll} poll
  * @param {number[] | null} own
  */
@@ -152,14 +155,14 @@ function verdict({ quiz, options }, own) {
   return options.every(({ right }, index) => right === own.includes(index)) ? "You got it right." : "Not this time.";
 }
 
-/** The number of answers a host's form starts with. */
+/** The number of answers that the form starts with. */
 const SHOWN_ANSWERS = 4;
 
-/** The host's fields for the answers. */
+/** The fields for the answers. */
 function makeOptionFields() {
   const isMultiple = h("input", { type: "checkbox", name: "multiple" });
   const isHidden = h("input", { type: "checkbox", name: "hidden", onchange: () => (isChosen = true) });
-  /** Whether the host has chosen when the results are shown. */
+  /** Whether the host has chosen when to show the results. */
   let isChosen = false;
   const lines = [1, 2, 3, 4, 5, 6].map((number) => {
     const field = h("input", { type: "text", name: `option-${number}`, dir: "auto", maxLength: 60, oninput: () => grow() });
@@ -171,18 +174,18 @@ function makeOptionFields() {
     return { root, field, right };
   });
 
-  /** Once all shown fields are used, show one more. */
+  /** Shows another field once all are used. */
   function grow() {
     const used = lines.findLastIndex(({ field }) => field.value.trim() !== "") + 1;
     for (const { root } of lines.slice(0, used + 1)) root.hidden = false;
   }
 
-  /** @param {HTMLInputElement} [latest] the mark that stays where only one may */
+  /** @param {HTMLInputElement} [latest] the mark to keep if there can be only one */
   function update(latest) {
     const marked = lines.map(({ right }) => right).filter(({ checked }) => checked);
     const kept = latest?.checked ? latest : marked[0];
     if (!isMultiple.checked) for (const right of marked) right.checked = right === kept;
-    // Otherwise people who wait could copy the others.
+    // Otherwise viewers could copy the answers of others.
     if (!isChosen) isHidden.checked = marked.length > 0;
   }
   isMultiple.addEventListener("change", () => update());
@@ -209,27 +212,23 @@ function makeOptionFields() {
 }
 
 /**
- * Asks a host what to ask the audience.
+ * The form with which a host opens a poll.
  * @param {import("./talk.js").Part} part
  */
-export async function openPoll({ audience, say }) {
+export async function openPoll({ audience }) {
   const question = h("input", { type: "text", name: "question", dir: "auto", maxLength: 140 });
   const options = makeOptionFields();
   const seconds = h("select", { name: "seconds" }, new Option("Until I end it", ""),
     ...[30, 60, 120, 300].map((count) => new Option(`${count} seconds`, String(count))));
-  const answer = await ask({
+  await askAndSave({
     name: "poll", title: "Ask the audience",
     body: [h("div.fields", {},
       h("label", {}, "Question", question),
       ...options.roots, h("label", {}, "Duration", seconds), ...options.checks)],
     choices: [{ value: "open", label: "Ask", look: "primary" }, { value: "no", label: "Cancel" }],
-  });
-  if (answer !== "open") return;
-  try {
+  }, async () => {
     await audience.api.openPoll({
       question: question.value, ...options.read(), ...seconds.value && { seconds: Number(seconds.value) },
     });
-  } catch (error) {
-    say(error instanceof SignallingError ? error.message : "The server isn’t responding. Try again in a moment.");
-  }
+  });
 }

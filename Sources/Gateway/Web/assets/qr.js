@@ -6,12 +6,12 @@ import { ask } from "./dialog.js";
 import { h } from "./dom.js";
 
 /**
- * Shows a code in a window of its own, until it is closed.
+ * Shows a code in a dialog until it is closed.
  * @param {import("./room.js").Room} room
  * @param {object} code
  * @param {string} code.title
- * @param {string} code.hint who is to read it, and what it gives away
- * @param {{ label: string, text: string }[]} code.choices what it may say, the usual first
+ * @param {string} code.hint who is to scan it, and what it reveals
+ * @param {{ label: string, text: string }[]} code.choices possible contents, the usual one first
  */
 export async function showCode(room, { title, hint, choices }) {
   const picture = h("img.qr#qr", { alt: "QR code" });

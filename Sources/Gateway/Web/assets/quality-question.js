@@ -1,23 +1,23 @@
 // @ts-check
 
-/** When a page asks the server what it sends, and why it does not send more. */
+/** Decides when a page asks the server what quality it sends, and why not a better one. */
 
 import { weaknessOf } from "./picture-choice.js";
 
 /** @typedef {import("./picture-choice.js").Quality} Quality */
 
-/** What is sent after a change is asked for so much later, and again while the connection is weak, in milliseconds. */
+/** Delay of the question after a change, and between questions while the connection is too slow, in milliseconds. */
 const SETTLED_MS = 1500;
 const WEAK_MS = 5000;
-/** An answer that explains nothing is asked for again, after ever longer times, so often. */
+/** How often it asks again, after growing pauses, if the answer explains nothing. */
 const MOST_REPEATS = 4;
 
 /**
- * Asks when the picture changes its size or stands still, and as long as the connection is too slow for what is wanted:
- * a viewer who gets the best there is does not ask again. All times are in milliseconds, by one clock.
+ * Asks when the picture changes its size or freezes, and as long as the connection is too slow for the chosen quality.
+ * While the viewer gets the best quality, there are no questions. All times are in milliseconds, by the same clock.
  */
 export class QualityQuestion {
-  /** Height of the picture that the server was last asked about, and of the tallest so far, in pixels. */
+  /** Heights of the picture at the last question, and of the tallest one so far, in pixels. */
   #height = 0;
   #tallest = 0;
   #askAt = Infinity;
@@ -35,19 +35,19 @@ export class QualityQuestion {
     return true;
   }
 
-  /** Something else than the size may have changed. @param {number} now */
+  /** Asks again soon: something other than the size may have changed. @param {number} now */
   changed(now) {
     this.#askAt = now + SETTLED_MS;
     this.#repeats = 0;
   }
 
-  /** @param {Quality | null} quality null where no answer came @param {number} now */
+  /** @param {Quality | null} quality null without an answer @param {number} now */
   answered(quality, now) {
     if (weaknessOf(quality)) {
       this.#askAt = now + WEAK_MS;
       this.#repeats = 0;
     } else if ((!quality || this.#height < this.#tallest) && this.#repeats < MOST_REPEATS) {
-      // A busy server may not have answered, or a publisher may have sent nothing larger at that moment.
+      // The server was too busy, or the publisher sent nothing larger at that moment.
       this.#askAt = now + WEAK_MS * 2 ** this.#repeats++;
     }
   }

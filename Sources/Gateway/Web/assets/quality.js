@@ -2,13 +2,13 @@
 
 /** Decides from a connection's numbers whether to show a warning. */
 
-/** A problem must last this many seconds before it is shown, and be gone as long before it is cleared. */
+/** A problem is shown after this many seconds, and hidden once it has been gone for as long. */
 const PATIENCE = 4;
 /** Browsers call a connection slow until they have found out how fast it is. */
 const LIMIT_PATIENCE = 12;
-/** The share of lost packets that people notice. */
+/** Share of lost packets that people notice. */
 const LOSS = 0.05;
-/** Round trip at which people begin to talk over each other, in milliseconds. */
+/** Round-trip time at which people start to talk over each other, in milliseconds. */
 const DELAY_MS = 500;
 
 /**
@@ -38,9 +38,9 @@ const TROUBLES = [
   },
 ];
 
-/** One reading a second goes in, at most one warning comes out. */
+/** Takes one reading per second, and gives at most one warning. */
 export class QualityJudge {
-  /** Seconds of each problem, up to its patience. */
+  /** For how many seconds each problem has lasted, up to its patience. */
   #lasting = TROUBLES.map(() => 0);
   #isTold = TROUBLES.map(() => false);
 

@@ -1,21 +1,21 @@
 // @ts-check
 
-/** Reactions, as these pages show them. */
+/** How pages show reactions. */
 
 import { icon } from "./dom.js";
 
-/** A heart is drawn. @type {Record<string, string>} */
+/** Emoji of reactions; the heart is an icon. @type {Record<string, string>} */
 const SIGNS = { laugh: "😂", wow: "😮", clap: "👏", fire: "🔥", sad: "😢", party: "🎉", yes: "👍", star: "⭐" };
 
-/** Those that have a sign of their own. */
+/** Reactions with a sign of their own. */
 export const KINDS = ["heart", ...Object.keys(SIGNS)];
 
-/** @param {string} kind @returns {string | SVGElement} */
+/** @param {string} kind chosen by the host @returns {string | SVGElement} */
 export function signOf(kind) {
-  return SIGNS[kind] ?? icon("heart", "heart");
+  return Object.hasOwn(SIGNS, kind) ? SIGNS[kind] : icon("heart", "heart");
 }
 
-/** For those who listen. @param {string} kind */
+/** The name of a reaction, for screen readers. @param {string} kind */
 export function nameOf(kind) {
   return kind === "heart" ? "Hearts" : kind.charAt(0).toUpperCase() + kind.slice(1);
 }

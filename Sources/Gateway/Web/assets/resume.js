@@ -1,21 +1,22 @@
 // @ts-check
 
-/** Puts somebody who was on the air back there when a reload interrupted them. */
+/** Puts someone who was on the air back there after a reload. */
 
+import { tabStorage } from "./storage.js";
 import { knownToken } from "./tokens.js";
 
 /** @typedef {import("./room.js").Room} Room @typedef {import("./sync.js").StreamInfo} StreamInfo */
 
-/** A reload takes less than that, on clocks that agree about as well, in milliseconds. */
+/** Longest time for a reload, including the difference between the clocks, in milliseconds. */
 const RECENT_MS = 60_000;
 
 /**
- * Opens camera and microphone if that takes no question, and goes on where a reload interrupted us. Nobody's camera opens
- * for a link that is no longer valid: where there is a token, the server speaks first.
+ * Opens camera and microphone if the browser allows it without asking, and goes back on the air after a reload. If
+ * there is a token, it waits until the server accepts it: no camera opens for a link that is no longer valid.
  * @param {Room} room
  */
 export async function resume(room) {
-  // Read before anything else is heard: that the stream has ended meanwhile would have it forgotten.
+  // Read this first: once we hear that the stream has ended meanwhile, it is deleted.
   const was = wasReloaded() ? onAirBefore(room.stream) : null;
   if (!(await isWelcome(room))) return;
   if (was && !room.query.has("source")) room.own.kind = was;
@@ -36,7 +37,10 @@ export async function resume(room) {
   goOn();
 }
 
-/** Whether a stream that lives as long as somebody sends it ended because of the reload. @param {StreamInfo} info */
+/**
+ * Whether a stream that exists only while someone publishes has ended because of the reload.
+ * @param {StreamInfo} info
+ */
 function hasJustEnded({ state, final, endedAt }) {
   return state === "ended" && final !== true && Date.now() - Date.parse(endedAt ?? "") < RECENT_MS;
 }
@@ -56,22 +60,25 @@ function isWelcome(room) {
   });
 }
 
-/** @param {string} stream @returns {import("./capture.js").SourceKind | null} what this tab was on the air with */
+/**
+ * @param {string} stream
+ * @returns {import("./capture.js").SourceKind | null} the source with which this tab was on the air
+ */
 function onAirBefore(stream) {
-  return /** @type {any} */ (sessionStorage.getItem(`rostrum:on-air:${stream}`));
+  return /** @type {any} */ (tabStorage.getItem(`rostrum:on-air:${stream}`));
 }
 
 /**
- * Remembers that this tab is on the air, and with what; null when that is over.
+ * Remembers that this tab is on the air.
  * @param {string} stream
- * @param {import("./capture.js").SourceKind | null} kind
+ * @param {import("./capture.js").SourceKind | null} kind of source; null when it is no longer on the air
  */
 export function keepOnAir(stream, kind) {
-  if (kind) sessionStorage.setItem(`rostrum:on-air:${stream}`, kind);
-  else sessionStorage.removeItem(`rostrum:on-air:${stream}`);
+  if (kind) tabStorage.setItem(`rostrum:on-air:${stream}`, kind);
+  else tabStorage.removeItem(`rostrum:on-air:${stream}`);
 }
 
-/** Whether this is the page that was here before; a copy of its tab must not take its place. */
+/** Whether the page was reloaded: a duplicated tab must not take the place of its original. */
 function wasReloaded() {
   const [entry] = /** @type {PerformanceNavigationTiming[]} */ (performance.getEntriesByType("navigation"));
   return entry?.type === "reload";

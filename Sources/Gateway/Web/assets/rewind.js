@@ -1,8 +1,8 @@
 // @ts-check
 
 /**
- * Goes back in a live stream, over HLS, if its host lets the server keep it. None of it is loaded before a viewer goes
- * back.
+ * Lets viewers rewind a live stream, over HLS, if its host lets the server keep it. The player is not loaded before a
+ * viewer goes back.
  */
 
 import { playsHLS } from "./fallback.js";
@@ -11,25 +11,25 @@ import { playsHLS } from "./fallback.js";
 const LEAST_S = 5;
 
 /**
- * @typedef {object} Live what it takes the place of
+ * @typedef {object} Live the live playback that it replaces
  * @property {HTMLVideoElement | null} video
  * @property {import("./viewing.js").Watched} watched
  * @property {import("./gate.js").Gate | null} gate
- * @property {() => void} leave ends what is live
- * @property {() => void} goLive begins it again, if there is any
+ * @property {() => void} leave ends it
+ * @property {() => void} goLive starts it again, if the stream is live
  */
 
 /** Fires `change`, and `ready` when the video has something to play, which only the page may start. */
 export class Rewind extends EventTarget {
   /** @type {import("./hls-player.js").HLSPlayer | null} */
   #player = null;
-  /** While the player is being loaded. */
+  /** Whether the player is being loaded. */
   #isLoading = false;
-  /** Changes when what was asked for is no longer wanted. */
+  /** Counts up when what is being loaded is no longer wanted. */
   #turn = 0;
-  /** Of the video. */
+  /** Ends the listeners on the video. */
   #listening = new AbortController();
-  /** How far the viewer wanted to go back last, in seconds. */
+  /** How far the viewer last wanted to go back, in seconds. */
   #wanted = 0;
 
   /** @param {Live} live */
@@ -38,7 +38,7 @@ export class Rewind extends EventTarget {
     this.live = live;
   }
 
-  /** The video is ours. */
+  /** Whether the video is ours. */
   get isOn() {
     return this.#player !== null || this.#isLoading;
   }
@@ -47,7 +47,7 @@ export class Rewind extends EventTarget {
     return this.#player?.state === "playing";
   }
 
-  /** Bytes of media so far. */
+  /** Bytes of media received so far. */
   get bytes() {
     return this.#player?.bytes ?? 0;
   }
@@ -93,7 +93,7 @@ export class Rewind extends EventTarget {
       video.addEventListener("ended", () => this.leave(), { signal: this.#listening.signal });
       player.attach(video);
     } catch {
-      // The module did not come: the server is not there.
+      // The module could not be loaded: the server is out of reach.
       if (turn === this.#turn) this.leave();
     } finally {
       if (turn === this.#turn) this.#isLoading = false;

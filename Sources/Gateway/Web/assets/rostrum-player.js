@@ -32,7 +32,7 @@ import { placeOf, WatchedStream } from "./player/watched.js";
  * @typedef {import("./player/menu.js").Quality} Quality
  */
 
-/** Properties that may be set before this element is defined. */
+/** Properties that a page may set before this element is defined. */
 const PROPERTIES = ["src", "token", "poster", "autoplay", "muted", "controls", "volume", "quality", "strings"];
 
 export class RostrumPlayer extends HTMLElement {
@@ -47,9 +47,9 @@ export class RostrumPlayer extends HTMLElement {
   #strings = STRINGS;
   #face;
   #isQueued = false;
-  /** It was in a page. */
+  /** Whether it was ever in a page. */
   #hasBegun = false;
-  /** A new stream, or another token, is to be opened. */
+  /** Whether another stream or token is about to be opened. */
   #isOutdated = true;
   /** @type {Quality} */
   #quality = "auto";
@@ -75,7 +75,7 @@ export class RostrumPlayer extends HTMLElement {
   disconnectedCallback() {
     removeEventListener("pagehide", this.#left);
     removeEventListener("pageshow", this.#cameBack);
-    // If it is only moved, it is back in a moment.
+    // If it is only being moved, it is back at once.
     this.#queue();
   }
 
@@ -88,12 +88,12 @@ export class RostrumPlayer extends HTMLElement {
     this.#queue();
   }
 
-  // What an app may set.
+  // Properties that an app can set.
 
   get src() { return this.#text("src"); }
   set src(value) { this.#setText("src", value); }
 
-  /** What it was given; what is made of an invitation is not told. */
+  /** The token or invitation that was set, not one received in exchange. */
   get token() { return this.getAttribute("token"); }
   set token(value) { this.#setText("token", value); }
 
@@ -114,7 +114,7 @@ export class RostrumPlayer extends HTMLElement {
   get volume() { return this.#face.video.volume; }
   set volume(value) { this.#face.video.volume = value; }
 
-  /** @returns {Quality} what is wanted of the picture */
+  /** The chosen picture quality. @returns {Quality} */
   get quality() { return this.#quality; }
   set quality(value) {
     if (!["auto", "high", "low", "sound"].includes(value)) {
@@ -132,7 +132,7 @@ export class RostrumPlayer extends HTMLElement {
     this.#changed();
   }
 
-  // What there is to know.
+  // Read-only properties.
 
   get state() { return this.#state; }
 
@@ -170,7 +170,7 @@ export class RostrumPlayer extends HTMLElement {
     });
   }
 
-  // What an app may do.
+  // Methods.
 
   /** Starts or resumes playback. Works before the stream is live, too. */
   play() {
@@ -187,6 +187,7 @@ export class RostrumPlayer extends HTMLElement {
 
   /** Goes back that many seconds, as far as the host lets the server keep the stream. @param {number} seconds */
   goBack(seconds) {
+    if (!Number.isFinite(seconds)) throw new TypeError(`goBack takes a number of seconds, not ${seconds}`);
     this.#playback?.reception.rewind.go(seconds);
   }
 
@@ -215,9 +216,9 @@ export class RostrumPlayer extends HTMLElement {
     });
   }
 
-  /** The current stream has not been played or paused yet. */
+  /** Whether the current stream has not been played or paused yet. */
   #isFresh = false;
-  /** It was asked to play before there was a stream. */
+  /** Whether it was asked to play before there was a stream. */
   #isAsked = false;
 
   #begin() {
@@ -226,7 +227,7 @@ export class RostrumPlayer extends HTMLElement {
     this.#isFresh = this.#isAsked = false;
   }
 
-  /** The page is left: the session ends at once, and if the browser brings the page back, it goes on. */
+  /** Ends the session at once when the page is left, and resumes if it is restored from the back/forward cache. */
   #left = () => {
     this.#isAsked = !this.paused;
     this.#close();
@@ -278,7 +279,10 @@ export class RostrumPlayer extends HTMLElement {
     }
   }
 
-  /** What was set before this element was defined is a property that hides ours. @param {string} name */
+  /**
+   * A value set before this element was defined is an own property, which hides ours: sets it again.
+   * @param {string} name
+   */
   #upgrade(name) {
     if (!Object.hasOwn(this, name)) return;
     const self = /** @type {any} */ (this);

@@ -1,40 +1,40 @@
 // @ts-check
 
-/** Puts one's own tracks on a peer connection, and others in their place. */
+/** Sends local tracks over a peer connection, and replaces them. */
 
 import { useOnlyCodec } from "./session.js";
 
 /**
  * @typedef {object} SendingOptions
  * @property {MediaStream} media
- * @property {boolean} [simulcast] several sizes at once, where the codec allows
- * @property {string | null} [codec] send only this one, such as `vp9`
+ * @property {boolean} [simulcast] whether to send several sizes at once, if the codec supports it
+ * @property {string | null} [codec] the only one to send, such as `vp9`
  * @property {number} [maxBitrate] of the largest picture, in bit/s
  */
 
 /**
- * With a single size the server can still spare whoever does not look yet: every second picture is one that no other
- * needs but its like.
+ * A single size with two temporal layers: the server can leave out every second picture for viewers who do not see it
+ * yet, as no picture of the base layer depends on those.
  */
 const SINGLE = { scaleResolutionDownBy: 1, scalabilityMode: "L1T2" };
 
-/** Layers from small to large. Of a small picture the last are not sent: see `sizesOf`. */
+/** RIDs of the layers, smallest first. Small pictures do not use the last ones: see `sizesOf`. */
 const RIDS = ["q", "h", "f"];
 /**
- * The picture as captured, its half and its quarter, with their shares of the bitrate: of 720p at 2.5 Mbit/s 600 and
- * 150 kbit/s, which links of 1 Mbit/s and of 300 kbit/s take beside sound.
+ * Full, half and quarter size, with their shares of the bitrate: for 720p at 2.5 Mbit/s, the smaller ones have 600 and
+ * 150 kbit/s, which connections with 1 Mbit/s and 300 kbit/s can carry beside the sound.
  */
 const SIZES = [
   { scaleResolutionDownBy: 1, share: 1 },
   { scaleResolutionDownBy: 2, share: 0.24 },
   { scaleResolutionDownBy: 4, share: 0.06 },
 ];
-/** Pixels from which on a browser makes three sizes of a picture, and two. */
+/** The fewest pixels of a picture for which browsers make three sizes, and two. */
 const THREE_SIZES = 960 * 540;
 const TWO_SIZES = 480 * 270;
 
 /**
- * How many sizes of a track are sent. Of a picture with fewer pixels Chromium makes fewer, whatever it was asked for, and
+ * The number of sizes in which a track is sent. Chromium makes fewer of a small picture, whatever was requested, and
  * leaves out the largest (libwebrtc, `LimitSimulcastLayerCount`): viewers would see it at half its size.
  * @param {MediaStreamTrack | null} track
  */
@@ -46,8 +46,8 @@ export function sizesOf(track) {
 }
 
 /**
- * What an encoding is of a picture that is sent in so many sizes.
- * @param {number} index 0 is the smallest
+ * The parameters of a layer.
+ * @param {number} index 0 for the smallest
  * @param {number} sizes
  * @param {number} maxBitrate of the largest, in bit/s
  */
@@ -57,11 +57,11 @@ export function encodingOf(index, sizes, maxBitrate) {
 }
 
 /**
- * Sends other tracks in the place of the ones of their kinds; nothing is negotiated. A kind that is missing
- * falls silent, a kind that was never offered stays absent.
+ * Replaces the tracks of each kind, without renegotiation. Nothing is sent of a missing kind, or of one that was never
+ * offered.
  * @param {import("./session.js").MediaSession} session
  * @param {MediaStream} media
- * @param {RTCRtpSender | null} [kept] is for something else
+ * @param {RTCRtpSender | null} [kept] not to be changed
  */
 export async function replaceMedia(session, media, kept = null) {
   for (const { sender, receiver, direction } of session.peer.getTransceivers()) {
@@ -72,7 +72,7 @@ export async function replaceMedia(session, media, kept = null) {
 }
 
 /**
- * Adds an m-line that sends a track, or that can send one of this kind later.
+ * Adds a transceiver that sends a track, or can send one of this kind later.
  * @param {RTCPeerConnection} peer
  * @param {MediaStreamTrack | "audio" | "video"} track
  * @param {SendingOptions} options
@@ -92,8 +92,8 @@ export function addTrack(peer, track, options) {
 }
 
 /**
- * Sends each packet of sound once more in the next one (RED), where the browser can: what a speaker's link loses is missed
- * by everybody, and browsers are not asked for sound again.
+ * Prefers redundant audio (RED), in which each packet repeats the one before: everyone misses what a speaker's
+ * connection loses, and browsers do not retransmit audio.
  * @param {RTCRtpTransceiver} transceiver
  * @param {RTCRtpCapabilities | null} capabilities
  */
@@ -117,7 +117,7 @@ function addVideo(peer, track, media, sendEncodings) {
   try {
     return peer.addTransceiver(track, init);
   } catch (error) {
-    // A browser that knows of temporal layers and has none.
+    // The browser knows `scalabilityMode`, but not this mode.
     if (!sendEncodings.some(({ scalabilityMode }) => scalabilityMode)) throw error;
     return peer.addTransceiver(track, {
       ...init, sendEncodings: sendEncodings.map(({ scalabilityMode, ...encoding }) => encoding),

@@ -3,56 +3,58 @@
 import { encodingOf, sizesOf } from "./sending.js";
 
 /**
- * Which sizes of a picture a sender encodes: those that the server wants, and that a browser makes of it; and for a while
- * without some of them, where larger ones are not sent although the network takes them.
+ * Decides which simulcast layers a sender encodes: those that the server wants and the browser makes. If larger ones
+ * are not sent although the network could carry them, others pause for a while.
  *
- * Chromium takes half as much again as it sends for the most that the network takes, and sends a larger size only where
- * that has room for all smaller ones, too. With a picture that moves little the two may never meet. So those between
- * rest for the largest, where the estimate has room for that; and the smallest for the next, which is then sent
- * whatever the estimate, and has it grow.
+ * Chromium estimates the network at no more than one and a half times what it sends, and adds a layer only if the
+ * estimate has room for all smaller ones, too. With a picture that moves little, the estimate may never get there. So
+ * the layers between pause for the largest if the estimate has room for that; and the smallest pauses for the next one,
+ * which is then sent regardless of the estimate, and makes it grow.
  */
 
-/** The largest is missed after so many looks, one a second, that it was not sent. */
+/** The largest layer counts as missing after this many checks, one a second, without it. */
 const MISSING_LOOKS = 5;
-/** It has to come within so many looks once the others make room, and may take so many to grow. */
+/** Once others pause, it must be sent within this many checks, and gets this many to grow. */
 const TRIAL_LOOKS = 4;
 const GROWTH_LOOKS = 20;
-/** Looks between two trials, doubled each time that nothing came of it. */
+/** Checks between two trials; doubled after each one in vain, up to the longest. */
 const PAUSE_LOOKS = 30;
 const LONGEST_PAUSE_LOOKS = 480;
-/** Of what a size may take at most, a browser wants this share to begin it. */
+/** The share of its highest bitrate that a browser requires to start a layer. */
 const LEAST_SHARE = 0.3;
-/** An estimate stands still that differs by no more than this between two looks; one that is held down rises and falls. */
+/**
+ * An estimate that changes by no more than this share between two checks is stable; one limited by the network is not.
+ */
 const STILL_SHARE = 0.05;
-/** It has to rise by this much while the smallest rests, within so many looks. */
+/** The factor by which the estimate must rise within this many checks while the smallest layer pauses. */
 const RISE = 1.2;
 const RISE_LOOKS = 6;
 
-/** @typedef {"between" | "smallest"} Resting what rests for something larger */
+/** @typedef {"between" | "smallest"} Resting the layers that pause for a larger one */
 
 export class SentLayers {
-  /** RIDs; null until the server has said. @type {string[] | null} */
+  /** RIDs that the server wants; null until it has told. @type {string[] | null} */
   #wanted = null;
-  /** What rests for the time being. @type {Resting | null} */
+  /** The layers that pause now. @type {Resting | null} */
   #resting = null;
-  /** Whether the largest came since. */
+  /** Whether the largest layer was sent since then. */
   #hasCome = false;
-  /** Pictures of each size until the last look, the smallest first. @type {number[]} */
+  /** Total of pictures of each layer at the last check, smallest first. @type {number[]} */
   #frames = [];
-  /** The estimate at the last look, and when something began to rest, in bit/s. */
+  /** The estimates at the last check, and when the pause began, in bit/s. */
   #estimate = { last: 0, first: 0 };
   #missing = 0;
-  /** Looks that the estimate stood still, with nothing sent but the smallest. */
+  /** Checks in a row with a stable estimate and only the smallest layer. */
   #still = 0;
   #looks = 0;
-  /** Looks until the next trial of each kind, and how many after the next that is in vain. */
+  /** For each kind of trial, the checks until the next one, and the pause after it. */
   #trials = { between: { wait: 0, pause: PAUSE_LOOKS }, smallest: { wait: 0, pause: PAUSE_LOOKS } };
   #isApplying = false;
-  /** Whether something else is to be sent than was set last. */
+  /** Whether the parameters must be set again. */
   #isStale = false;
-  /** Of how large a picture the encodings are, as `sizesOf`; 0 until they were set. */
+  /** The number of layers that the parameters were set for; 0 before that. */
   #sizes = 0;
-  /** Of the largest, in bit/s; null for as much as it was told at first. @type {number | null} */
+  /** Bitrate of the largest layer, in bit/s; null for the initial one. @type {number | null} */
   #maxBitrate = null;
 
   /** @param {RTCRtpSender} sender */
@@ -60,7 +62,7 @@ export class SentLayers {
     this.sender = sender;
   }
 
-  /** Encodes these and no others. @param {string[]} rids */
+  /** Encodes only these layers. @param {string[]} rids */
   want(rids) {
     this.#wanted = rids;
     this.#resting = null;
@@ -68,12 +70,12 @@ export class SentLayers {
   }
 
   /**
-   * Looks, once a second, whether all that is wanted is sent.
+   * Checks once a second whether all wanted layers are sent.
    * @param {RTCStatsReport} report
    * @param {number | null} [maxBitrate] of the largest, in bit/s
    */
   look(report, maxBitrate = this.#maxBitrate) {
-    // Another camera, a window that was made larger, or another choice.
+    // There is another camera, a shared window was resized, or another quality was chosen.
     if (this.#sizes !== sizesOf(this.sender.track) || this.#maxBitrate !== maxBitrate) {
       this.#maxBitrate = maxBitrate;
       this.#apply();
@@ -91,7 +93,7 @@ export class SentLayers {
     this.#estimate.last = available;
     if (this.#resting) return this.#judge(available, isSent[layers.length - 1]);
     for (const trial of Object.values(this.#trials)) trial.wait = Math.max(trial.wait - 1, 0);
-    // A camera that is off sends nothing at all.
+    // If the camera is off, nothing is sent at all.
     const isMissing = isSent[0] && !isSent[layers.length - 1];
     this.#missing = isMissing ? this.#missing + 1 : 0;
     this.#still = isMissing && stands && !isSent.slice(1).includes(true) ? this.#still + 1 : 0;
@@ -110,7 +112,11 @@ export class SentLayers {
     this.#apply();
   }
 
-  /** Whether what rests has rested for long enough. @param {number} available @param {boolean} isLargestSent */
+  /**
+   * Ends the pause if it has helped, or has been long enough.
+   * @param {number} available
+   * @param {boolean} isLargestSent
+   */
   #judge(available, isLargestSent) {
     this.#looks += 1;
     if (this.#resting === "smallest") {
@@ -136,10 +142,10 @@ export class SentLayers {
     this.#apply();
   }
 
-  /** What is to be encoded, the smallest first. Who wants a size that is not made wants the largest that is. */
+  /** The layers to encode, smallest first. In place of a layer that is not made, it is the largest one. */
   #layers() {
     const { encodings } = this.sender.getParameters();
-    // One alone has no name, and is always sent.
+    // Without simulcast, the only encoding has no RID, and is always sent.
     const isWanted = (/** @type {RTCRtpEncodingParameters} */ { rid }) =>
       rid === undefined || (this.#wanted?.includes(rid) ?? true);
     const largest = Math.min(sizesOf(this.sender.track), encodings.length) - 1;
@@ -151,7 +157,7 @@ export class SentLayers {
     this.#isStale = true;
     if (this.#isApplying) return;
     this.#isApplying = true;
-    // One after the other: what was read before another one was set is refused (WebRTC 1.0 §5.2, setParameters).
+    // One call at a time: parameters that were read before the last call are refused (WebRTC 1.0 §5.2, setParameters).
     while (this.#isStale) {
       this.#isStale = false;
       await this.#set();
@@ -175,15 +181,15 @@ export class SentLayers {
         || encoding.scaleResolutionDownBy !== wanted.scaleResolutionDownBy;
       Object.assign(encoding, wanted);
     });
-    // An encoder that is set anew, though to the same, may begin with a key frame.
+    // Setting the same parameters again may cause a key frame.
     if (!isOther) return;
-    // A browser that cannot goes on sending, which costs only itself.
+    // If the browser refuses, it sends all layers, which only wastes its bandwidth.
     await this.sender.setParameters(parameters).catch(() => {});
   }
 }
 
 /**
- * What a browser wants the network to take before it sends both, in bit/s.
+ * The estimate that a browser requires to send both layers, in bit/s.
  * @param {RTCRtpEncodingParameters} smaller @param {RTCRtpEncodingParameters} larger
  */
 function roomFor(smaller, larger) {

@@ -1,40 +1,41 @@
 // @ts-check
 
-/** What this server can do, and whom it lets watch. */
+/** The features of a server, and who can watch there. */
 
 /**
  * @typedef {object} About
- * @property {boolean} transcoder whether it composes pictures, records and makes previews
- * @property {"public" | "token"} viewers who may watch: anybody, or who has a token
- * @property {boolean} recordings whether there is room for them
- * @property {boolean} clips whether clips are made of live streams
- * @property {boolean} restreams whether it sends live programmes on by RTMP
- * @property {boolean} rtmp whether it takes encoders by RTMP
- * @property {boolean} srt whether it takes encoders by SRT
- * @property {boolean} hls whether it can be watched by HLS
- * @property {number} dvrSeconds how far hosts may let viewers by HLS go back
- * @property {boolean} development whether it makes tokens for whoever asks on its own machine
+ * @property {boolean} transcoder whether it can compose pictures, record and make previews
+ * @property {"public" | "token"} viewers whether everyone can watch, or people with a token
+ * @property {boolean} recordings whether it has storage for them
+ * @property {boolean} clips whether it makes clips of live streams
+ * @property {boolean} restreams whether it can send programmes to other servers by RTMP
+ * @property {boolean} rtmp whether it accepts encoders by RTMP
+ * @property {boolean} srt whether it accepts encoders by SRT
+ * @property {boolean} hls whether it offers HLS
+ * @property {number} dvrSeconds how far hosts can let viewers rewind over HLS
+ * @property {boolean} development whether it gives tokens to anyone on the same machine
  */
 
-/** Of a server that does not say. @type {About} */
+/** Assumed of a server that answers without details. @type {About} */
 const USUAL = {
   transcoder: true, viewers: "public", recordings: true, clips: false, restreams: false, rtmp: false, srt: false, hls: false, dvrSeconds: 0,
   development: true,
 };
 
-/** Of a server that has not said anything. @type {About} */
+/** Assumed of a server that has not answered. @type {About} */
 const UNHEARD = { ...USUAL };
 
 /** Longest time the answer may take, in milliseconds. */
 const ANSWER_MS = 5000;
-/** Until a server that did not answer is asked again for what a page shows as long as it is open, in milliseconds. */
-const PAUSE_MS = 2000;
+/** First and longest pause before a server that did not answer is asked again, in milliseconds. */
+const FIRST_PAUSE_MS = 2000;
+const LONGEST_PAUSE_MS = 32_000;
 
 /** By the server's origin. @type {Map<string, Promise<About>>} */
 const answers = new Map();
 
 /**
- * Asks once; a server that does not answer is taken for a usual one, and asked again the next time.
+ * Asks once. If the server does not answer, the usual features are assumed, and the next call asks again.
  * @param {string} [origin] of the server; by default the page's
  */
 export function aboutServer(origin = location.origin) {
@@ -46,13 +47,13 @@ export function aboutServer(origin = location.origin) {
 }
 
 /**
- * Waits until the server has answered: for what would otherwise be wrong as long as the page is open.
+ * Waits until the server has answered, for callers that ask only once.
  * @param {string} [origin] of the server; by default the page's
  */
 export async function toldByServer(origin = location.origin) {
   let about = await aboutServer(origin);
-  while (about === UNHEARD) {
-    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+  for (let pause = FIRST_PAUSE_MS; about === UNHEARD; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+    await new Promise((resolve) => setTimeout(resolve, pause));
     about = await aboutServer(origin);
   }
   return about;

@@ -1,12 +1,12 @@
 // @ts-check
 
 /**
- * Chromium holds back a document's load event, and that of the page around it, until each video has its first picture: for
- * ever where none comes.
+ * Chromium delays the load event of a document, and of the page around it, until each video has its first picture: for
+ * ever if there is none.
  */
 
 /**
- * Whether a video would hold back its document's load event if it had this media now.
+ * Whether a video with this media would delay the document's load event now.
  * @param {MediaStream} media
  */
 export function holdsLoading(media) {
@@ -14,8 +14,8 @@ export function holdsLoading(media) {
 }
 
 /**
- * Calls back once a video may have this media: at once, when a picture comes, or when the document has loaded; more than
- * once, maybe.
+ * Calls back when a video can get this media: at once, when a picture arrives, or when the document has loaded; perhaps
+ * more than once.
  * @param {MediaStream} media
  * @param {() => void} show
  */

@@ -1,32 +1,32 @@
 // @ts-check
 
 /**
- * Takes part in a stage: sends one's own tracks, and receives the others in slots that the server fills with who
- * speaks. One offer at the beginning is all that is ever negotiated; what is in which slot comes on a data channel.
+ * Takes part in a stage: sends our own tracks, and receives the others in slots that the server fills with those who
+ * speak. There is one offer at the start, and no renegotiation; the contents of slots are reported on a data channel.
  */
 
 import { addTrack } from "./sending.js";
 import { SentLayers } from "./sent-layers.js";
 import { MediaSession, offerDescriptors } from "./session.js";
 
-/** As many voices at once as people can tell apart. */
+/** Voices received at once: people cannot tell more apart. */
 const VOICES = 3;
-/** Others seen at once. */
+/** Pictures of others received at once. */
 const PICTURES = 8;
-/** Of a shared screen, in bit/s. */
+/** Highest bitrate of a shared screen, in bit/s. */
 const SCREEN_BITRATE = 2_500_000;
-/** Heights that are asked for, in pixels; a slot gets the first that fills its tile. */
+/** Heights to request, in pixels; a slot gets the first one that fills its tile. */
 const HEIGHTS = [180, 360, 540, 720, 1080];
 
 /**
  * @typedef {object} Slot
  * @property {string} mid
  * @property {"audio" | "video"} kind
- * @property {string} [stream] whose participant it is; absent while it is empty
+ * @property {string} [stream] of the participant; absent while it is empty
  * @property {string} [participant] absent while it is empty
  * @property {string} [name]
- * @property {boolean} [screen] a shared screen, not a camera
- * @property {string[]} [participants] everybody in it, where it carries a composition; then nobody alone
+ * @property {boolean} [screen] whether it is a shared screen, not a camera
+ * @property {string[]} [participants] everyone in it if it carries a composition, which has no `participant`
  */
 
 /** Fires `slots` when someone enters or leaves a slot, in addition to the events of `MediaSession`. */
@@ -39,11 +39,11 @@ export class StageSession extends MediaSession {
 
   /** @type {Map<string, Slot>} */
   #slots = new Map();
-  /** Who is pinned, and where. @type {{ participant: string, mid: string } | null} */
+  /** The pinned participant, and their slot. @type {{ participant: string, mid: string } | null} */
   #pin = null;
-  /** By mid. @type {Map<string, MediaStream>} */
+  /** Media of the slots, by mid. @type {Map<string, MediaStream>} */
   #pictures = new Map();
-  /** What was asked for, by mid. @type {Map<string, number>} */
+  /** Requested heights, by mid. @type {Map<string, number>} */
   #heights = new Map();
   /** @type {Map<RTCRtpSender, SentLayers>} */
   #layers = new Map();
@@ -54,7 +54,7 @@ export class StageSession extends MediaSession {
    */
   constructor(peer, options) {
     super(peer, options);
-    // Known to both sides in advance, so that it is open as soon as the connection is.
+    // Negotiated in advance, so that it opens with the connection.
     this.control = peer.createDataChannel("control", { negotiated: true, id: 0 });
     this.control.addEventListener("message", ({ data }) => this.receive(JSON.parse(data)));
   }
@@ -91,7 +91,7 @@ export class StageSession extends MediaSession {
   }
 
   /**
-   * Encodes the layers that somebody takes, and no others.
+   * Encodes only the layers that someone receives.
    * @param {string} mid
    * @param {string[]} rids of those layers
    */
@@ -101,9 +101,9 @@ export class StageSession extends MediaSession {
   }
 
   /**
-   * Looks after the layers that are sent, once a second.
+   * Checks the layers that are sent, once a second.
    * @param {RTCStatsReport} report of the peer connection
-   * @param {number} [maxBitrate] of the largest, in bit/s, where another one was chosen
+   * @param {number} [maxBitrate] of the largest, in bit/s, if it was changed
    */
   lookAtLayers(report, maxBitrate) {
     for (const sender of this.peer.getSenders()) {
@@ -125,7 +125,7 @@ export class StageSession extends MediaSession {
   }
 
   /**
-   * Hosts of other streams who are here in a duel, under the names that they have on this stage.
+   * Hosts of other streams who are on this stage for a duel.
    * @param {string} stream this one
    */
   guests(stream) {
@@ -184,10 +184,10 @@ export async function joinStage(options) {
   try {
     for (const kind of /** @type {const} */ (["audio", "video"])) {
       const track = options.media.getTracks().find((each) => each.kind === kind);
-      // Nothing is negotiated later: who has no camera now may have one in a minute.
+      // There is no renegotiation: someone without a camera may have one later.
       addTrack(peer, track ?? kind, options);
     }
-    // Silent until a screen is shared. The second picture is a screen to the server.
+    // Sends nothing until a screen is shared. For the server, the second picture is a screen.
     session.screenSender = peer.addTransceiver("video", {
       direction: "sendonly", sendEncodings: [{ maxBitrate: SCREEN_BITRATE }],
     }).sender;

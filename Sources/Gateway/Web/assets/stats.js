@@ -1,6 +1,6 @@
 // @ts-check
 
-/** Turns a peer connection's statistics into the few numbers people understand. */
+/** Reduces the statistics of a peer connection to a few numbers that people understand. */
 
 /**
  * @typedef {object} Numbers
@@ -12,16 +12,16 @@
  * @property {number} lost packets lost since the last call
  * @property {number | null} buffer how long frames wait before they are shown, in milliseconds
  * @property {string | null} codec such as `VP8`
- * @property {number} frames decoded or encoded so far, the largest layer
+ * @property {number} frames decoded or encoded so far, of the largest layer
  * @property {number} bytes of media so far
- * @property {number} videoPackets so far, of pictures alone
- * @property {number} lossShare of the packets since the last call, 0 to 1
+ * @property {number} videoPackets so far, of video alone
+ * @property {number} lossShare share of packets lost since the last call, 0 to 1
  * @property {string | null} limitation why the browser sends less than it could: `bandwidth` or `cpu`
  */
 
 /** Remembers the last sample of one peer connection, for rates. */
 export class StatsReader {
-  /** All that was read last. @type {RTCStatsReport | null} */
+  /** The last report. @type {RTCStatsReport | null} */
   report = null;
 
   #bytes = 0;
@@ -33,7 +33,7 @@ export class StatsReader {
 
   /**
    * @param {RTCPeerConnection} peer
-   * @param {"inbound-rtp" | "outbound-rtp"} direction of what is counted
+   * @param {"inbound-rtp" | "outbound-rtp"} direction
    */
   constructor(peer, direction) {
     this.peer = peer;
@@ -72,7 +72,7 @@ export class StatsReader {
       bytes,
       videoPackets: sum(streams.filter((e) => e.kind === "video"), (e) => e.packetsReceived ?? e.packetsSent),
       lossShare: newlyLost / Math.max(1, newlyLost + packets - this.#packets),
-      // Of all sizes: the one that is looked at may be one that is not sent at all, which then has no reason.
+      // Of any layer: the largest one may not be sent at all, and then has no reason.
       limitation: ["bandwidth", "cpu"].find((reason) => streams.some((e) => e.qualityLimitationReason === reason)) ?? null,
     };
     this.#bytes = bytes;
@@ -85,9 +85,9 @@ export class StatsReader {
   }
 }
 
-/** The same of what comes by HLS, as far as a video tells. */
+/** The same for HLS, as far as a `<video>` tells. */
 export class DelayedReader {
-  /** Shown so far, of the video's present source. */
+  /** Frames shown so far of the current source. */
   frames = 0;
 
   #bytes = 0;
@@ -95,7 +95,7 @@ export class DelayedReader {
 
   /**
    * @param {HTMLVideoElement} video
-   * @param {number} bytes that came so far
+   * @param {number} bytes received so far
    * @returns {Numbers}
    */
   read(video, bytes) {

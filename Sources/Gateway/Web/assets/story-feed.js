@@ -1,9 +1,9 @@
 // @ts-check
 
 /**
- * A story feed without a page: the list of live streams, where the viewer is in it, and one peer connection whose two
- * slots always carry the story in view and the one that comes next. It draws nothing and listens to no finger; a page
- * shows what it says and tells it what the viewer does.
+ * A story feed without a user interface: the list of live streams, where the viewer is in it, and one peer connection
+ * whose two slots carry the story in view and the next one. The page shows its state, and tells it what the viewer
+ * does.
  *
  *     import { StoryFeed } from "/assets/story-feed.js";
  *
@@ -18,20 +18,20 @@
  *     feed.play();
  *
  *     feed.peek("forward");      // a swipe begins: the next story starts to play, without sound
- *     feed.commit("forward");    // it is in view now: with sound, at full quality, within a frame; or
- *     feed.cancel();             // it was called off
+ *     feed.commit("forward");    // the swipe is complete: within a frame, it has sound and full quality; or
+ *     feed.cancel();             // the swipe was canceled
  *     feed.go("some-stream");    // any other story
  *
- * `play()` and `stop()`, called twice, change nothing. A feed that was stopped begins again where it was.
+ * Calling `play()` or `stop()` twice changes nothing. After `stop()`, `play()` resumes at the same story.
  *
  * | event | when |
  * | --- | --- |
- * | `change` | the list, a story's words or numbers, the current story or the state is another one |
- * | `slots` | a slot carries another stream, or the slots are those of a new connection |
- * | `turn` | the current story is another one; `detail` is a {@link Turn} |
- * | `gate` | how we stand with the gate of a story is another; `detail` is its name |
+ * | `change` | the list, a story's texts or numbers, the current story or the state changed |
+ * | `slots` | a slot carries another stream, or the slots belong to a new connection |
+ * | `turn` | the current story changed; `detail` is a {@link Turn} |
+ * | `gate` | the gate of a story changed; `detail` is the story's id |
  *
- * What may be called apart from it: `Swipe` (a gesture as a state machine) and `decodeBlurHash`.
+ * `Swipe` (a gesture as a state machine) and `decodeBlurHash` can be used on their own.
  */
 
 import { Asking } from "./feed/asking.js";
@@ -67,8 +67,8 @@ export { Swipe } from "./feed/swipe.js";
  * @property {string | null} [stream] the story to begin with; by default the first one
  * @property {"eager" | "on-swipe"} [preload] whether the next story is loaded once one has settled, or when a swipe
  *   begins, which saves data
- * @property {<T>(action: (token: string | null) => Promise<T>) => Promise<T>} [withToken] does something with a viewer's
- *   token; by default with the one in the page's address, if there is one
+ * @property {<T>(action: (token: string | null) => Promise<T>) => Promise<T>} [withToken] runs an action with a
+ *   viewer's token; by default the one in the page's address, if any
  */
 
 /** An ended story is left after this time if the server does not say what comes next, in milliseconds. */
@@ -76,7 +76,7 @@ const PATIENCE_MS = 2500;
 
 export class StoryFeed extends FeedPlace {
   /**
-   * Why it `failed`, or why the last attempt did not succeed.
+   * Why it `failed`, or why the last attempt did.
    * @type {Error | null}
    */
   error = null;
@@ -84,12 +84,12 @@ export class StoryFeed extends FeedPlace {
   /** @type {FeedState} */
   #state = "idle";
   #isPlaying = false;
-  /** What a swipe shows beside the current story, and if we asked for it. @type {{ id: string, isOurs: boolean } | null} */
+  /** The story that a swipe shows, and whether we have requested it. @type {{ id: string, isOurs: boolean } | null} */
   #peeked = null;
   #isReplaced = false;
-  /** The server said that no one is live. */
+  /** Whether the server has said that no one is live. */
   #isEmpty = false;
-  /** The viewer went somewhere since the connection was asked for. */
+  /** Whether the viewer has moved on since the connection was requested. */
   #hasSwiped = false;
   #hasConnected = false;
   #connections = 0;
@@ -102,22 +102,23 @@ export class StoryFeed extends FeedPlace {
   constructor(options = {}) {
     const { origin = location.origin, stream = null, preload = "eager", withToken: act } = options;
     const withViewerToken = act ?? ((action) => withToken("*", "viewer", action));
-    super(new FeedNews(origin, withViewerToken, () => knownToken("*", "viewer")));
+    const tokenForSocket = act ? () => act(async (token) => token) : () => knownToken("*", "viewer");
+    super(new FeedNews(origin, withViewerToken, tokenForSocket));
     this.preload = preload;
     this.#asking = new Asking(this, () => this.#session);
     this.#wish = new Wish(stream, this.news);
     this.#wish.addEventListener("change", () => {
-      // Not another host's stream instead.
+      // Do not play another host's stream in its place.
       if (this.missing) this.#disconnect();
       this.#choose();
       this.#update();
     });
-    /** The connection, kept up. */
+    /** The connection, which is renewed when it is lost. */
     this.connection = new Persistent((signal) => withViewerToken(async (token) => {
       const stream = this.list.current ?? this.#wish.id;
       this.#hasSwiped = false;
       const session = await openFeedSession({ origin, stream, preload: this.preload, token, signal });
-      // Given up meanwhile, it is closed by who asked for it.
+      // If it was given up meanwhile, `Persistent` closes it.
       if (!signal.aborted) this.#adopt(session);
       return session;
     }));
@@ -128,22 +129,17 @@ export class StoryFeed extends FeedPlace {
       this.#update();
     });
     this.news.addEventListener("gone", (event) => {
-      // The server says in a moment where the viewer is now.
+      // The server is about to say which story comes next.
       const { detail: id } = /** @type {CustomEvent} */ (event);
       clearTimeout(this.#patience);
       this.#patience = setTimeout(() => id === this.list.current && this.#leave(), PATIENCE_MS);
     });
-    // The server was away: if it was started again it has forgotten our session, long before ICE finds out.
-    this.news.addEventListener("resume", async () => {
-      const { session } = this.connection;
-      if (!session) return this.connection.retryNow();
-      if (!(await session.exists()) && session === this.connection.session) this.connection.renew();
-    });
+    this.news.addEventListener("resume", () => this.connection.recheck());
   }
 
   /** @type {Asking} */
   #asking;
-  /** Where to begin. @type {Wish} */
+  /** The story to begin with. @type {Wish} */
   #wish;
 
   // What there is to see.
@@ -207,7 +203,7 @@ export class StoryFeed extends FeedPlace {
     this.dispatchEvent(new Event("slots"));
   }
 
-  /** There was no connection as long as the story to begin with was missing. */
+  /** Connects once there is a story to begin with: while that is missing, there is no connection. */
   #reconnect() {
     if (this.#isPlaying && this.connection.state === "closed") this.connection.start();
   }
@@ -262,9 +258,9 @@ export class StoryFeed extends FeedPlace {
   }
 
   /**
-   * Goes to any story of the list; for others nothing happens.
+   * Goes to a story of the list; others are ignored.
    * @param {string} id
-   * @returns {boolean} whether it is there
+   * @returns {boolean} whether it is in the list
    */
   go(id) {
     const place = this.list.indexOf(id);
@@ -316,18 +312,18 @@ export class StoryFeed extends FeedPlace {
     session.listen();
   }
 
-  /** @param {boolean} isFirst of this connection */
+  /** @param {boolean} isFirst whether this is the first report on this connection */
   #slotsChanged(isFirst) {
     const focus = this.#session?.focus ?? null;
     const { current } = this.list;
     if (focus !== null) {
       this.#isEmpty = false;
       if (current === null) {
-        // What was wished for is looked for first.
+        // The story to begin with comes first.
         if (this.#wish.id === null || this.#wish.id === focus) this.#show(focus, "jump");
       } else if (isFirst && focus !== current) {
-        // A story that was asked for and that the server did not begin with is none any more. Otherwise what is shown
-        // counts: where the viewer went meanwhile, or what was first when the list was read.
+        // If the server did not begin with the story that we asked for, that has ended. Otherwise the story on the
+        // screen counts: the viewer went there meanwhile, or it was the first one of the list.
         if (!this.#hasSwiped && this.#session?.asked === current) {
           this.#lose(current, focus);
           this.lookForLost();
@@ -365,7 +361,7 @@ export class StoryFeed extends FeedPlace {
   }
 
   /**
-   * A renewed connection could not begin where the viewer was.
+   * Takes in that a renewed connection could not begin at the viewer's story.
    * @param {string | null} from
    * @param {string | null} to
    */
@@ -374,7 +370,7 @@ export class StoryFeed extends FeedPlace {
     if (from !== null && to !== null) this.#moved(from, to, "ended");
   }
 
-  /** Back to where the viewer was, once that story is there again. */
+  /** Brings the viewer back to their story once it is live again. */
   #return() {
     const { lost } = this;
     if (!lost || lost.id === this.list.current || !this.#session?.isTold || !this.list.get(lost.id)) return;
@@ -389,7 +385,7 @@ export class StoryFeed extends FeedPlace {
    */
   #moved(from, to, reason) {
     clearTimeout(this.#patience);
-    // A viewer who has already moved on stays there; the server has heard of it, or will in a moment.
+    // A viewer who has already moved on stays there; the server knows, or will soon.
     if (from === this.list.current) this.#show(to, reason);
     this.news.forget(from);
     this.#update();
@@ -424,7 +420,7 @@ export class StoryFeed extends FeedPlace {
     if (message === "focus") this.#leave();
   }
 
-  /** Goes on from a story that is none any more, without the server's help. */
+  /** Moves on from a story that has ended, without the server's help. */
   #leave() {
     const gone = this.list.current;
     if (gone === null) return;
@@ -445,7 +441,7 @@ export class StoryFeed extends FeedPlace {
 
   // Where to begin.
 
-  /** The first story, until the viewer swipes. */
+  /** Chooses the first story, until the viewer swipes. */
   #choose() {
     const wish = this.#wish;
     if (this.list.current !== null || this.#isEmpty && wish.id === null) return;
@@ -466,7 +462,7 @@ export class StoryFeed extends FeedPlace {
   #connectionChanged() {
     const { state, error } = this.connection;
     if (state === "failed" || state === "retrying") this.error = error;
-    // Whom the server does not let watch it does not tell who is live, either.
+    // If the server does not let us watch, it does not let us read the list, either.
     if (state === "failed" && error instanceof SignallingError) this.news.stop();
     if (state === "connected") this.error = null;
     this.#update();

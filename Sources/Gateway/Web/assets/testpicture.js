@@ -4,7 +4,7 @@
 
 import { drawTimeCode, timeCodeNow } from "./timecode.js";
 
-/** What is drawn is laid out for this size. */
+/** The drawing is laid out for this size. */
 const WIDTH = 1280;
 const HEIGHT = 720;
 const BARS = ["#e8e8f0", "#e6c229", "#2bb8c4", "#3da35d", "#b24fb8", "#d1405a", "#3f57c9"];
@@ -22,7 +22,7 @@ const BARS = ["#e8e8f0", "#e6c229", "#2bb8c4", "#3da35d", "#b24fb8", "#d1405a", 
  */
 export function makeTestPicture({ height, frameRate }) {
   const canvas = document.createElement("canvas");
-  // Codecs take sides in pairs of pixels.
+  // Codecs require even widths and heights.
   canvas.width = 2 * Math.round(height / HEIGHT * WIDTH / 2);
   canvas.height = height;
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { alpha: false }));
@@ -57,7 +57,7 @@ export function makeTestPicture({ height, frameRate }) {
 }
 
 /**
- * What does not change from frame to frame, drawn once.
+ * The parts that are the same in all frames, drawn once.
  * @param {{ width: number, height: number }} size in pixels
  */
 function drawBackground({ width, height }) {
@@ -108,7 +108,7 @@ function drawClock(context, now) {
   context.fillRect(WIDTH / 2 - 40, 404, 320 * part, 16);
 }
 
-/** A quiet hum, so that sound is never absent, and a short higher tone on every full second. */
+/** A quiet hum, so that there is always sound, and a short higher tone at each full second. */
 function makeTone() {
   const audio = new AudioContext();
   const output = audio.createMediaStreamDestination();
@@ -131,7 +131,7 @@ function makeTone() {
     timer = setTimeout(schedule, wait + 200);
   };
   schedule();
-  // Browsers keep a page silent until somebody touches it; the picture may be there before that.
+  // Browsers play no sound before a user gesture; the picture may start before that.
   const begin = () => void audio.resume();
   const gestures = ["pointerdown", "pointerup", "keydown", "click"];
   for (const gesture of gestures) addEventListener(gesture, begin);

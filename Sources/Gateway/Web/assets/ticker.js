@@ -1,10 +1,10 @@
 // @ts-check
 
 /**
- * A worker that ticks: its timers go on at full speed when the page is hidden.
+ * A worker that ticks: its timers are not throttled when the page is hidden.
  *
- * A number that it is told is the time between two ticks, in milliseconds. Each tick is answered with `null`, and until
- * then none follows: those that a busy page does not come to would pile up, and keep it busy for ever.
+ * It is sent the time between two ticks, in milliseconds. The page answers each tick with `null`, and the next one
+ * waits for that: otherwise ticks would pile up while the page is busy, and keep it busy for ever.
  */
 
 /** @type {ReturnType<typeof setInterval> | undefined} */

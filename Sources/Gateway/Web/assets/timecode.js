@@ -1,18 +1,18 @@
 // @ts-check
 
 /**
- * A time code that survives video codecs: one row of black and white squares at the lower edge. Two windows on
- * one machine share a clock, so reading the code off a played picture tells the time from glass to glass.
+ * A time code that survives video codecs: a row of black and white squares at the lower edge. Windows on the same
+ * machine share a clock, so that reading the code from a played picture gives its delay from capture to display.
  */
 
-/** Bits of the code: milliseconds modulo 2^20 (about 17 minutes) and 4 bits that check them. */
+/** Bits of the code: milliseconds modulo 2^20 (about 17 minutes), and a 4-bit checksum. */
 const VALUE_BITS = 20;
 const CHECK_BITS = 4;
 const BITS = VALUE_BITS + CHECK_BITS;
-/** Part of the picture's height the row takes. */
+/** Height of the row, as a share of the picture. */
 const HEIGHT = 1 / 16;
 
-/** Milliseconds on the clock that all windows of this machine share, modulo the code's range. */
+/** The clock that all windows of this machine share, in milliseconds modulo the range of the code. */
 export function timeCodeNow() {
   return Math.floor(performance.timeOrigin + performance.now()) % 2 ** VALUE_BITS;
 }
@@ -41,7 +41,7 @@ let sampler = null;
 
 /**
  * @param {HTMLVideoElement} video
- * @returns {number | null} null when the picture carries no readable code
+ * @returns {number | null} null if the picture has no readable code
  */
 export function readTimeCode(video) {
   const { videoWidth: width, videoHeight: height } = video;
@@ -65,7 +65,7 @@ export function readTimeCode(video) {
 }
 
 /**
- * Age of a code in milliseconds, across the wrap of its range.
+ * Age of a code in milliseconds, also across a wrap-around.
  * @param {number} value
  * @param {number} now
  */

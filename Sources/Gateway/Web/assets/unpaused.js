@@ -1,13 +1,13 @@
 // @ts-check
 
 /**
- * Keeps live video playing. Browsers pause a video on their own, for a call, for unplugged headphones or for a hiccup
- * of their media framework, and then wait for someone to press play, although there is nothing to press.
+ * Keeps live video playing. Browsers pause a video for a phone call, unplugged headphones or an error of their media
+ * framework, and then wait for someone to press play, although these pages have no such button.
  */
 
 /**
- * Resumes a live video that its browser has paused, unless it is hidden, its viewer has to tap first, or the system's
- * own controls are shown, which pause it, too. Call it now and then, about once a second.
+ * Resumes a live video that the browser has paused, unless it is hidden, the browser requires a tap, or the system's
+ * own controls are shown, which can pause it. To be called about once a second.
  * @param {{ video: HTMLVideoElement | null, isBlocked: boolean, rewind: { isOn: boolean }, play: () => Promise<void> }} viewing
  */
 export function playOn(viewing) {

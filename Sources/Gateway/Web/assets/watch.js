@@ -1,6 +1,6 @@
 // @ts-check
 
-/** The audience's page. */
+/** The page for the audience. */
 
 import { openPage } from "./page.js";
 

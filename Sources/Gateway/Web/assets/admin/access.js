@@ -1,17 +1,18 @@
 // @ts-check
 
 /**
- * Asks the server as an admin: with the token of the address (`#token=…`, which is taken out of it at once), the one
- * that this tab kept, or one that a development server makes for its own machine.
+ * Requests of an admin: with the token in the address (`#token=…`, which is removed at once), the one that this tab has
+ * stored, or one that a development server makes for people on the same machine.
  */
 
 import { aboutServer } from "../server.js";
+import { tabStorage } from "../storage.js";
 
 const KEY = "rostrum:token:admin";
 /** Longest time an answer may take, in milliseconds. */
 const ANSWER_MS = 10_000;
 
-/** What the server refused. */
+/** The server refused a request. */
 export class Refusal extends Error {
   /** @param {number} status @param {string} detail */
   constructor(status, detail) {
@@ -20,7 +21,7 @@ export class Refusal extends Error {
   }
 }
 
-/** Takes the token out of the address, so that it is in no bookmark and no picture of the screen. */
+/** Removes the token from the address, so that it is in no bookmark and no screenshot. */
 export function takeTokenFromAddress() {
   const token = new URLSearchParams(location.hash.slice(1)).get("token");
   if (!token) return;
@@ -30,7 +31,7 @@ export function takeTokenFromAddress() {
 
 /** @param {string} token */
 export function keep(token) {
-  sessionStorage.setItem(KEY, token.trim());
+  tabStorage.setItem(KEY, token.trim());
 }
 
 /** @typedef {{ method?: string, body?: object, type?: string, patience?: number }} Options `patience` in milliseconds */
@@ -38,14 +39,14 @@ export function keep(token) {
 /**
  * @param {string} path
  * @param {Options} [options]
- * @returns {Promise<any>} the answer's JSON; null where it has none
+ * @returns {Promise<any>} JSON of the answer; null if it has none
  */
 export async function ask(path, options = {}) {
   const response = await answer(path, options);
   return response.status === 204 ? null : response.json().catch(() => null);
 }
 
-/** Has the browser save what a path answers. @param {string} path @param {string} name @param {Options} options */
+/** Downloads the answer to a request. @param {string} path @param {string} name @param {Options} options */
 export async function save(path, name, options) {
   const address = URL.createObjectURL(await (await answer(path, options)).blob());
   Object.assign(document.createElement("a"), { href: address, download: name }).click();
@@ -54,11 +55,11 @@ export async function save(path, name, options) {
 
 /** @param {string} path @param {Options} options */
 async function answer(path, options) {
-  let token = sessionStorage.getItem(KEY) ?? await make();
+  let token = tabStorage.getItem(KEY) ?? await make();
   let response = await send(path, options, token);
   if (response.status === 401) {
-    // A token expires, and does not survive a restart of a development server.
-    sessionStorage.removeItem(KEY);
+    // Tokens expire, and do not survive a restart of a development server.
+    tabStorage.removeItem(KEY);
     token = await make();
     if (token) response = await send(path, options, token);
   }
@@ -76,7 +77,7 @@ function send(path, { method = "GET", body, type = "application/json", patience 
   });
 }
 
-/** A development server's token; null of others. @returns {Promise<string | null>} */
+/** A token of a development server; null on other servers. @returns {Promise<string | null>} */
 async function make() {
   if (!(await aboutServer()).development) return null;
   const wanted = { sub: "operator", name: "Operator", role: "admin", ttl: 3600 };

@@ -1,13 +1,14 @@
 // @ts-check
 
-/** The panel of one session: how it joined, where its packets get lost, what it is sent and why, and what happened. */
+/** The panel of a session: how it joined, where packets are lost, what it is sent and why, and its events. */
 
+import { closeBeside } from "../dialog.js";
 import { callName, copyFrom, h, icon } from "../dom.js";
 import { ask, Refusal, save } from "./access.js";
 import { age, bits, bytes, clock, count, percent, seconds } from "./format.js";
 import { kindOf, wayOf } from "./lists.js";
 
-/** @typedef {Record<string, any>} Dossier as `GET /v1/sessions/{id}` says it */
+/** @typedef {Record<string, any>} Dossier the answer to `GET /v1/sessions/{id}` */
 
 /** In the order in which they come, with what each is measured to. */
 const PHASES = [["answer", "Answer"], ["check", "First check"], ["dtls", "DTLS"], ["media", "First packet"]];
@@ -28,7 +29,7 @@ export class DossierPanel {
   #capture;
   /** @type {string | null} */
   #id = null;
-  /** Whether what is shown will not change any more. */
+  /** Whether the session is over, so that nothing changes anymore. */
   #isOver = false;
   #shown = "";
 
@@ -45,7 +46,7 @@ export class DossierPanel {
       icon("close"));
     this.#dialog.append(h("header", {}, this.#title, this.#capture, this.#end, close), this.#body);
     this.#dialog.addEventListener("close", () => (this.#id = null));
-    this.#dialog.addEventListener("click", (event) => event.target === this.#dialog && this.#dialog.close());
+    closeBeside(this.#dialog);
   }
 
   get isOpen() {
@@ -76,7 +77,7 @@ export class DossierPanel {
     }
   }
 
-  /** Has the headers of a session's packets recorded, and saved. @param {string} id */
+  /** Records the headers of a session's packets, and downloads them. @param {string} id */
   async #save(id) {
     this.#capture.disabled = true;
     this.#capture.textContent = "Capturing…";
@@ -96,7 +97,7 @@ export class DossierPanel {
     this.#end.hidden = this.#capture.hidden = this.#isOver;
     this.#title.replaceChildren(dossier.id, " ", h("small.muted", {}, kindOf(dossier)));
     const text = JSON.stringify(dossier);
-    // Open details, selections and the scroll position stay as they are where nothing changed.
+    // Unchanged parts keep open details, selections and scroll positions.
     if (text === this.#shown) return;
     this.#shown = text;
     const open = new Set([...this.#body.querySelectorAll("details[open]")].map((details) => details.dataset.name));
@@ -140,7 +141,7 @@ function summary(dossier) {
   return list(facts);
 }
 
-/** Bars on one line of time. @param {Dossier} dossier */
+/** Bars on a common timeline. @param {Dossier} dossier */
 function joining({ phases }) {
   const whole = Math.max(0.001, ...Object.values(phases).map((value) => value ?? 0));
   let before = 0;
@@ -197,7 +198,7 @@ function layer(value) {
   return `${value.rid ? `${value.rid}: ` : ""}${size}, ${bits(value.bitrate)}`;
 }
 
-/** What it publishes and what it gets, m-line by m-line. @param {Dossier} dossier */
+/** The media that it sends and receives, by m-line. @param {Dossier} dossier */
 function lines({ publishing = [], receiving = [] }) {
   const parts = [];
   if (publishing.length) {

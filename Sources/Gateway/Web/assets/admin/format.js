@@ -1,6 +1,6 @@
 // @ts-check
 
-/** Numbers as people read them. */
+/** Formats numbers for people. */
 
 /** @param {number} value @param {string} unit */
 function scaled(value, unit) {

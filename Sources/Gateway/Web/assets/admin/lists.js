@@ -1,6 +1,6 @@
 // @ts-check
 
-/** The lists of streams and of sessions: searched by the server, page after page, and kept up to date. */
+/** The lists of streams and of sessions, which the server searches page by page; they are kept up to date. */
 
 import { callName, h, reconcile, setText } from "../dom.js";
 import { ask } from "./access.js";
@@ -9,7 +9,7 @@ import { age, clock, count } from "./format.js";
 /** @typedef {Record<string, any>} Stream @typedef {Record<string, any>} Session */
 
 const PAGE = 50;
-/** A search is asked for once no key was pressed for so long, in milliseconds. */
+/** A search starts this long after the last key, in milliseconds. */
 const TYPING_MS = 250;
 
 /** One of the two lists. */
@@ -17,9 +17,9 @@ class List {
   #parts;
   #path;
   #make;
-  /** How many rows are wanted. */
+  /** The number of rows to show. */
   #wanted = PAGE;
-  /** Counts what was asked, so that a late answer does not undo a later one. */
+  /** Counts requests, so that a late answer does not replace a newer one. */
   #turn = 0;
 
   /**
@@ -115,14 +115,14 @@ function streamRow(key, place, end) {
   return row;
 }
 
-/** What a session is for, in words. @param {Session} session */
+/** The purpose of a session, in words. @param {Session} session */
 export function kindOf({ purpose, watching }) {
   return {
     publish: "publisher", play: "player", feed: "feed", stage: watching ? "viewer" : "on stage",
   }[/** @type {string} */ (purpose)] ?? purpose;
 }
 
-/** Where a session's media connected from, and by what, in words. @param {Session} session */
+/** The remote address of a session's media, and how it is connected, in words. @param {Session} session */
 export function wayOf({ mediaAddress, protocol, relay }) {
   if (relay) return `${mediaAddress} TURN ${relay.toUpperCase()}`;
   return protocol === "tcp" ? `${mediaAddress} TCP` : mediaAddress;

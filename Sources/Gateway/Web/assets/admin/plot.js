@@ -1,13 +1,13 @@
 // @ts-check
 
-/** A plot of the last minutes: lines, or areas on one another, with what the pointer is on. Plain canvas. */
+/** A plot of the last minutes on a canvas: lines or stacked areas, with the values at the pointer. */
 
 import { h, setText } from "../dom.js";
 import { SPAN } from "./series.js";
 
 /**
  * @typedef {object} Line
- * @property {string} key of a sample's values
+ * @property {string} key of the value in a sample
  * @property {string} label
  *
  * @typedef {object} Plan
@@ -16,11 +16,11 @@ import { SPAN } from "./series.js";
  * @property {Line[]} lines
  * @property {(value: number | null) => string} format
  * @property {boolean} [isStacked]
- * @property {number} [least] the scale's end is at least this
- * @property {number} [most] the scale's end is at most this
+ * @property {number} [least] lower bound for the end of the scale
+ * @property {number} [most] upper bound for the end of the scale
  */
 
-/** In CSS pixels: room for the scale's numbers, and above and below. */
+/** Margins in CSS pixels: for the numbers of the scale, and above and below. */
 const TOP = 8;
 const BOTTOM = 18;
 
@@ -33,7 +33,7 @@ export class Plot {
   #values;
   /** @type {import("./series.js").Sample[]} */
   #samples = [];
-  /** Where the pointer is, in CSS pixels from the left; null where it is not. @type {number | null} */
+  /** Position of the pointer, in CSS pixels from the left; null if it is elsewhere. @type {number | null} */
   #pointer = null;
 
   /** @param {Plan} plan */
@@ -180,7 +180,7 @@ export class Plot {
     });
   }
 
-  /** The sample that the pointer is on. @param {number} width */
+  /** The sample at the pointer. @param {number} width */
   #chosen(width) {
     const end = this.#samples.at(-1)?.seconds;
     if (this.#pointer === null || end === undefined) return undefined;
@@ -189,7 +189,7 @@ export class Plot {
       Math.abs(sample.seconds - wanted) < Math.abs(best.seconds - wanted) ? sample : best);
   }
 
-  /** Says the numbers: where the pointer is, else the latest. @param {import("./series.js").Sample | undefined} chosen */
+  /** Shows the values at the pointer, or the latest. @param {import("./series.js").Sample | undefined} chosen */
   #tell(chosen) {
     const { values } = chosen ?? this.#samples.at(-1) ?? { values: {} };
     const texts = this.plan.lines.map(({ key }) => this.plan.format(values[key] ?? null));
@@ -216,7 +216,7 @@ export class Plot {
   }
 }
 
-/** The next larger number that is easy to read. @param {number} value */
+/** The next larger round number. @param {number} value */
 function ceiling(value) {
   if (value <= 0) return 0;
   const size = 10 ** Math.floor(Math.log10(value));

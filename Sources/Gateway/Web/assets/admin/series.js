@@ -1,30 +1,30 @@
 // @ts-check
 
-/** What was a moment ago, and what became of the totals meanwhile. Knows no element and no clock. */
+/** Recent statistics, and rates from the differences of their totals. Has no elements and no timers. */
 
 /**
  * @typedef {{ count: number, seconds: number, buckets: [number, number][] }} Histogram
- * @typedef {Record<string, any>} Statistics as `GET /v1/admin/statistics` says it
+ * @typedef {Record<string, any>} Statistics the answer to `GET /v1/admin/statistics`
  * @typedef {{ seconds: number, values: Record<string, number | null> }} Sample
  */
 
-/** Samples are kept so long, in seconds. */
+/** How long samples are kept, in seconds. */
 export const SPAN = 300;
-/** Joins are few: their times are those of so many seconds. */
+/** Joins are rare: their times are measured over this many seconds. */
 const JOIN_WINDOW = 60;
-/** Forwarding never rests. */
+/** Forwarding times are measured over this many seconds. */
 const LATENCY_WINDOW = 10;
 
 export class Series {
   /** @type {Sample[]} */
   samples = [];
-  /** The latest first. @type {Statistics[]} */
+  /** Latest first. @type {Statistics[]} */
   #past = [];
 
   /**
-   * Takes the next statistics in. A server that began anew, or numbers that are not newer, begin the totals anew.
+   * Takes in the next statistics. After a restart of the server, or numbers that are not newer, it starts over.
    * @param {Statistics} now
-   * @returns {Sample | null} null for what says nothing yet
+   * @returns {Sample | null} null if there are no rates yet
    */
   add(now) {
     const before = this.#past[0];
@@ -70,7 +70,7 @@ export class Series {
     return values;
   }
 
-  /** What was known at a time, or the earliest that is. @param {number} seconds */
+  /** The statistics at a time, or the earliest known ones. @param {number} seconds */
   #at(seconds) {
     return this.#past.find((past) => past.seconds <= seconds) ?? this.#past[this.#past.length - 1];
   }
@@ -87,8 +87,8 @@ function share(part, whole) {
 }
 
 /**
- * Of what a histogram counted since an earlier one: the bound of the bucket in which the quantile lies, made finer by
- * where it lies there; null where nothing was counted.
+ * A quantile of what a histogram has counted since an earlier one, interpolated within its bucket; null if nothing was
+ * counted.
  * @param {Histogram} now
  * @param {Histogram} before
  * @param {number} part from 0 to 1

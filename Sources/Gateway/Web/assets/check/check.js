@@ -1,6 +1,6 @@
 // @ts-check
 
-/** The page that tests whether live video gets through from here: for operators from outside, and for viewers who see nothing. */
+/** The page that tests whether live video gets through, for operators and for viewers who see nothing. */
 
 import { h, setText } from "../dom.js";
 import { tryAll } from "./ways.js";
@@ -14,7 +14,7 @@ const verdict = /** @type {HTMLElement} */ (document.getElementById("verdict"));
 const list = /** @type {HTMLElement} */ (document.getElementById("ways"));
 const again = /** @type {HTMLButtonElement} */ (document.getElementById("again"));
 const copied = /** @type {HTMLElement} */ (document.getElementById("copied"));
-/** By name, in the order in which they were tried first. @type {Map<string, { finding: Finding, row: HTMLElement }>} */
+/** Findings by name, in the order of the first attempts. @type {Map<string, { finding: Finding, row: HTMLElement }>} */
 const rows = new Map();
 
 /** @param {Finding} finding */
@@ -40,7 +40,7 @@ async function run() {
   again.disabled = false;
 }
 
-/** For an email to the people who run the server. */
+/** The findings as text, for an email to the people who run the server. */
 function report() {
   const lines = [...rows.values()].map(({ finding: { name, verdict, text, remedy } }) =>
     [`${verdict.padEnd(5)} ${name}: ${text}`, remedy].filter(Boolean).join(" "));

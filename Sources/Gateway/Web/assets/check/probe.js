@@ -1,25 +1,25 @@
 // @ts-check
 
-/** Tries one way for media to the server: a feed session without a stream, which connects and carries nothing. */
+/** Tries one way for media to the server, with a feed session without a stream: it connects, but carries nothing. */
 
 import { parseIceServers, SignallingError } from "../session.js";
 
-/** Longest time that a connection, or an answer of the server, may take, in milliseconds. */
+/** Longest time for a connection, or an answer of the server, in milliseconds. */
 const CONNECT_MS = 8000;
-/** Until it is known how long a packet takes both ways, in milliseconds. */
+/** Longest time until the round trip is known, in milliseconds. */
 const ROUND_TRIP_MS = 1500;
 
 /**
  * @typedef {object} Way
- * @property {(candidate: string) => boolean} takes which of the server's candidates are left in its answer
- * @property {RTCIceServer} [relay] the one that all goes through
+ * @property {(candidate: string) => boolean} takes which of the server's candidates to keep in its answer
+ * @property {RTCIceServer} [relay] the TURN server to use
  *
  * @typedef {object} Result
  * @property {boolean} isThrough
  * @property {number} milliseconds from the answer to the connection
- * @property {number | null} roundTrip in milliseconds; null where the browser does not tell
- * @property {string[]} offered where the server is, by the candidates that were tried
- * @property {RTCIceServer[]} relays that the server named
+ * @property {number | null} roundTrip in milliseconds; null if the browser does not tell
+ * @property {string[]} offered addresses of the server, from the tried candidates
+ * @property {RTCIceServer[]} relays the TURN servers of the server
  */
 
 /**

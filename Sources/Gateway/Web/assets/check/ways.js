@@ -1,18 +1,19 @@
 // @ts-check
 
-/** The ways from a browser to this server, and what to do where one is blocked. */
+/** The ways from a browser to this server, and what to do if one is blocked. */
 
 import { SignallingError } from "../session.js";
 import { knownToken, withToken } from "../tokens.js";
 import { probe } from "./probe.js";
 
-/** Longest time that an answer may take, in milliseconds. */
+/** Longest time for an answer, in milliseconds. */
 const ANSWER_MS = 8000;
-/** Tokens and certificates mind a clock that is further off, in milliseconds. */
+/** If the clock is further off, tokens and certificates may be refused, in milliseconds. */
 const CLOCK_MS = 60_000;
 
 /**
- * @typedef {"trying" | "ok" | "warn" | "fail" | "none"} Verdict `none`: the server does not have this way, which may be as it should be
+ * @typedef {"trying" | "ok" | "warn" | "fail" | "none"} Verdict `none`: the server does not offer this way, which may
+ *   be intended
  *
  * @typedef {object} Finding
  * @property {string} name
@@ -20,7 +21,7 @@ const CLOCK_MS = 60_000;
  * @property {string} text
  * @property {string} [remedy] what can be done about it on the server or in this browser
  *
- * @typedef {(finding: Finding) => void} Tell is told of what is being tried, and again of what came of it
+ * @typedef {(finding: Finding) => void} Tell called for each attempt, and again with its result
  */
 
 const PAGE = "This page";
@@ -30,7 +31,7 @@ const UDP = "Media over UDP";
 const TCP = "Media over TCP";
 const LATE = "Delayed video (HLS)";
 
-/** Tries all of them. @param {Tell} tell @returns {Promise<Finding>} what it comes to */
+/** Tries all of them. @param {Tell} tell @returns {Promise<Finding>} the conclusion */
 export async function tryAll(tell) {
   tell(page());
   const server = await about(tell);
@@ -64,7 +65,7 @@ function page() {
     };
 }
 
-/** What the server says of itself; null where it says nothing. @param {Tell} tell */
+/** The server's description of itself; null without an answer. @param {Tell} tell */
 async function about(tell) {
   tell({ name: CLOCK, verdict: "trying", text: "" });
   try {
@@ -87,13 +88,15 @@ async function about(tell) {
   }
 }
 
-/** With the token that the ways for media took, if they took one. @param {Tell} tell */
+/** Uses the same token as the ways for media, if they needed one. @param {Tell} tell */
 async function newsArrive(tell) {
   tell({ name: NEWS, verdict: "trying", text: "" });
   const address = new URL("/v1/feed/sync", location.origin.replace(/^http/, "ws"));
   const token = knownToken("*", "viewer");
-  if (token) address.searchParams.set("access_token", token);
+  // In the first message, because addresses end up in logs.
+  if (token) address.searchParams.set("authenticate", "message");
   const socket = new WebSocket(address);
+  socket.addEventListener("open", () => token && socket.send(JSON.stringify({ type: "token", token })));
   const isOpen = await new Promise((resolve) => {
     socket.addEventListener("message", () => resolve(true));
     socket.addEventListener("close", () => resolve(false));
@@ -157,7 +160,7 @@ function findingOf(name, { isThrough, milliseconds, roundTrip, offered }, relay)
   return { name, verdict: "fail", text, remedy: "Open these ports in the server’s firewall, and forward them if the server is behind NAT." };
 }
 
-/** Whether an address means something in its own network only (RFC 1918, 4193, 6598, and loopback). @param {string} address */
+/** Whether an address is only valid in its own network (RFC 1918, 4193, 6598, and loopback). @param {string} address */
 function isPrivate(address) {
   return /^(localhost\b|127\.|10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.|\[?(::1|f[cd]|fe80))/i.test(address);
 }
@@ -176,7 +179,7 @@ function late({ hls }) {
 }
 
 /**
- * @param {{ name: string, isThrough: boolean }[]} tried the best way first
+ * @param {{ name: string, isThrough: boolean }[]} tried best way first
  * @param {{ hls?: boolean }} server
  * @returns {Finding}
  */

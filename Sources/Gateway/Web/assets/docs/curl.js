@@ -2,10 +2,10 @@
 
 /** A request as a curl command. */
 
-/** File names that stand for bodies that are not text. */
+/** Example file names for bodies that are not text. */
 const FILES = { "image/jpeg": "picture.jpg", "image/webp": "picture.webp", "image/png": "picture.png" };
 
-/** Longer bodies are written on several lines. */
+/** Longest body on a single line, in characters. */
 const LONGEST = 56;
 
 /** @param {any} example */
@@ -20,7 +20,7 @@ function quoted(text) {
 }
 
 /**
- * The address with the examples of its parameters.
+ * The address with example values for its parameters.
  * @param {import("./documents.js").Operation} operation
  */
 export function exampleTarget({ path, parameters }) {

@@ -2,7 +2,7 @@
 
 /** The two documents that describe the API, with their references resolved. */
 
-/** What HTTP methods are called in OpenAPI, in the order in which they are shown. */
+/** Names of HTTP methods in OpenAPI, in the order in which they are shown. */
 const METHODS = ["get", "post", "put", "patch", "delete"];
 
 /**
@@ -18,7 +18,7 @@ const METHODS = ["get", "post", "put", "patch", "delete"];
  *
  * @typedef {object} Message
  * @property {string} key
- * @property {"send" | "receive"} action as the server sees it
+ * @property {"send" | "receive"} action from the server's point of view
  * @property {JSONObject} spec
  */
 
@@ -44,7 +44,7 @@ export class Documents {
     return new Part(this, "asyncapi.json", this.#documents["asyncapi.json"]);
   }
 
-  /** @param {string} reference @param {string} from the document that it stands in */
+  /** @param {string} reference @param {string} from the document that contains it */
   part(reference, from) {
     const [file, pointer] = reference.split("#");
     const name = file || from;
@@ -65,7 +65,7 @@ export class Documents {
     return result;
   }
 
-  /** What the server posts to others. @returns {Operation[]} */
+  /** Webhooks: requests that the server sends. @returns {Operation[]} */
   get webhooks() {
     return Object.entries(this.openAPI.value.webhooks ?? {}).map(([, item]) =>
       this.#operation("your receiver", "post", item, item.post));
@@ -97,9 +97,14 @@ export class Documents {
   }
 }
 
-/** A value of a document, which knows where its references lead. */
+/** A value in a document, whose references it can resolve. */
 export class Part {
-  /** @param {Documents} documents @param {string} document @param {JSONObject} value @param {string} [name] by which it was referred to */
+  /**
+   * @param {Documents} documents
+   * @param {string} document
+   * @param {JSONObject} value
+   * @param {string} [name] under which it was referenced
+   */
   constructor(documents, document, value, name = "") {
     this.documents = documents;
     this.document = document;
@@ -107,7 +112,7 @@ export class Part {
     this.name = name;
   }
 
-  /** Another value of the same document, or what it refers to. @param {JSONObject} value @returns {Part} */
+  /** Another value in the same document; a reference is resolved. @param {JSONObject} value @returns {Part} */
   at(value) {
     if (typeof value?.$ref === "string") {
       const target = this.documents.part(value.$ref, this.document);

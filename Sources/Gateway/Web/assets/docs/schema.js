@@ -1,13 +1,13 @@
 // @ts-check
 
-/** A JSON Schema for people: each member with its type, its limits and what it says. */
+/** Shows a JSON Schema: each member with its type, constraints and description. */
 
 import { h } from "../dom.js";
 import { prose } from "./text.js";
 
 /** @typedef {import("./documents.js").Part} Part */
 
-/** What stands between the limits of a schema and a reader. @type {[string, (value: any) => string][]} */
+/** Constraints of a schema, in words. @type {[string, (value: any) => string][]} */
 const LIMITS = [
   ["minimum", (value) => `at least ${value}`], ["maximum", (value) => `at most ${value}`],
   ["minLength", (value) => value === 1 ? "not empty" : `at least ${value} characters`],
@@ -27,7 +27,7 @@ function flatten(part) {
     return { part: inner, isNullable, description: value.description ?? inner.value.description };
   }
   if (value.allOf) {
-    // Members may come from several documents: each keeps its own.
+    // Members may come from several documents, in which their references are resolved.
     const parts = value.allOf.map((/** @type {any} */ one) => part.at(one));
     const main = parts.find((/** @type {Part} */ one) => one.value.properties) ?? parts[0];
     const required = parts.flatMap((/** @type {Part} */ one) => one.value.required ?? []);
@@ -59,7 +59,11 @@ function limits(value) {
   return LIMITS.filter(([name]) => value[name] !== undefined).map(([name, text]) => text(value[name])).join("; ");
 }
 
-/** What is within a value: of an object its members, of a list those of its items. @param {Part} original @returns {Part | null} */
+/**
+ * The schema with the members: of an object itself, of a list that of its items.
+ * @param {Part} original
+ * @returns {Part | null}
+ */
 function inside(original) {
   const { part } = flatten(original.at(original.value));
   if (part.value.properties) return part;
@@ -69,9 +73,10 @@ function inside(original) {
 }
 
 /**
- * The members of an object; those of inner ones are made when they are looked at, because some are endless.
+ * The members of an object; those of nested objects are rendered when they are opened, because schemas may be
+ * recursive.
  * @param {Part} original
- * @returns {HTMLElement | null} null for what has none
+ * @returns {HTMLElement | null} null if it has none
  */
 export function members(original) {
   const part = inside(original);

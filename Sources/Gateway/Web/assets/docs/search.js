@@ -1,21 +1,21 @@
 // @ts-check
 
-/** Searches the documentation; the field and its list are a combobox as WAI-ARIA describes it. */
+/** Searches the documentation; the field and its list are a WAI-ARIA combobox. */
 
 import { h } from "../dom.js";
 
-/** Results that are shown. */
+/** Most results that are shown. */
 const MOST = 12;
 
 /**
  * @typedef {object} Entry
  * @property {string} title
- * @property {string} kind what stands beside the title, such as a method and a path
- * @property {string} text all else that is searched
+ * @property {string} kind shown beside the title, such as a method and a path
+ * @property {string} text everything else to search
  * @property {string} target address within the page
  */
 
-/** How well an entry fits, 0 for not at all. @param {Entry} entry @param {string[]} words in small letters */
+/** How well an entry matches; 0 for not at all. @param {Entry} entry @param {string[]} words in lower case */
 function score({ title, kind, text }, words) {
   let sum = 0;
   for (const word of words) {
@@ -29,7 +29,7 @@ function score({ title, kind, text }, words) {
   return sum;
 }
 
-/** The best first. @param {Entry[]} entries @param {string} query */
+/** Matching entries, best first. @param {Entry[]} entries @param {string} query */
 export function find(entries, query) {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   if (!words.length) return [];
@@ -49,7 +49,7 @@ export class Finder {
   /**
    * @param {HTMLInputElement} field
    * @param {HTMLElement} list
-   * @param {HTMLElement} status is told how many there are
+   * @param {HTMLElement} status shows how many there are
    */
   constructor(field, list, status) {
     this.field = field;
@@ -91,12 +91,16 @@ export class Finder {
 
   #close() {
     this.list.hidden = true;
+    this.#active = -1;
     this.field.setAttribute("aria-expanded", "false");
+    this.field.removeAttribute("aria-activedescendant");
   }
 
   /** @param {KeyboardEvent} event */
   #press(event) {
-    const count = this.#found.length;
+    // The list would cover the element that gets the focus.
+    if (event.key === "Tab") return this.#close();
+    const count = this.list.hidden ? 0 : this.#found.length;
     if (event.key === "Escape") {
       this.field.value = "";
       this.#search();

@@ -1,10 +1,10 @@
 // @ts-check
 
-/** Pieces of text: sentences with code in them, and blocks of code that can be copied. */
+/** Elements for text: paragraphs with inline code, and blocks of code that can be copied. */
 
 import { h } from "../dom.js";
 
-/** How long the button says so after copying, in milliseconds. */
+/** How long the button says “Copied”, in milliseconds. */
 const COPIED_MS = 2000;
 
 /** A paragraph, in which backticks enclose code. @param {string} text */
@@ -42,7 +42,7 @@ async function copy(button, text) {
 }
 
 /**
- * Several blocks in one place, one of which is seen: a list of tabs as WAI-ARIA describes it.
+ * Several blocks in one place, as WAI-ARIA tabs.
  * @param {string} label
  * @param {{ title: string, block: HTMLElement }[]} entries
  */

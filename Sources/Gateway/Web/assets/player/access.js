@@ -1,29 +1,34 @@
 // @ts-check
 
 /**
- * The token with which a player watches: the one that its page gave it, or one of its own for an invitation, which many
- * people may have. It is renewed before it ends, because the server tells no news to one that has ended.
+ * The token of a player: the one that its page set or, in exchange for an invitation, which many people may share, one
+ * of its own. It is renewed before it expires, because the server closes a sync socket whose token has expired.
  */
 
 import { SignallingError } from "../session.js";
 import { claimsOf, exchange, post } from "../tokens.js";
 
-/** A token is renewed this long before it ends, or after half of what is left of it, in milliseconds. */
+/**
+ * A token is renewed this long before it expires, or after half of the remaining time, whichever is later, in
+ * milliseconds.
+ */
 const RENEWAL_MS = 180_000;
-/** Timers of browsers cannot be set further ahead, in milliseconds. */
+/** If the server does not answer, it is asked again unless the token expires this soon, in milliseconds. */
+const LEAST_LEFT_MS = 5000;
+/** Longest delay of timers in browsers, in milliseconds. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export class Access {
   /** @type {string | null} */
   #token = null;
-  /** An invitation that is being exchanged. @type {Promise<string | null> | null} */
+  /** The exchange of an invitation in progress. @type {Promise<string | null> | null} */
   #exchange = null;
   #isClosed = false;
   /** @type {number | undefined} */
   #timer;
 
   /**
-   * @param {string} address where tokens of the stream are made
+   * @param {string} address of the stream's tokens
    * @param {string | null} given
    */
   constructor(address, given) {
@@ -34,9 +39,9 @@ export class Access {
   }
 
   /**
-   * Watches with another token from now on.
+   * Replaces the token.
    * @param {string} token
-   * @returns {boolean} false for an invitation, which is somebody else's
+   * @returns {boolean} false for an invitation, which is for another identity
    */
   take(token) {
     if (this.isInvitation || claimsOf(token)?.use === "invitation") return false;
@@ -49,14 +54,14 @@ export class Access {
     return this.given !== null;
   }
 
-  /** The one that is known, for addresses. */
+  /** The current token, for addresses. */
   get known() {
     return this.#token;
   }
 
   /**
    * @returns {Promise<string | null>}
-   * @throws {SignallingError} when nobody is let in by the invitation
+   * @throws {SignallingError} if the invitation is not valid
    */
   async token() {
     if (!this.isInvitation || this.#token) return this.#token;
@@ -64,14 +69,14 @@ export class Access {
     return this.#exchange;
   }
 
-  /** Another one than the server refused; null if there is none. @param {string} refused */
+  /** A token other than the refused one; null if there is none. @param {string} refused */
   async another(refused) {
     if (refused === this.#token && this.isInvitation) this.#token = null;
     const token = await this.token();
     return token === refused ? null : token;
   }
 
-  /** Renews no more. */
+  /** Stops renewing. */
   close() {
     this.#isClosed = true;
     clearTimeout(this.#timer);
@@ -87,18 +92,31 @@ export class Access {
   /** @param {string | null} token */
   #keep(token) {
     this.#token = token;
-    const { exp } = /** @type {{ exp?: unknown }} */ (claimsOf(token) ?? {});
-    const left = typeof exp === "number" ? exp * 1000 - Date.now() : 0;
     clearTimeout(this.#timer);
-    if (left <= 0 || this.#isClosed) return;
-    const wait = Math.max(left - RENEWAL_MS, left / 2);
+    if (this.#left > 0) this.#plan();
+  }
+
+  /** Milliseconds until the token expires; 0 without a token or expiry. */
+  get #left() {
+    const { exp } = /** @type {{ exp?: unknown }} */ (claimsOf(this.#token) ?? {});
+    return typeof exp === "number" ? exp * 1000 - Date.now() : 0;
+  }
+
+  #plan() {
+    if (this.#isClosed) return;
+    const wait = Math.max(this.#left - RENEWAL_MS, this.#left / 2);
     this.#timer = setTimeout(() => this.#renew(), Math.min(wait, LONGEST_TIMER_MS));
   }
 
-  /** One that cannot be renewed ends in its time, and then the player says so. */
+  /** Renews the token. If that fails, it expires, and the player reports that then. */
   async #renew() {
-    const response = await post(this.address, {}, this.#token).catch(() => null);
-    if (!response?.ok || this.#isClosed) return;
-    this.#keep((await response.json()).token);
+    const asked = this.#token;
+    const response = await post(this.address, {}, asked).catch(() => null);
+    const fresh = response?.ok ? await response.json().catch(() => null) : null;
+    // The page may have set another token meanwhile.
+    if (this.#isClosed || asked !== this.#token) return;
+    if (fresh) return this.#keep(fresh.token);
+    const isRefused = response !== null && !response.ok && response.status !== 429 && response.status < 500;
+    if (!isRefused && this.#left > LEAST_LEFT_MS) this.#plan();
   }
 }

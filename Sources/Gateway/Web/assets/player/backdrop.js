@@ -1,14 +1,14 @@
 // @ts-check
 
 /**
- * What is seen while the video shows nothing: the stream's preview at first, and later what was seen last. Its colours
- * stay around a picture of another shape than the player.
+ * The picture while there is no video: first the preview of the stream, later the last picture. The blurred preview
+ * also fills the area around a video of another shape than the player.
  */
 
 import { h } from "../dom.js";
 import { decodeBlurHash, isBlurHash } from "../feed/blurhash.js";
 
-/** Of a blurred picture, and of what was seen last, in pixels. */
+/** Sizes of the blurred preview and of the last picture, in pixels. */
 const BLUR_WIDTH = 32;
 const BLUR_HEIGHT = 18;
 const STILL_WIDTH = 640;
@@ -23,12 +23,12 @@ export class Backdrop {
 
   #hash = "";
   #address = "";
-  /** The video has shown something that is newer than any preview. */
+  /** Whether the video has shown a picture, which is newer than any preview. */
   #hasSeen = false;
 
   constructor() {
     this.#image.addEventListener("load", () => (this.#image.hidden = this.#hasSeen));
-    // An old preview may be gone; the blurred one does.
+    // The preview may be gone; the blurred one is enough.
     this.#image.addEventListener("error", () => (this.#image.hidden = true));
   }
 
@@ -37,7 +37,7 @@ export class Backdrop {
   }
 
   /**
-   * @param {string | null} address of the preview, or of the page's own poster
+   * @param {string | null} address of the preview or of the poster
    * @param {unknown} hash of the preview
    */
   show(address, hash) {
@@ -48,7 +48,7 @@ export class Backdrop {
     this.#image.src = address;
   }
 
-  /** Keeps what is seen now. @param {HTMLVideoElement} video */
+  /** Keeps the current picture. @param {HTMLVideoElement} video */
   keep(video) {
     if (!video.videoWidth || video.readyState < 2) return;
     this.#hasSeen = true;
@@ -60,7 +60,7 @@ export class Backdrop {
     canvas.hidden = false;
   }
 
-  /** Another stream: nothing of this one is left. */
+  /** Forgets everything about the stream. */
   clear() {
     this.#hasSeen = false;
     this.#hash = this.#address = "";

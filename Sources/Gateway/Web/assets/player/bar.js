@@ -1,15 +1,15 @@
 // @ts-check
 
-/** The row of controls below the picture, and the line of time above it where there is more than what is live. */
+/** The controls below the picture, with the timeline of a recording, or of a stream that viewers can rewind. */
 
 import { formatDuration, h, setText } from "../dom.js";
 import { draw, icon } from "./icons.js";
 import { QualityMenu } from "./menu.js";
 import { fill } from "./strings.js";
 
-/** To less than this nobody goes back, in seconds. */
+/** With less than this to rewind, the timeline is hidden, in seconds. */
 const LEAST_REACH_S = 10;
-/** Below this a speaker is drawn with one wave. */
+/** Below this volume, the icon has a single wave. */
 const QUIET = 0.5;
 /** @type {Record<import("../picture-choice.js").Weakness, keyof import("./strings.js").Strings>} */
 const WEAK = { high: "weakHigh", picture: "weakPicture", size: "weakSize" };
@@ -22,7 +22,7 @@ const WEAK = { high: "weakHigh", picture: "weakPicture", size: "weakSize" };
  * @property {() => void} toggleFull
  * @property {() => void} togglePip
  * @property {(name: import("./menu.js").Quality) => void} choose
- * @property {(seconds: number) => void} seek goes there, as the line of time counts
+ * @property {(seconds: number) => void} seek goes to a position of the timeline
  * @property {() => void} goLive
  */
 
@@ -134,7 +134,11 @@ export class Bar {
     slide(this.#position, strings.position, Number(this.#position.value) / (duration || 1), fill(strings.positionValue, words));
   }
 
-  /** The line of time of what is live ends with that. @param {import("../rewind.js").Rewind} rewind @param {import("./strings.js").Strings} strings */
+  /**
+   * The timeline of a live stream ends at the live edge.
+   * @param {import("../rewind.js").Rewind} rewind
+   * @param {import("./strings.js").Strings} strings
+   */
   #updatePast({ behind, reach }, strings) {
     const length = Math.max(1, Math.ceil(reach));
     this.#position.max = length;
@@ -153,11 +157,11 @@ function button(shape, part) {
 }
 
 /**
- * Names a button, and draws what it does.
+ * Sets a button's label and icon.
  * @param {HTMLButtonElement} element
  * @param {string} label
  * @param {string} shape
- * @param {string} [key] that does the same
+ * @param {string} [key] its keyboard shortcut
  */
 function name(element, label, shape, key) {
   element.setAttribute("aria-label", label);
@@ -169,8 +173,8 @@ function name(element, label, shape, key) {
 /**
  * @param {HTMLInputElement} element
  * @param {string} label
- * @param {number} share of it that is filled, 0 to 1
- * @param {string} text that is read aloud
+ * @param {number} share the filled part, 0 to 1
+ * @param {string} text for screen readers
  */
 function slide(element, label, share, text) {
   element.setAttribute("aria-label", label);

@@ -15,7 +15,7 @@ const snippet = /** @type {HTMLElement} */ (document.getElementById("snippet"));
 const copy = /** @type {HTMLButtonElement} */ (document.getElementById("copy"));
 const events = /** @type {HTMLElement} */ (document.getElementById("events"));
 
-/** The page of a stream that is named, or whose address is given. @param {string} text */
+/** The address of a stream's page, from its name or address. @param {string} text */
 function addressOf(text) {
   return /^https?:/.test(text) ? text : `${location.origin}/watch/${encodeURIComponent(text)}`;
 }
@@ -37,7 +37,7 @@ function note(text) {
   while (events.childElementCount > MOST_EVENTS) events.lastElementChild?.remove();
 }
 
-/** The first stream that is live, unless the address of this page names one. */
+/** Plays the first live stream, unless the address of this page names one. */
 async function choose() {
   const named = new URLSearchParams(location.search).get("stream");
   const response = await fetch("/v1/feed?limit=20").catch(() => null);

@@ -1,6 +1,8 @@
 // @ts-check
 
-/** What a player looks like and listens to: the layers over its video, keys, pointers, and the windows it can fill. */
+/**
+ * The user interface of a player: the layers over its video, keyboard and pointer, full screen and picture-in-picture.
+ */
 
 import { h, setText } from "../dom.js";
 import { secondsLeft, showUnlock } from "../gate.js";
@@ -16,7 +18,7 @@ import { style } from "./style.js";
  * @typedef {import("./playback.js").PlayerState} PlayerState
  */
 
-/** The states in which what was seen last is out of date. @type {PlayerState[]} */
+/** States in which the last picture is out of date. @type {PlayerState[]} */
 const DIM = ["waiting", "backstage", "away", "gated", "reconnecting", "ended", "refused", "failed"];
 
 export class Face {
@@ -35,12 +37,14 @@ export class Face {
   #root;
   /** @type {Playback | null} */
   #playback = null;
-  /** The viewer has said what they want to hear. */
+  /** Whether the viewer has set the sound. */
   #hasChosenSound = false;
   /** @type {number | undefined} */
   #clock;
   /** @type {() => void} */
   #show = () => {};
+  /** Shows the controls for a while. @type {() => void} */
+  #wake;
 
   /**
    * @param {import("../rostrum-player.js").RostrumPlayer} player
@@ -69,7 +73,7 @@ export class Face {
       this.#bar.element, this.#bar.menu.panel);
     shadow.adoptedStyleSheets = [style()];
     shadow.append(this.#root);
-    listen(this.#root, {
+    this.#wake = listen(this.#root, {
       mayListen: () => player.controls && this.#playback !== null,
       mayFade: () => this.#playback?.isShown === true && !this.#playback.isPaused && !this.#bar.menu.isOpen,
       toggle: () => this.#toggle(),
@@ -87,7 +91,8 @@ export class Face {
 
   connected() {
     clearInterval(this.#clock);
-    // For the countdown, and how far back it goes; what else changes is told.
+    this.#wake();
+    // For the countdown, and how far viewers can rewind; other changes fire events.
     this.#clock = setInterval(() => {
       const playback = this.#playback;
       if (playback?.state === "backstage" || playback?.gate || playback?.reception.rewind.reach) this.#show();
@@ -98,14 +103,14 @@ export class Face {
     clearInterval(this.#clock);
   }
 
-  /** Nothing of the last stream stays. */
+  /** Forgets everything about the last stream. */
   clear() {
     this.#playback = null;
     this.#backdrop.clear();
     this.#bar.menu.close(false);
   }
 
-  /** Keeps what is seen, for when nothing newer is. */
+  /** Keeps the current picture, for when there is no newer one. */
   keepPicture() {
     if (this.#playback?.isShown && !this.#playback.recording) this.#backdrop.keep(this.video);
   }
@@ -130,6 +135,7 @@ export class Face {
   #draw(state, problem, strings) {
     const { video } = this;
     const { controls, poster } = this.player;
+    const focused = /** @type {ShadowRoot} */ (this.#root.getRootNode()).activeElement;
     const playback = this.#playback;
     const stream = playback?.stream ?? null;
     const info = stream?.info ?? null;
@@ -167,6 +173,8 @@ export class Face {
         mayPip: isShown && document.pictureInPictureEnabled === true && "requestPictureInPicture" in video,
       });
     }
+    // A button that disappears would take the focus along, and keyboard shortcuts need the focus.
+    if (controls && focused?.closest("[hidden]")) root.focus({ preventScroll: true });
   }
 
   // What the viewer does.
@@ -208,10 +216,10 @@ export class Face {
     try {
       if (this.#isFull) await document.exitFullscreen();
       else if (this.player.requestFullscreen) await this.player.requestFullscreen();
-      // iPhones show only a video itself on the full screen.
+      // On iPhones, only a video can fill the screen.
       else /** @type {any} */ (this.video).webkitEnterFullscreen?.();
     } catch {
-      // The page may not; a frame needs `allow="fullscreen"`.
+      // Not allowed: a frame needs `allow="fullscreen"`.
     }
   }
 
@@ -220,7 +228,7 @@ export class Face {
       if (this.#isPip) await document.exitPictureInPicture();
       else await this.video.requestPictureInPicture();
     } catch {
-      // There is no picture yet, or the page may not.
+      // There is no picture yet, or it is not allowed.
     }
   }
 }

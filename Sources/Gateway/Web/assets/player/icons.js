@@ -1,6 +1,6 @@
 // @ts-check
 
-/** A player's icons: those of the pages lie in a file, which no page of another origin may point into. */
+/** The icons of the player. Those of the pages are in an SVG file, which pages of other origins cannot use. */
 
 /** Outlines and filled shapes in a square of 24. @type {Record<string, { line?: string, fill?: string }>} */
 const SHAPES = {
@@ -31,7 +31,7 @@ export function icon(name) {
   return svg;
 }
 
-/** Shows another one in its place. @param {SVGSVGElement} svg @param {keyof typeof SHAPES} name */
+/** Changes an icon. @param {SVGSVGElement} svg @param {keyof typeof SHAPES} name */
 export function draw(svg, name) {
   if (svg.dataset.name === name) return;
   svg.dataset.name = name;

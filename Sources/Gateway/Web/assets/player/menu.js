@@ -1,6 +1,6 @@
 // @ts-check
 
-/** The choice of how good the picture is to be: a menu of radio items, as ARIA's practices want it. */
+/** The choice of picture quality: a menu of radio items, as in the ARIA Authoring Practices Guide. */
 
 import { h, setText } from "../dom.js";
 import { icon } from "./icons.js";
@@ -53,7 +53,7 @@ export class QualityMenu {
   /**
    * @param {Quality} chosen
    * @param {import("./strings.js").Strings} strings
-   * @param {number} height of the picture, 0 for none
+   * @param {number} height of the picture; 0 for none
    */
   update(chosen, strings, height) {
     this.button.setAttribute("aria-label", strings.quality);

@@ -1,6 +1,6 @@
 // @ts-check
 
-/** In the middle of the picture: what is going on while there is nothing to see, and what the viewer can do about it. */
+/** The middle of the picture: why there is nothing to see, and what the viewer can do about it. */
 
 import { formatDuration, h, reconcile, setText } from "../dom.js";
 import { showUnlock } from "../gate.js";
@@ -8,7 +8,7 @@ import { formatSize, isClip } from "../recordings.js";
 import { icon } from "./icons.js";
 import { fill } from "./strings.js";
 
-/** Longer than this is told in days, in milliseconds. */
+/** Longer times are given in days, in milliseconds. */
 const DAY_MS = 86_400_000;
 
 /**
@@ -39,7 +39,7 @@ export class Middle {
   #countdownLabel = h("span.countdown-label");
   #digits = h("span.digits");
   #when = h("span.when");
-  // Not within the live region: nobody wants every second read aloud.
+  // Outside the live region, which would read every second aloud.
   #countdown = h("div.countdown", { role: "timer", part: "countdown", hidden: true },
     this.#countdownLabel, this.#digits, this.#when);
   #sign = h("div.sign", { "aria-hidden": "true", hidden: true }, icon("lock"));
@@ -78,7 +78,7 @@ export class Middle {
     const isPlaying = playback?.recording != null;
     const [title, hint] = isPlaying ? ["", ""] : words(playback, state, problem, strings);
     this.#updateCountdown(playback, state, strings);
-    // It says the same, and when.
+    // The countdown says the same, and when.
     setText(this.#title, this.#countdown.hidden ? title : "");
     setText(this.#hint, hint);
     this.#spinner.hidden = isPlaying || state !== "connecting" && state !== "reconnecting";
@@ -115,7 +115,7 @@ export class Middle {
     if (this.#countdown.hidden) return;
     setText(this.#countdownLabel, strings.startsIn);
     const days = Math.floor(left / DAY_MS);
-    // Rounded up: it is 0 when it begins.
+    // Rounded up, so that it reaches 0 at the start.
     const rest = formatDuration(left % DAY_MS + 999);
     setText(this.#digits, days ? `${days} d ${rest}` : rest);
     setText(this.#when, new Date(startsAt).toLocaleString(undefined, {

@@ -1,8 +1,9 @@
 // @ts-check
 
-/** What a player does with one stream: plays it, or what was recorded of it, and knows why it does not. Draws nothing. */
+/** Playback of one stream or of its recordings, and why there is none. Has no user interface. */
 
 import { Recordings } from "../recordings.js";
+import { reloadAfterErrors } from "../reloading.js";
 import { SignallingError } from "../session.js";
 
 /**
@@ -12,19 +13,19 @@ import { SignallingError } from "../session.js";
  * @typedef {"no-address" | "unsupported" | "token-needed" | "token-refused" | "link-revoked" | "banned" | "removed"
  *   | "not-permitted" | "failed"} Reason
  *
- * @typedef {{ reason: Reason, message: string }} Problem `message` is the server's, in English
+ * @typedef {{ reason: Reason, message: string }} Problem `message` is from the server, in English
  *
  * @typedef {import("../recordings.js").Recording} Recording
  */
 
-/** What `Viewing` calls its states, where that is another word. @type {Record<string, PlayerState>} */
+/** States of `Viewing` that have another name here. @type {Record<string, PlayerState>} */
 const STATES = { paused: "away", removed: "refused", expired: "refused" };
 /** @type {Record<NonNullable<import("../sync.js").StreamSync["refusal"]>, Reason>} */
 const REFUSALS = { removed: "removed", banned: "banned", expired: "token-refused", revoked: "link-revoked" };
 
-/** Fires `change`, and `picture` when the video shows another one. */
+/** Fires `change`, and `picture` when the video shows a new picture. */
 export class Playback extends EventTarget {
-  /** What plays in place of the stream. @type {Recording | null} */
+  /** The recording that plays, if any. @type {Recording | null} */
   recording = null;
 
   #isWanted = false;
@@ -48,17 +49,18 @@ export class Playback extends EventTarget {
     this.reception.addEventListener("change", () => this.#received(), { signal });
     this.reception.addEventListener("picture", () => this.dispatchEvent(new Event("picture")), { signal });
     video.addEventListener("ended", () => this.#next(), { signal });
-    // Of a live stream nobody is told the time.
+    // Only the timeline of a recording shows the time.
     video.addEventListener("timeupdate", () => this.recording && this.#changed(), { signal });
+    reloadAfterErrors(video, () => this.recording?.id, () => this.#locate(), signal);
     for (const event of ["play", "pause", "durationchange", "loadeddata", "playing", "resize"]) {
       video.addEventListener(event, () => this.#changed(), { signal });
     }
   }
 
-  /** Ends what `close` ends. @type {AbortController} */
+  /** Aborted by `close`. @type {AbortController} */
   #events;
 
-  /** Ends its session, and follows the stream no more. */
+  /** Ends the session, and stops following the stream. */
   close() {
     this.#isClosed = true;
     this.#events.abort();
@@ -79,7 +81,7 @@ export class Playback extends EventTarget {
     return told === "ended" || told === "backstage" ? told : "idle";
   }
 
-  /** Why nothing plays, and nothing will by itself; null while that is not so. @returns {Problem | null} */
+  /** Why nothing plays and nothing will start automatically; otherwise null. @returns {Problem | null} */
   get problem() {
     const { reception, stream } = this;
     const { refusal } = stream.sync;
@@ -89,29 +91,29 @@ export class Playback extends EventTarget {
     return said && { reason: this.#reasonOf(said), message: said.message };
   }
 
-  /** Why nothing is seen although it should be, and is tried again. */
+  /** Why there is no picture although there should be; it keeps trying. */
   get trouble() {
     return this.reception.video ? this.reception.trouble : null;
   }
 
-  /** Whether the video shows what it is there for. */
+  /** Whether the video shows the stream or the recording. */
   get isShown() {
     if (this.video.videoWidth === 0 || this.video.readyState < 2) return false;
     return this.recording !== null || !this.isSoundAlone && ["live", "away"].includes(this.state);
   }
 
-  /** Nobody wants a picture. */
+  /** Whether the viewer chose sound alone. */
   get isSoundAlone() {
     return this.reception.choice.name === "sound";
   }
 
-  /** Nothing is played, nor will be by itself. */
+  /** Whether nothing is playing and nothing will start automatically. */
   get isPaused() {
     if (this.recording || this.reception.rewind.isOn) return this.video.paused;
     return !this.#isWanted || this.reception.isBlocked;
   }
 
-  /** What stands between the viewer and the stream; null where nothing does. */
+  /** The gate that the viewer has not passed; null if there is none. */
   get gate() {
     return this.recording ? null : this.reception.gate;
   }
@@ -119,9 +121,9 @@ export class Playback extends EventTarget {
   // What the viewer does.
 
   /**
-   * Another token came. What it opens comes on the connection that there is.
+   * Presents another token: what it opens arrives on the existing connection.
    * @param {string} token
-   * @returns {boolean} false where a stream is to be opened with it anew
+   * @returns {boolean} false if the stream must be opened again with it
    */
   take(token) {
     if (!this.gate || !this.stream.access.take(token)) return false;
@@ -130,7 +132,7 @@ export class Playback extends EventTarget {
     return true;
   }
 
-  /** @param {boolean} [isAsked] whether somebody asks for it now */
+  /** @param {boolean} [isAsked] whether the viewer or the page asks for it now */
   play(isAsked = true) {
     if (this.recording || this.reception.rewind.isOn) return void this.video.play().catch(() => {});
     if (isAsked && this.#isWanted && this.problem) return this.reception.retry();
@@ -141,7 +143,7 @@ export class Playback extends EventTarget {
     this.#changed();
   }
 
-  /** Nothing comes meanwhile that nobody looks at: the session ends, and the next one begins where the stream is then. */
+  /** Ends the session, so that nothing is sent meanwhile. The next one starts at the live position. */
   pause() {
     if (this.recording || this.reception.rewind.isOn) return this.video.pause();
     this.#isWanted = false;
@@ -159,7 +161,7 @@ export class Playback extends EventTarget {
     this.reception.retry();
   }
 
-  /** Plays one recording, and those that follow it. @param {Recording} recording */
+  /** Plays a recording, and those that follow it. @param {Recording} recording */
   playRecording(recording) {
     this.#leave();
     this.recording = recording;
@@ -168,7 +170,15 @@ export class Playback extends EventTarget {
     this.#changed();
   }
 
-  /** In a recording, or in what is live and was. @param {number} seconds from where it is */
+  /** The address of the recording that plays; null if it is gone. */
+  async #locate() {
+    const { recording, recordings } = this;
+    // This request also replaces an expired token.
+    await recordings.ask();
+    return recording && recordings.list.some(({ id }) => id === recording.id) ? recordings.address(recording) : null;
+  }
+
+  /** Goes on or back in a recording or a stream. @param {number} seconds relative to the current position */
   skip(seconds) {
     const { reception: { rewind }, video } = this;
     if (!this.recording) return void (this.#isWanted && rewind.reach > 0 && rewind.go((rewind.behind ?? 0) - seconds));
@@ -176,7 +186,7 @@ export class Playback extends EventTarget {
     video.currentTime = Math.min(Math.max(0, video.currentTime + seconds), video.duration);
   }
 
-  /** @param {number} seconds of a recording, or from the first moment on that can be gone back to */
+  /** @param {number} seconds since the start of the recording, or of what viewers can rewind */
   seek(seconds) {
     const { reception: { rewind }, video } = this;
     if (this.recording) video.currentTime = seconds;
@@ -209,7 +219,7 @@ export class Playback extends EventTarget {
   #streamChanged() {
     if (this.#isClosed) return;
     this.recordings.update();
-    // The host is back.
+    // The stream is live again.
     if (this.recording && this.stream.info?.state !== "ended") this.#empty();
     if (this.#isWanted && !this.recording && !this.reception.video) this.reception.attach(this.video);
     this.#changed();
@@ -217,7 +227,7 @@ export class Playback extends EventTarget {
 
   #received() {
     const { reception, video } = this;
-    // Without a tap, browsers play only what is silent; better that than nothing.
+    // Browsers may require a tap for sound: rather play muted than not at all.
     if (reception.isBlocked && !video.muted && reception.video) {
       video.muted = true;
       reception.play();
@@ -227,7 +237,7 @@ export class Playback extends EventTarget {
 
   /** @param {Error} error @returns {Reason} */
   #reasonOf(error) {
-    // Without it there is HLS alone, which this server does not make.
+    // Without WebRTC, HLS is the only way, which this server does not offer.
     if (error instanceof ReferenceError && !("RTCPeerConnection" in globalThis)) return "unsupported";
     if (!(error instanceof SignallingError)) return "failed";
     if (error.rule === "banned" || error.rule === "link-revoked") return error.rule;

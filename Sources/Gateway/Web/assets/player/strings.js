@@ -92,7 +92,7 @@ export const STRINGS = {
 
 /**
  * @param {string} text
- * @param {Record<string, string | number>} values by their names in it
+ * @param {Record<string, string | number>} values by their names in the text
  */
 export function fill(text, values) {
   return text.replace(/\{(\w+)\}/g, (whole, name) => String(values[name] ?? whole));

@@ -1,8 +1,8 @@
 // @ts-check
 
 /**
- * How a player looks. What is written over pictures is white on a dark veil; where there is none, ground and words
- * follow the page's `color-scheme`. An app changes the custom properties, and the parts.
+ * The styles of the player. Text over pictures is white on a dark veil; otherwise colors follow the page's
+ * `color-scheme`. Apps can set the custom properties and style the parts.
  */
 
 const TEXT = `
@@ -212,7 +212,7 @@ input[type="range"]::-moz-range-thumb { width: 14px; height: 14px; border: 0; bo
 @keyframes turn { to { rotate: 1turn; } }
 `;
 
-/** One for all players of a page. @type {CSSStyleSheet | null} */
+/** Shared by all players of a page. @type {CSSStyleSheet | null} */
 let sheet = null;
 
 export function style() {

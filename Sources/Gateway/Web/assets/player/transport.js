@@ -1,8 +1,7 @@
 // @ts-check
 
 /**
- * The ways by which a stream's media reach a player. Each is one object, and the player takes the first that the
- * browser can do.
+ * The ways in which media reach a player. Each is an object; the player uses the first one that the browser supports.
  */
 
 import { playsHLS } from "../fallback.js";
@@ -12,23 +11,23 @@ import { Viewing } from "../viewing.js";
 /**
  * @typedef {object} Transport
  * @property {string} name
- * @property {boolean} isSupported by this browser
- * @property {(stream: import("./watched.js").WatchedStream) => Reception} open plays nothing yet
+ * @property {boolean} isSupported whether this browser supports it
+ * @property {(stream: import("./watched.js").WatchedStream) => Reception} open prepares playback, without starting it
  *
- * What a transport makes of one stream: it plays into a `<video>` from `attach` to `detach`, mends what breaks, and
- * fires `change`, and `picture` when a new one was seen.
+ * Playback of a stream by a transport: plays in a `<video>` from `attach` to `detach`, recovers from errors, and fires
+ * `change`, and `picture` when there is a new picture.
  * @typedef {Pick<Viewing, "attach" | "detach" | "play" | "retry" | "state" | "trouble" | "video" | "isBlocked"
  *   | "isDelayed" | "delay" | "weakness" | "choice" | "quality" | "numbers" | "rewind"
  *   | "addEventListener"> & { connection: { error: Error | null } }} Reception
  */
 
-/** By WHEP, with next to no delay, and by HLS where that does not connect. @type {Transport} */
+/** WHEP, with next to no delay, and HLS while that cannot connect. @type {Transport} */
 const live = {
   name: "live",
   isSupported: "RTCPeerConnection" in globalThis || playsHLS(),
-  // Several players of one page, and its other visits, have nothing to do with each other.
+  // The choice is not stored: several players of a page, and other visits, are independent of each other.
   open: (stream) => new Viewing(stream, new PictureChoice(null)),
 };
 
-/** The best first. */
+/** Best first. */
 export const TRANSPORTS = [live];

@@ -1,6 +1,6 @@
 // @ts-check
 
-/** A stream as a player sees it: where it is, with which token, and what its server tells of it. */
+/** A stream as a player sees it: its addresses, the token, and what the server tells about it. */
 
 import { SignallingError } from "../session.js";
 import { askForStream, StreamSync } from "../sync.js";
@@ -8,20 +8,20 @@ import { Access } from "./access.js";
 
 /** Longest time an answer may take, in milliseconds. */
 const ANSWER_MS = 10_000;
-/** Who does not watch looks so long after, and then ever later, what has changed, in milliseconds. */
+/** First and longest pause before the stream is looked up again while no one watches, in milliseconds. */
 const FIRST_LOOK_MS = 10_000;
 const LAST_LOOK_MS = 160_000;
 
 /**
  * @typedef {object} Place
  * @property {string} origin of the server
- * @property {string} id the stream's name
- * @property {string | null} token that the address brings along
+ * @property {string} id the name of the stream
+ * @property {string | null} token in the address
  */
 
 /**
  * Reads the address of a stream's page, or of its WHEP endpoint: `https://host/watch/demo`, perhaps with `#token=…`.
- * @param {string} address may be relative to the page's
+ * @param {string} address may be relative to the page
  * @returns {Place | null}
  */
 export function placeOf(address) {
@@ -37,15 +37,15 @@ export function placeOf(address) {
 }
 
 /**
- * Fires `change`. What a `Viewing` plays, and what `Recordings` lists. Until somebody watches it only looks now and then
- * what the stream is: who follows it is counted among its viewers.
+ * A stream for `Viewing` and `Recordings`; fires `change`. Until someone watches, it only looks the stream up from time
+ * to time, because followers count as viewers.
  */
 export class WatchedStream extends EventTarget {
-  /** Players take what the browser can. */
+  /** Null: any codec that the browser supports. */
   codec = null;
-  /** What the server says of its picture, which sync does not. @type {{ url: string, blurHash: string } | null} */
+  /** The preview, which sync does not contain. @type {{ url: string, blurHash: string } | null} */
   preview = null;
-  /** Why the server tells us nothing of it. @type {SignallingError | null} */
+  /** Why the server refuses to describe the stream. @type {SignallingError | null} */
   problem = null;
 
   #end = new AbortController();
@@ -71,7 +71,7 @@ export class WatchedStream extends EventTarget {
     this.#look();
   }
 
-  /** Follows it no more. */
+  /** Stops everything. */
   close() {
     this.#end.abort();
     clearTimeout(this.#timer);
@@ -79,13 +79,13 @@ export class WatchedStream extends EventTarget {
     this.access.close();
   }
 
-  /** Somebody watches. */
+  /** Follows the stream when someone starts watching. */
   follow() {
     this.#isFollowed = true;
     this.sync.start();
   }
 
-  /** Nobody does any more. */
+  /** Stops following when no one watches anymore. */
   rest() {
     this.#isFollowed = false;
     this.sync.close();
@@ -101,13 +101,13 @@ export class WatchedStream extends EventTarget {
     return this.access.hasToken;
   }
 
-  /** The server takes our invitation no more; sync was told why. */
+  /** Whether our invitation is no longer valid; sync knows why. */
   get isLinkDead() {
     return this.sync.refusal === "expired" || this.sync.refusal === "revoked";
   }
 
   /**
-   * Does something with our token, and once more with a fresh one when the server refuses it (401).
+   * Runs an action with our token, and once more with a fresh one if the server refuses the first (401).
    * @template T
    * @param {(token: string | null) => Promise<T>} action
    * @returns {Promise<T>}
@@ -124,14 +124,14 @@ export class WatchedStream extends EventTarget {
     }
   }
 
-  /** Where a file is: a `<video>` cannot set headers. @param {string} path */
+  /** The address of a file, with the token in it, because a `<video>` cannot set headers. @param {string} path */
   addressOf(path) {
     const url = new URL(path, this.origin);
     if (this.access.known) url.searchParams.set("access_token", this.access.known);
     return url.href;
   }
 
-  /** Where its picture is; null without one. */
+  /** The address of the preview; null if there is none. */
   get previewAddress() {
     return this.preview && new URL(this.preview.url, this.origin).href;
   }
@@ -147,7 +147,7 @@ export class WatchedStream extends EventTarget {
     }
   }
 
-  /** Asks for what there is, the picture among it, and why we may not watch. */
+  /** Looks the stream up, with its preview, or why we may not watch. */
   async #look() {
     clearTimeout(this.#timer);
     const { signal } = this.#end;
@@ -165,7 +165,7 @@ export class WatchedStream extends EventTarget {
     this.#pause = Math.min(this.#pause * 2, LAST_LOOK_MS);
   }
 
-  /** @param {string} path below the stream's */
+  /** @param {string} path below that of the stream */
   #ask(path) {
     return this.withToken(async (token) => {
       const response = await fetch(`${this.origin}${this.path}${path}`, {

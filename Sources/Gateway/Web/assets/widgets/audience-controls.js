@@ -5,7 +5,7 @@ import { copyFrom, follow, h, icon, setText } from "../dom.js";
 /** Controls fade this long after the last movement, in milliseconds. */
 const FADE_MS = 3000;
 
-/** Sound, link and full screen; the keys m and f. Fades with the rest while there is no input. */
+/** Sound, link and full screen, with the keys m and f. They fade with the rest while there is no input. */
 export const audienceControls = {
   name: "audience-controls",
   layer: /** @type {const} */ ("float"),
@@ -52,10 +52,14 @@ export const audienceControls = {
 
 /** @param {HTMLVideoElement | null} video */
 async function toggleFullScreen(video) {
-  if (document.fullscreenElement) await document.exitFullscreen();
-  else if (document.documentElement.requestFullscreen) await document.documentElement.requestFullscreen();
-  // iPhones show only a video itself on the full screen.
-  else /** @type {any} */ (video)?.webkitEnterFullscreen?.();
+  try {
+    if (document.fullscreenElement) await document.exitFullscreen();
+    else if (document.documentElement.requestFullscreen) await document.documentElement.requestFullscreen();
+    // On iPhones only a video can fill the screen.
+    else /** @type {any} */ (video)?.webkitEnterFullscreen?.();
+  } catch {
+    // The browser does not allow it, or there is no picture yet.
+  }
 }
 
 /**

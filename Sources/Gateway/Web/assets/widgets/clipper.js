@@ -9,10 +9,10 @@ import { toldByServer } from "../server.js";
 /** How often to ask whether a clip is complete, and for how long. */
 const PAUSE_MS = 500;
 const LIMIT_MS = 300_000;
-/** Clips listed here; after the end of the stream all are listed. */
+/** Most clips listed here; after the end of the stream, all are listed. */
 const MOST = 5;
 
-/** In the studio; viewers find it next to the picture quality. */
+/** Makes clips in the studio; for viewers, this is next to the picture quality. */
 export const clipper = {
   name: "clipper",
   layer: /** @type {const} */ ("float"),
@@ -79,7 +79,7 @@ export function makeClipper(room) {
 /**
  * @param {Room} room
  * @param {() => boolean} isWanted
- * @returns {Promise<Recording | undefined>} complete; nothing if it came to nothing
+ * @returns {Promise<Recording | undefined>} the complete clip; undefined if it failed
  */
 async function make(room, isWanted) {
   const { id } = await room.api.makeClip();

@@ -5,7 +5,7 @@ import { h } from "../dom.js";
 import { FRAME_RATES } from "../own-media.js";
 
 /**
- * Fields for camera, microphone and the picture's size.
+ * Fields for camera, microphone and picture size.
  * @param {import("../own-media.js").OwnMedia} own
  */
 export function deviceFields(own) {
@@ -32,7 +32,7 @@ export function deviceFields(own) {
   };
 }
 
-/** Which camera and microphone, and how good a picture. */
+/** The choice of camera, microphone and picture size. */
 export const devices = {
   name: "devices",
   layer: /** @type {const} */ ("float"),

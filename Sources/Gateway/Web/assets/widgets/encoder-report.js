@@ -2,6 +2,7 @@
 
 import { callName, h, icon, isolate } from "../dom.js";
 import { formatBitrate } from "../stats.js";
+import { memberOf } from "../sync.js";
 
 /** @typedef {import("../stage-api.js").Encoder} Encoder */
 
@@ -32,20 +33,21 @@ function describe({ video, audio, link }) {
 }
 
 /**
- * What arrives from encoders by RTMP and SRT, and what to change in their settings.
+ * What the server receives from encoders over RTMP and SRT, and advice on their settings.
  * @param {import("../room.js").Room} room
  */
 export function encoderReport(room) {
-  const element = h("div#encoder-report", { role: "status" });
-  /** By who publishes. @type {Map<string, Encoder>} */
+  // Not a live region: its numbers change every few seconds, and problems are shown as messages.
+  const element = h("div#encoder-report");
+  /** By publisher. @type {Map<string, Encoder>} */
   const encoders = new Map();
-  /** What was said aloud, so that it is said once. @type {Set<string>} */
+  /** Messages that were shown, so that each is shown once. @type {Set<string>} */
   const said = new Set();
-  /** Why the last one ended, where that needs words. */
+  /** Why the last encoder stopped, if that needs an explanation. */
   let end = "";
 
   /** @param {string} id */
-  const nameOf = (id) => isolate(callName(id, room.sync.known?.speakers[id]?.name));
+  const nameOf = (id) => isolate(callName(id, memberOf(room.sync.known?.speakers, id)?.name));
 
   const show = () => {
     const lines = [...encoders].map(([participant, encoder]) => {

@@ -8,7 +8,7 @@ import { encoderReport } from "./encoder-report.js";
 
 /** @typedef {import("../room.js").Room} Room */
 
-/** Settings for OBS and others: where to publish by RTMP and SRT, with the own key; and what arrives from them. */
+/** Settings for OBS and other encoders: where to publish over RTMP and SRT, the key, and what the server receives. */
 export const encoder = {
   name: "encoder",
   layer: /** @type {const} */ ("float"),
@@ -22,7 +22,7 @@ export const encoder = {
       return { input, element: h("div.field", {}, h("label", { for: id }, words), h("div.row", {}, input, copy)) };
     };
     const server = field("encoder-server", "Server", "text");
-    // Others may see this screen.
+    // The screen may be shared.
     const key = field("encoder-key", "Stream key (keep it secret)", "password");
     const srt = field("encoder-srt", "SRT URL with your key (keep it secret)", "password");
     const srtHint = h("p.muted#encoder-srt-hint");
@@ -54,7 +54,7 @@ export const encoder = {
       code.hidden = addresses().length === 0;
       report.set(answer?.encoders ?? []);
     };
-    /** Where to send, with the key included, in the form that phone apps take. */
+    /** Addresses with the key, for phone apps. */
     const addresses = () => {
       const choices = [];
       if (server.input.value && key.input.value) {

@@ -3,7 +3,7 @@
 import { FreePill } from "../gate.js";
 import { follow } from "../dom.js";
 
-/** How long one may still watch for free what takes a tier; what is said when that is over is the state's. */
+/** The rest of the free preview of a stream that requires a tier; the status says what follows. */
 export const gate = {
   name: "gate",
   layer: /** @type {const} */ ("lite"),

@@ -5,15 +5,17 @@ import { manage } from "./manage.js";
 
 /** @typedef {import("../room.js").Room} Room @typedef {import("../sync.js").Member} Member */
 
-/** Behind an identity: the screen that they share. */
+/** Suffix of an identity for the screen that this person shares. */
 const SCREEN = "\u0000screen";
 
-/** The opponent's host in a duel, of whom this stream knows no more than the name. @type {Member} */
+/** The host of the other stream in a duel, of whom only the name is known. @type {Member} */
 const GUEST = {
   name: null, role: "host", since: "", present: true, audioMuted: false, videoMuted: false, paused: false, weakUplink: false,
 };
 
-/** Everyone on stage, oneself first: picture or initials, name, and what is off; shared screens are tiles of their own. */
+/**
+ * Everyone on stage, oneself first: picture or initials, name, and what is muted. Shared screens have their own tiles.
+ */
 export const grid = {
   name: "grid",
   layer: /** @type {const} */ ("player"),
@@ -41,7 +43,7 @@ export const grid = {
       /** @type {[string, Member | null][]} */
       const entries = [[me, null], ...screens, ...guests, ...others];
       const pinned = entries.find(([key, member]) => member && key === room.pinned);
-      // The large tile comes first, for eyes and for the keyboard.
+      // The large tile comes first, also in the tab order.
       if (pinned) entries.unshift(...entries.splice(entries.indexOf(pinned), 1));
       list.dataset.count = String(Math.min(entries.length, 10));
       list.classList.toggle("has-pin", pinned !== undefined);
@@ -49,7 +51,7 @@ export const grid = {
       const focused = /** @type {HTMLElement | null} */ (document.activeElement);
       reconcile(list, entries, (key) => key === me ? ownTile(room) : tile(room, key));
       fit();
-      // What moves loses the focus.
+      // Elements that are moved lose the focus.
       if (focused !== document.activeElement && list.contains(focused)) focused?.focus({ preventScroll: true });
     });
     return () => {
@@ -60,9 +62,9 @@ export const grid = {
   },
 };
 
-/** Between tiles, in pixels; as in the style sheet. */
+/** Gap between tiles, in pixels; the same as in the style sheet. */
 const GAP = 12;
-/** Width over height of a tile. */
+/** Aspect ratio of a tile. */
 const SHAPE = 16 / 9;
 
 /**
@@ -70,7 +72,7 @@ const SHAPE = 16 / 9;
  * @param {number} width
  * @param {number} height
  * @param {number} count of all tiles
- * @param {boolean} hasLarge one of them stands above the others, which then get a quarter of the height
+ * @param {boolean} hasLarge whether one is above the others, which then get a quarter of the height
  */
 export function fitTiles(width, height, count, hasLarge = false) {
   if (hasLarge && count > 1) {
@@ -118,7 +120,7 @@ function tile(room, key) {
     const isPinned = room.pinned === key;
     root.classList.toggle("pinned", isPinned);
     pin.setAttribute("aria-pressed", String(isPinned));
-    // Screen readers read the state themselves: with it the name must not change.
+    // The label must not change with the state, which screen readers read as well.
     pin.setAttribute("aria-label", `Pin ${shown}`);
     pin.title = isPinned ? "Unpin" : "Pin";
     if (media) room.stage?.show(id, root.clientHeight * devicePixelRatio, isScreen);

@@ -13,7 +13,7 @@ export const hand = {
   mount(room, layer) {
     const words = h("span");
     const place = h("small", { role: "status", hidden: true });
-    /** What was asked for last, while it is not answered. @type {Promise<void> | null} */
+    /** The request in progress. @type {Promise<void> | null} */
     let asking = null;
     const isRaised = () => room.you?.handRaised ?? false;
     const lower = async () => {
@@ -31,7 +31,7 @@ export const hand = {
         const lowers = isRaised();
         if (!lowers && room.viewing.isDelayed) return room.say(DELAYED_HAND);
         if (asking) {
-          // That a hand is up is heard before it is answered sometimes.
+          // Sync may report the hand before the request is answered.
           if (!lowers) return;
           await asking;
           if (asking || !isRaised()) return;
@@ -43,7 +43,7 @@ export const hand = {
     layer.append(button);
     const unfollow = follow(room, () => {
       const isUp = isRaised();
-      // Where the server tells of no speakers, there is no one to see a hand.
+      // Without speakers there is no one to see a hand.
       button.hidden = !room.isOpen || room.sync.refusal !== null || Object.keys(room.sync.known?.speakers ?? {}).length === 0;
       button.setAttribute("aria-pressed", String(isUp));
       setText(words, isUp ? "Lower hand" : "Raise hand");

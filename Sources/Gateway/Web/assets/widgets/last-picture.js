@@ -2,7 +2,7 @@
 
 import { h } from "../dom.js";
 
-/** A small copy of what was seen last: shown dimmed and blurred while there is nothing newer. */
+/** A small copy of the last picture, shown dimmed and blurred while there is no newer one. */
 export const lastPicture = {
   name: "last-picture",
   layer: /** @type {const} */ ("background"),

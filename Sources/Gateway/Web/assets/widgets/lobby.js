@@ -9,7 +9,7 @@ import { sourceSegments } from "./sources.js";
 
 /** @typedef {import("../room.js").Room} Room */
 
-/** Before going on air: the title of the stream, one's own name, and whether the microphone picks up anything. */
+/** Before going on the air: the title of the stream, the person's name, and the level of the microphone. */
 export const lobby = {
   name: "lobby",
   layer: /** @type {const} */ ("float"),
@@ -29,7 +29,7 @@ export const lobby = {
     const unfollow = follow(room, () => {
       root.hidden = room.onAir.isOn || room.isOver || ["removed", "expired"].includes(room.state);
       titleRow.hidden = !room.isHost || room.isOpen;
-      // The host of a stream that is there already is known by a name.
+      // The host of an existing stream already has a name.
       nameRow.hidden = room.isHost && room.isOpen;
       title.placeholder = room.naming.usualTitle;
     });
@@ -44,7 +44,7 @@ export const lobby = {
 /**
  * The same for an invited viewer: no one is on stage before they have seen themselves.
  * @param {Room} room
- * @param {AbortSignal} signal takes the question back
+ * @param {AbortSignal} signal withdraws the question
  * @returns {Promise<boolean>} whether they want to be on stage now
  */
 export async function preview(room, signal) {

@@ -2,16 +2,17 @@
 
 import { h } from "../dom.js";
 
-/** Messages stay this long, in milliseconds. */
+/** How long messages are shown, in milliseconds. */
 const STAY_MS = 6000;
 
-/** Shows what the page has to say for a moment; screen readers read it aloud. */
+/** Shows messages of the page for a moment; screen readers read them aloud. */
 export const messages = {
   name: "messages",
   layer: /** @type {const} */ ("float"),
   /** @param {import("../room.js").Room} room @param {HTMLElement} layer */
   mount(room, layer) {
-    const root = h("div.messages", { role: "status", "aria-live": "polite" });
+    // Only the new message is read, not those that are still shown.
+    const root = h("div.messages", { role: "status", "aria-live": "polite", "aria-atomic": "false" });
     layer.append(root);
     /** @param {Event} event */
     const show = (event) => {

@@ -5,10 +5,10 @@ import { makeMovable } from "../movable.js";
 import { formatBitrate, formatMilliseconds, formatPicture } from "../stats.js";
 import { readTimeCode, timeCodeAge } from "../timecode.js";
 
-/** Older than that, in milliseconds, only if the other clock differs from ours. */
+/** A longer delay, in milliseconds, means that the other clock differs from ours. */
 const OLDEST_MS = 5000;
 
-/** What plays, in numbers; a window that can be moved, opened by a button or the key n. */
+/** Statistics of playback, in a movable window opened by a button or the key n. */
 export const numbers = {
   name: "numbers",
   layer: /** @type {const} */ ("movable"),

@@ -2,11 +2,12 @@
 
 import { callName, follow, h, icon, isolate, reconcile, setText } from "../dom.js";
 import { inOrder, makeBadges } from "../ranks.js";
+import { memberOf } from "../sync.js";
 import { manage } from "./manage.js";
 
 /** @typedef {import("../room.js").Room} Room */
 
-/** What viewers can rewind is kept a second or two after it is live; past this, the server has no room, in ms. */
+/** Recording for rewinding starts a second or two after going live; later than this, the server has no room, in ms. */
 const KEEPING_MS = 5000;
 
 /** For hosts: who wants to speak and who is invited. For everyone on stage: who is watching. */
@@ -23,11 +24,11 @@ export const people = {
     const alone = h("div.group.alone#alone", { hidden: true },
       h("p", { role: "status" }, "Viewers see and hear only you, even when others are on stage."),
       h("p.actions", {}, h("button.button.small#show-everybody", {
-        type: "button", onclick: () => room.edit({ programme: "composed" }),
+        type: "button", onclick: () => room.attempt(() => room.edit({ programme: "composed" })),
       }, "Show everyone on stage")));
     const unkept = h("p.group#unkept", { role: "status", hidden: true },
       "Viewers can’t rewind this stream: the server has no room to keep it. They can once another stream ends.");
-    /** Since when it is to be kept, and is not. @type {number | null} */
+    /** Since when it should be kept but is not. @type {number | null} */
     let unkeptSince = null;
     const root = h("section.card.people#people", { "aria-label": "People", hidden: true },
       alone, unkept, hands.root, invited.root, viewers.root, banned.root);
@@ -45,14 +46,14 @@ export const people = {
       unkept.hidden = unkeptSince === null || performance.now() - unkeptSince < KEEPING_MS;
       const bySince = (/** @type {[string, any]} */ [, a], /** @type {[string, any]} */ [, b]) =>
         a.since.localeCompare(b.since);
-      // A hand stays up until its owner has answered; here they show as invited.
-      const raised = Object.entries(known.raisedHands).filter(([id]) => !(id in known.invitations));
+      // Hands stay up until people have answered an invitation; here they are listed as invited.
+      const raised = Object.entries(known.raisedHands).filter(([id]) => !memberOf(known.invitations, id));
       hands.show(room.isHost ? waitingList(raised) : [], (id) => row(room, id, [
         ["Invite", "invite", () => room.api.invite(id)], ["Lower", "lower", () => room.api.lowerHand(id)],
       ]));
-      // What only the host can act upon.
+      // Only the host can act on these.
       hands.root.hidden = !room.isHost;
-      // The last hand that went up is news; that one went down is not.
+      // Announce a new hand, but not a lowered one.
       if (raised.length > count && room.isHost) {
         const [id, entry] = raised.sort(bySince)[raised.length - 1];
         room.say(`${isolate(callName(id, entry.name))} wants to speak.`);
@@ -61,9 +62,10 @@ export const people = {
       invited.show(room.isHost ? Object.entries(known.invitations).sort(bySince) : [], (id) => row(room, id, [
         ["Withdraw", "withdraw", () => room.api.endInvitation(id)],
       ]));
-      const isElsewhere = (/** @type {string} */ id) => id in known.raisedHands || id in known.invitations;
+      const isElsewhere = (/** @type {string} */ id) =>
+        memberOf(known.raisedHands, id) || memberOf(known.invitations, id);
       const named = inOrder(Object.entries(known.viewers).filter(([id]) => !isElsewhere(id)), room.audience);
-      // Of those who are counted, some have their place above, and some have said no name.
+      // Some of the counted viewers are in the lists above, and some have no name.
       const elsewhere = Object.keys(known.viewers).length - named.length;
       const total = Math.max(known.counts.viewers ?? 0, named.length + elsewhere);
       viewers.show(named, (id) => row(room, id, []), total, restWords(room, total - named.length, elsewhere));
@@ -82,7 +84,7 @@ export const people = {
 };
 
 /**
- * Raised hands as the host means to invite them; those that are held come last and have no place.
+ * Raised hands in the host's order; those that are held back come last and have no place.
  * @param {[string, import("../sync.js").Hand][]} hands
  * @returns {[string, import("../sync.js").Hand & { place: number }][]}
  */
@@ -93,9 +95,9 @@ function waitingList(hands) {
 }
 
 /**
- * What there is to say of viewers whom the list does not name.
+ * A line about the viewers who are not in the list.
  * @param {Room} room
- * @param {number} count those who are counted and not in the list
+ * @param {number} count of viewers who are not in the list
  * @param {number} elsewhere how many of them are in a list above
  */
 function restWords(room, count, elsewhere) {
@@ -106,7 +108,11 @@ function restWords(room, count, elsewhere) {
   return elsewhere === 1 ? "1 person, listed above." : elsewhere > 1 ? `${elsewhere} people, listed above.` : "";
 }
 
-/** @param {string} title @param {string} id @param {string} nobody said while it is empty; "" hides it then */
+/**
+ * @param {string} title
+ * @param {string} id
+ * @param {string} nobody text for an empty list; if empty, the list is hidden then
+ */
 function section(title, id, nobody) {
   const heading = h("h2");
   const list = h(`ul#${id}`, { "aria-label": title });
@@ -118,7 +124,7 @@ function section(title, id, nobody) {
      * @param {[string, any][]} entries
      * @param {(id: string) => any} make
      * @param {number} [total]
-     * @param {string} [rest] about those who are not in the list
+     * @param {string} [rest] line about those who are not in the list
      */
     show(entries, make, total = entries.length, rest = "") {
       setText(heading, total ? `${title} · ${total}` : title);
@@ -133,8 +139,8 @@ function section(title, id, nobody) {
 /**
  * @param {Room} room
  * @param {string} id
- * @param {[string, string, () => Promise<unknown>][]} actions for hosts: label, name, what it does
- * @param {boolean} [isHere] whether more can be done about them
+ * @param {[string, string, () => Promise<unknown>][]} actions for hosts: label, name, function
+ * @param {boolean} [isHere] whether hosts can do more with them
  */
 function row(room, id, actions, isHere = true) {
   const badges = makeBadges();

@@ -2,13 +2,13 @@
 
 import { follow, h, icon } from "../dom.js";
 
-/** A finger that moves so far up or down, in CSS pixels, and twice as far as to the side, means it. */
+/** Shortest vertical swipe, in CSS pixels; it must also be at least twice as long as its horizontal part. */
 const FAR = 60;
 
-/** What a finger is meant for itself: it presses or scrolls there. */
+/** Elements that handle touches themselves, such as buttons and lists. */
 const CONTROLS = "a, button, form, input, select, dialog, .picture-panel, .comments, .parts, .movable";
 
-/** Nothing but the picture: by a swipe up, back by one down, the key p, or the button. */
+/** Shows nothing but the picture: by a swipe up, the key p, or the button; a swipe down brings the rest back. */
 export const pictureOnly = {
   name: "picture-only",
   layer: /** @type {const} */ ("lite"),

@@ -4,13 +4,14 @@ import { confirm } from "../dialog.js";
 import { callName, follow, formatDuration, h, icon, reconcile, setText } from "../dom.js";
 import { RecordedComments } from "../recorded-comments.js";
 import { Recordings, formatSize, isClip } from "../recordings.js";
+import { reloadAfterErrors } from "../reloading.js";
 
 /** @typedef {import("../room.js").Room} Room @typedef {import("../recordings.js").Recording} Recording */
 
 /** Most comments shown at once. */
 const SHOWN = 4;
 
-/** After the end: plays what was recorded, one part after the other. */
+/** After the end of the stream, plays its recordings, one part after the other. */
 export const playback = {
   name: "playback",
   layer: /** @type {const} */ ("player"),
@@ -26,10 +27,18 @@ export const playback = {
     const list = h("ul.parts", { "aria-label": "Recordings" });
     const root = h("section.playback", { hidden: true, "aria-label": "Recording" }, words, video, spoken, list);
     layer.append(root);
-    /** What is in the player. */
+    /** The id of the recording in the player. */
     let current = "";
-    /** Whether it was chosen, or is being played. */
+    /** Whether the viewer has chosen or played it. */
     let isWatched = false;
+    const end = new AbortController();
+    reloadAfterErrors(video, () => current, async () => {
+      const id = current;
+      // This request also replaces an expired token.
+      await recordings.ask();
+      const recording = recordings.list.find((each) => each.id === id);
+      return recording ? recordings.address(recording) : null;
+    }, end.signal);
     /** @param {Recording | undefined} recording @param {boolean} [isWanted] whether a person chose it */
     const choose = (recording, isWanted = false) => {
       current = recording?.id ?? "";
@@ -46,7 +55,7 @@ export const playback = {
       const entries = recordings.list.map((each) => /** @type {[string, Recording]} */ ([each.id, each]));
       root.hidden = !entries.length;
       document.body.classList.toggle("playback", entries.length > 0);
-      // One needs no choice.
+      // A single recording needs no choice.
       list.classList.toggle("single", entries.length < 2);
       reconcile(list, entries, (id) => part(() => {
         isWatched = true;
@@ -56,7 +65,7 @@ export const playback = {
       for (const [index, item] of [...list.children].entries()) item.mark(index, parts, current);
     };
     video.addEventListener("play", () => (isWatched = true));
-    // Also after a jump, and while it stands still.
+    // Also after seeking, and while paused.
     const speak = () => {
       spoken.hidden = !comments.list.length;
       const shown = comments.at(video.currentTime, SHOWN);
@@ -71,13 +80,14 @@ export const playback = {
     recordings.addEventListener("change", () => {
       const isThere = recordings.list.some(({ id }) => id === current);
       if (!isThere) isWatched = false;
-      // What comes first may be complete last.
+      // The first recording may be complete last.
       if (isWatched || isThere && current === recordings.list[0].id) show();
       else choose(recordings.list[0]);
     });
     const unfollow = follow(room, () => recordings.update());
     return () => {
       unfollow();
+      end.abort();
       recordings.close();
       comments.choose("");
       document.body.classList.remove("playback");
@@ -104,7 +114,7 @@ function part(choose) {
   const about = h("span.muted");
   const button = h("button.button.small", { type: "button", onclick: choose }, words, about);
   const root = h("li", {}, button);
-  /** Of a clip. @type {string | null} */
+  /** The name of a clip. @type {string | null} */
   let name = null;
   root.update = (/** @type {Recording} */ recording) => {
     name = isClip(recording) ? recording.title || "Clip" : null;
@@ -119,7 +129,7 @@ function part(choose) {
   return root;
 }
 
-/** After the end, for the host: what was recorded, to watch, download or delete. */
+/** After the end, lists the recordings for the host to watch, download or delete. */
 export const kept = {
   name: "kept-recordings",
   layer: /** @type {const} */ ("float"),

@@ -2,7 +2,7 @@
 
 import { follow, h, setText } from "../dom.js";
 
-/** What went wrong with one's own picture or its path to the server, and what to do about it. */
+/** Shows what is wrong with the person's own picture or its connection, and what to do about it. */
 export const problem = {
   name: "problem",
   layer: /** @type {const} */ ("float"),

@@ -2,7 +2,7 @@
 
 import { follow, h, initials, setText } from "../dom.js";
 
-/** The stream's programme, as large as it can be; where it is sound alone, whose it is. */
+/** The programme of the stream, as large as possible; without a picture, the name of its host. */
 export const programme = {
   name: "programme",
   layer: /** @type {const} */ ("player"),

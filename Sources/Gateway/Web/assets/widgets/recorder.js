@@ -11,7 +11,7 @@ const FAILURES = {
   failed: "Recording stopped: something went wrong on the server. What was recorded so far is saved.",
 };
 
-/** The host's button that records what viewers get. */
+/** The button with which the host records the programme. */
 export const recorder = {
   name: "recorder",
   layer: /** @type {const} */ ("float"),
@@ -34,7 +34,7 @@ export const recorder = {
     }, icon("record"), words, time);
     const root = h("div.recorder", { hidden: true }, button);
     layer.append(root);
-    /** When it began, as far as this page saw it. @type {number | null} */
+    /** When the recording started, as seen by this page. @type {number | null} */
     let since = null;
     const showTime = () => setText(time, since === null ? "" : formatDuration(performance.now() - since));
     const unfollow = follow(room, () => {
@@ -64,15 +64,15 @@ async function tellFailure(room) {
 }
 
 /**
- * Tells everyone on stage once that they are being recorded and when that ends, and the host why, if it ended
- * unexpectedly; meanwhile the title has a mark.
+ * Tells everyone on stage when a recording starts and ends, and the host why, if it ended unexpectedly. Meanwhile there
+ * is a mark next to the title.
  */
 export const recordingNews = {
   name: "recording-news",
   layer: /** @type {const} */ ("float"),
   /** @param {Room} room */
   mount(room) {
-    /** @type {boolean | null} null until something was heard */
+    /** @type {boolean | null} null until known */
     let wasOn = null;
     return follow(room, () => {
       if (!room.info || room.info.state === "ended") return;

@@ -1,6 +1,6 @@
 // @ts-check
 
-import { follow, h, icon } from "../dom.js";
+import { follow, h, icon, reconcile, setText } from "../dom.js";
 import { toldByServer } from "../server.js";
 
 /** @typedef {import("../room.js").Room} Room */
@@ -14,7 +14,7 @@ const formatWait = (ms) => {
   return seconds === 1 ? "1 second" : `${seconds} seconds`;
 };
 
-/** Where else the programme is sent by RTMP, and how that is going. */
+/** Other servers to which the programme is sent over RTMP, and their states. */
 export const restream = {
   name: "restream",
   layer: /** @type {const} */ ("float"),
@@ -23,7 +23,7 @@ export const restream = {
     const url = h("input#restream-url", {
       type: "url", autocomplete: "off", required: true, maxLength: 500, placeholder: "rtmps://live.example.com/app",
     });
-    // Others may see this screen.
+    // The screen may be shared.
     const key = h("input#restream-key", { type: "password", autocomplete: "off", required: true, maxLength: 2000 });
     const list = h("ul#restream-list");
     const form = h("form.fields", { onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); add(); } },
@@ -37,11 +37,11 @@ export const restream = {
 
     let isOn = false;
     let isAsking = false;
-    /** By number. @type {Map<number, Restream>} */
+    /** The targets, by number. @type {Map<number, Restream>} */
     const known = new Map();
-    /** Those of which a failure was said aloud since they were last live. @type {Set<number>} */
+    /** Numbers of targets whose failure was announced since they were last live. @type {Set<number>} */
     const said = new Set();
-    /** What was told, or asked for, of these is newer than the list that is being asked for. @type {Set<number>} */
+    /** Numbers of targets that changed since the list was requested. @type {Set<number>} */
     const heard = new Set();
     let isLooking = false;
 
@@ -54,17 +54,29 @@ export const restream = {
       return droppedPictures && state === "live"
         ? `${STATES.live}, but too slow: ${droppedPictures} frames dropped` : STATES[state];
     };
+    /** @param {string} key the number of the target */
+    const makeRow = (key) => {
+      const address = h("span");
+      const remove = h("button.button", { type: "button", onclick: () => removeTarget(Number(key)) },
+        icon("close"), h("span", {}, "Remove"));
+      const sign = icon("warning");
+      const text = h("span");
+      const words = h("p", {}, sign, text);
+      const line = h("li", { "data-number": key }, h("div.row", {}, address, remove), words);
+      line.update = (/** @type {Restream} */ target) => {
+        line.dataset.state = target.state;
+        setText(address, target.url);
+        remove.setAttribute("aria-label", `Remove ${target.url}`);
+        words.className = target.state === "failed" ? "warning" : "muted";
+        sign.toggleAttribute("hidden", target.state !== "failed");
+        setText(text, describe(target));
+      };
+      return line;
+    };
+    // Rows are kept, so that the change of one target does not take the focus from another.
     const showList = () => {
-      list.replaceChildren(...[...known.values()].sort((one, other) => one.number - other.number).map((target) => {
-        const { number, state } = target;
-        const remove = h("button.button", {
-          type: "button", "aria-label": `Remove ${target.url}`, onclick: () => removeTarget(number),
-        }, icon("close"), h("span", {}, "Remove"));
-        const words = h(state === "failed" ? "p.warning" : "p.muted", {}, state === "failed" ? icon("warning") : "",
-          h("span", {}, describe(target)));
-        return h("li", { "data-number": String(number), "data-state": state },
-          h("div.row", {}, h("span", {}, target.url), remove), words);
-      }));
+      const targets = [...known.values()].sort((one, other) => one.number - other.number);
+      reconcile(list, targets.map((each) => [String(each.number), each]), makeRow);
     };
     /** @template T @param {() => Promise<T>} request @returns {Promise<T | undefined>} */
     const ask = async (request) => {
@@ -88,7 +100,7 @@ export const restream = {
     const add = async () => {
       const target = await ask(() => room.api.addRestream(url.value.trim(), key.value.trim()));
       if (!target) return;
-      // What was told of it meanwhile is newer.
+      // Events that arrived meanwhile are newer.
       if (!known.has(target.number)) known.set(target.number, target);
       heard.add(target.number);
       url.value = key.value = "";
@@ -117,7 +129,7 @@ export const restream = {
       isOn = about.restreams;
       show();
     });
-    // A stream that was not made yet has nothing to remember.
+    // A stream that does not exist yet has no targets.
     const isMade = () => ["backstage", "live"].includes(room.info?.state ?? "");
     const show = () => { root.hidden = !isOn || !room.isHost || !isMade() || room.isOut; };
     const unfollow = follow(room, show);

@@ -7,7 +7,7 @@ import { toldByServer } from "../server.js";
 
 /** @typedef {import("../room.js").Room} Room */
 
-/** A link that ends sooner, in milliseconds, is not handed out: whoever gets it may open it hours later. */
+/** Shortest remaining validity of a link that is shared, in milliseconds: people may open it hours later. */
 const LEAST_LIFETIME_MS = 12 * 60 * 60 * 1000;
 
 /** Links for viewers and speakers. Where viewers need an invitation, the server makes one; speakers always need one. */
@@ -36,12 +36,12 @@ export const share = {
       h("p.muted#speaker-words", {}, "Anyone with the speaker link can come on stage."), revoke);
     layer.append(root);
 
-    /** Whether viewers need an invitation; null until the server has told. @type {boolean | null} */
+    /** Whether viewers need an invitation; null until the server has answered. @type {boolean | null} */
     let isPrivate = null;
     let isAsking = false;
-    /** Shared by all who get it, until it has little time left. @type {Map<string, Promise<string | null>>} */
+    /** Links by role, shared again until they expire soon. @type {Map<string, Promise<string | null>>} */
     const made = new Map();
-    /** When they end, in milliseconds. @type {Map<string, number>} */
+    /** When they expire, in milliseconds since 1970. @type {Map<string, number>} */
     const ends = new Map();
     /** @param {"speaker" | "viewer"} role */
     const isFresh = (role) => (ends.get(role) ?? Infinity) - Date.now() > LEAST_LIFETIME_MS;
@@ -74,7 +74,7 @@ export const share = {
         title: "Scan to come on stage", hint: "Anyone who scans this code can come on stage.", choices: [{ label: "", text: url }],
       });
     };
-    /** For a link that fell into the wrong hands: the next ones are new. */
+    /** Revokes all links, for one that got into the wrong hands; the next ones are new. */
     const revokeLinks = async () => {
       const isSure = await confirm({
         name: "revoke-links", title: "Revoke all links?", yes: "Revoke links",

@@ -26,7 +26,7 @@ export function sourceSegments(own, kinds = SOURCES.map(([kind]) => kind)) {
   return { element, stop };
 }
 
-/** What one sends: camera, sound alone, a shared screen, or the test picture; changes while live. */
+/** The choice of what to send: camera, sound alone, a shared screen, or the test picture; also while live. */
 export const sources = {
   name: "sources",
   layer: /** @type {const} */ ("float"),

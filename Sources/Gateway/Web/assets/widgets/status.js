@@ -22,7 +22,7 @@ const WORDS = {
 
 const REVOKED = "The host revoked your link. Ask for a new one.";
 
-/** After waiting this long for an unknown stream, in milliseconds, these words are shown. */
+/** After waiting this long for an unknown stream, in milliseconds, this text is shown. */
 const PATIENCE_MS = 10_000;
 const UNKNOWN = "There’s no stream with this name yet. Check the link. If the stream goes live, it starts here automatically.";
 
@@ -41,7 +41,7 @@ const TROUBLE = {
   ],
 };
 
-/** Says in the middle of the picture what is going on while there is nothing to see. */
+/** In the middle of the picture, says what is going on while there is nothing to see. */
 export const status = {
   name: "status",
   layer: /** @type {const} */ ("lite"),
@@ -50,11 +50,11 @@ export const status = {
     const words = h("p.state#state");
     const hint = h("p.hint.muted#hint");
     const waiting = h("p.waiting#waiting", { hidden: true });
-    // Not within the live region, which would read every second aloud.
+    // Outside the live region, which would read every second aloud.
     const countdown = h("p.countdown#countdown", { role: "timer", hidden: true });
     const retry = h("button.button#retry", { type: "button", hidden: true, onclick: () => room.viewing.retry() });
     const unlock = unlockLink(".button.primary#unlock");
-    // In a new window: this one keeps trying.
+    // In a new tab: this page keeps trying.
     const check = h("a.button#check", { href: "/check", target: "_blank", hidden: true }, "Check my network");
     const home = h("a.button#home", { href: "/", hidden: true }, "See who else is live");
     const root = h("div.middle", {}, countdown,
@@ -69,7 +69,7 @@ export const status = {
       countdown.hidden = room.state !== "backstage" || left <= 0;
       if (!countdown.hidden) setText(countdown, formatDuration(left + 999));
     };
-    /** Since when we have waited for something of which nothing is known. */
+    /** Since when we have been waiting for an unknown stream. */
     let waitingSince = 0;
     const show = () => {
       const { state, trouble } = room.viewing;

@@ -1,14 +1,14 @@
 // @ts-check
 
 import { askForWords, makeTalkFields, USUAL } from "../audience-settings.js";
-import { ask } from "../dialog.js";
 import { h } from "../dom.js";
 import { LAYERS } from "../layers.js";
+import { askAndSave } from "../saving.js";
 import { toldByServer } from "../server.js";
 
 /** @typedef {import("../room.js").Room} Room */
 
-/** As many as a stage takes besides its host. */
+/** Most guests on a stage, besides the host. */
 const MOST_GUESTS = 49;
 
 /** How far viewers can rewind, in seconds. @type {[number, string][]} */
@@ -25,40 +25,40 @@ const WIDGET_NAMES = {
   gifts: "Gifts", ranks: "Ranks and medals", poll: "Polls", card: "Card", duel: "Duels",
 };
 
-/** Makes the stream, with its doors closed. @param {Room} room */
+/** Creates the stream, with its doors closed. @param {Room} room */
 export async function openBackstage(room) {
   const form = makeForm(room);
-  const answer = await ask({
+  const isMade = await askAndSave({
     name: "stream", title: "Open the backstage", body: [form.element],
     choices: [{ value: "open", label: "Open", look: "primary" }, { value: "no", label: "Cancel" }],
-  });
-  if (answer !== "open") return;
-  if (!await room.attempt(async () => { await room.create(form.details()); return true; })) return;
-  await saveInteraction(room, form.interaction());
+  }, () => room.create(form.details()));
+  if (!isMade) return;
+  // Not within the same attempt, because the stream cannot be created twice.
+  await room.attempt(() => saveInteraction(room, form.interaction()));
   await room.enterStage();
 }
 
 /** Changes the title, the start and what viewers see. @param {Room} room */
 export async function editStream(room) {
   const form = makeForm(room);
-  const answer = await ask({
+  await askAndSave({
     name: "stream", title: "Stream settings", body: [form.element],
     choices: [{ value: "save", label: "Save", look: "primary" }, { value: "no", label: "Cancel" }],
+  }, async () => {
+    await room.edit(form.details());
+    await saveInteraction(room, form.interaction());
   });
-  if (answer !== "save") return;
-  await room.edit(form.details());
-  await saveInteraction(room, form.interaction());
 }
 
 /** @param {Room} room @param {Partial<import("../audience.js").AudienceSettings>} settings those that changed */
 async function saveInteraction(room, settings) {
-  if (Object.keys(settings).length > 0) await room.attempt(() => room.api.editInteraction(settings));
+  if (Object.keys(settings).length > 0) await room.api.editInteraction(settings);
 }
 
 /** @param {Room} room */
 function makeForm(room) {
   const { info } = room;
-  /** What it is now, or will be unless something else is chosen. */
+  /** Current settings, or those that the stream will have. */
   const before = room.isOpen ? { title: info?.title ?? "", programme: info?.programme ?? "host" } : room.wishes;
   const title = h("input", { name: "title", dir: "auto", maxLength: 200, value: before.title ?? "", placeholder: room.title });
   const startsAt = h("input", { name: "startsAt", type: "datetime-local", value: localTime(info?.startsAt) });
@@ -101,7 +101,7 @@ function makeForm(room) {
   const guests = h("input", {
     name: "maxSpeakers", type: "number", min: 0, max: MOST_GUESTS, value: String(info?.maxSpeakers ?? MOST_GUESTS),
   });
-  // A stream that is yet to be made has no words.
+  // A stream that does not exist yet has no blocked words.
   const talk = makeTalkFields(audience, room.isOpen ? askForWords(room.api) : Promise.resolve([]));
   const duels = h("input", { type: "checkbox", name: "duels", checked: audience.duels });
   const tier = h("input", { name: "tier", maxLength: 32, pattern: "[A-Za-z0-9_\\-]*", placeholder: "Everyone", value: info?.gate?.tier ?? "" });
@@ -129,7 +129,7 @@ function makeForm(room) {
         h("span", {}, WIDGET_NAMES[/** @type {import("../audience.js").Widget} */ (box.value)])))));
   return {
     element,
-    /** Only what differs from what the stream has: the schedule of a live one cannot be named at all. */
+    /** Only details that differ: a request that names the schedule of a live stream is refused. */
     details() {
       /** @type {import("../stage-api.js").Details} */
       const details = {};
@@ -156,7 +156,7 @@ function makeForm(room) {
       if (layers.join() !== (info?.layers ?? LAYERS).join()) details.layers = layers;
       return details;
     },
-    /** What differs of what the audience may do. */
+    /** Only audience settings that differ. */
     interaction() {
       /** @type {Partial<import("../audience.js").AudienceSettings>} */
       const settings = talk.changes();
@@ -168,7 +168,7 @@ function makeForm(room) {
   };
 }
 
-/** As `datetime-local` wants it. @param {string | null | undefined} time */
+/** The value of a `datetime-local` field. @param {string | null | undefined} time */
 function localTime(time) {
   if (!time) return "";
   const date = new Date(time);

@@ -3,7 +3,7 @@
 import { follow, h, setText } from "../dom.js";
 import { formatBitrate, formatMilliseconds, formatPicture } from "../stats.js";
 
-/** What one sends, in numbers. */
+/** Statistics of what is sent. */
 export const studioNumbers = {
   name: "studio-numbers",
   layer: /** @type {const} */ ("float"),

@@ -2,7 +2,7 @@
 
 import { follow, formatDuration, formatViewers, h, setText } from "../dom.js";
 
-/** After the end, for those who were on stage: how long it was, and how many watched. */
+/** After the end, for people who were on stage: the duration, and the number of viewers. */
 export const summary = {
   name: "summary",
   layer: /** @type {const} */ ("float"),

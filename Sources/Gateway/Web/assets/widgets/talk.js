@@ -12,7 +12,7 @@ import { makeAsking, makeComments, makeReactions } from "../talk.js";
 import { remove } from "./manage.js";
 
 /**
- * What is shown of the audience on a page; in the studio all of it, whatever viewers see.
+ * What a page shows of the audience; the studio shows everything, whatever viewers see.
  * @param {import("../room.js").Room} room
  * @returns {import("../talk.js").Part}
  */
@@ -44,7 +44,7 @@ export const talk = {
   },
 };
 
-/** The same among the desk's other parts. */
+/** The same on the desk of the studio. */
 export const talkDesk = {
   name: "talk-desk",
   layer: /** @type {const} */ ("float"),

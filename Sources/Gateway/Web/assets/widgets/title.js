@@ -11,7 +11,7 @@ const BADGES = /** @type {Record<string, string>} */ ({
   live: "Live", "off air": "Off air", backstage: "Backstage", starting: "Starting", reconnecting: "Reconnecting", paused: "Paused",
 });
 
-/** Which stream this is and whose, whether it is live and since when, and how many are watching. */
+/** The title of the stream, its host, its state, how long it has been live, and the number of viewers. */
 export const title = {
   name: "title",
   layer: /** @type {const} */ ("lite"),
@@ -43,7 +43,7 @@ export const title = {
     const unfollow = follow(room, () => {
       const { state, info } = room;
       setText(name, room.title);
-      // Without a title, the name is shown in its place.
+      // Without a title, the host's name is shown in its place.
       by.hidden = room.view === "studio" || !info?.title || !info.hostName;
       setText(by, info?.hostName ?? "");
       const shown = room.view === "studio" && room.isOffAir && !room.isOut ? "off air" : state;
@@ -69,7 +69,7 @@ export const title = {
   },
 };
 
-/** To all live streams, or back to the story in the feed that the viewer came from. @param {Room} room */
+/** The link to all live streams, or back to the story in the feed. @param {Room} room */
 function wayOut({ stream, query }) {
   if (query.get("from") !== "feed") {
     return h("a.brand", { href: "/", "aria-label": "Rostrum, all live streams" }, icon("brand"), h("span", {}, "Rostrum"));

@@ -3,7 +3,7 @@
 import { h, icon, setText } from "../dom.js";
 import { QualityJudge } from "../quality.js";
 
-/** Warns when one's own connection or device affects one's own picture, or what others get. */
+/** Warns if the connection or device affects the picture of this person, or what others get. */
 export const warning = {
   name: "warning",
   layer: /** @type {const} */ ("lite"),
