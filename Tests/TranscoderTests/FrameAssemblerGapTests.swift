@@ -104,6 +104,33 @@ import Wire
         #expect(frames.first?.isKeyFrame == true)
     }
 
+    /// The sequence's is an entry point, the picture's is none.
+    @Test(arguments: [[6, 7, 5], [7, 6, 5], [7, 5, 6], [5, 7, 6]] as [[Int64]])
+    mutating func `takes in both parameter sets, in whatever order they come`(order: [Int64]) {
+        let units: [Int64: [UInt8]] = [5: [0x67, 0x42], 6: [0x68, 0xCE], 7: [0x65, 0x88, 1]]
+        for number in order {
+            let early = insert(Self.unit(number, units[number] ?? []), at: Int(number))
+            #expect(early.isEmpty)
+        }
+        // Nothing is missing, however long the frame lasts.
+        let none = assembler.advance(to: Self.at(400))
+        #expect(none.isEmpty)
+        let frames = insert(Self.unit(8, [0x41, 2], ends: true), at: 401)
+        #expect(
+            frames.map(\.bytes)
+                == [hexBytes("00000001 6742 00000001 68CE 00000001 658801 00000001 4102")])
+        #expect(frames.map(\.isKeyFrame) == [true] && !assembler.needsKeyFrame)
+    }
+
+    /// The first parameter set never comes, without which the other is of no use.
+    @Test mutating func `is none where only earlier packets of the first frame wait`() {
+        _ = insert(Self.unit(6, [0x68, 0xCE]), Self.unit(7, [0x65, 0x88, 1]), at: 0)
+        let none = assembler.advance(to: Self.at(400))
+        #expect(none.isEmpty)
+        let frames = insert(Self.unit(8, [0x41, 2], ends: true), at: 401)
+        #expect(frames.map(\.bytes) == [hexBytes("00000001 658801 00000001 4102")])
+    }
+
     @Test mutating func `takes in no parameter sets of another picture`() {
         _ = insert(Self.unit(6, [0x65, 0x88, 1]), at: 0)
         var earlier = Self.unit(5, [0x67, 0x42])

@@ -31,9 +31,14 @@ package struct FrameAssembler: Sendable {
     package static let patience = Duration.milliseconds(250)
     /// Most packets that are kept.
     package static let packetLimit = 2_048
+    /// Most late packets that are kept in front of the frame with which decoders are to begin.
+    private static let frontLimit = 64
 
     /// Waiting packets by extended sequence number.
     private var packets: [Int64: InputPacket] = [:]
+    /// Packets in front of `next`, of the frame with which decoders are to begin: its parameter sets, whose first one
+    /// is still missing.
+    private var front: [Int64: InputPacket] = [:]
     private var epoch: UInt32?
     /// Number of the next packet to be used; nil before a decoder can begin.
     private var next: Int64? {
@@ -58,14 +63,14 @@ package struct FrameAssembler: Sendable {
     package mutating func insert(_ packet: InputPacket, at now: MonotonicTime) -> [AssembledFrame] {
         if packet.epoch != epoch { startAnew(packet.epoch) }
         if packet.sequenceNumber < next ?? floor {
-            guard isHead(packet) else { return [] }
-            next = packet.sequenceNumber
-        }
-        packets[packet.sequenceNumber] = packet
-        if packet.isEntryPoint, next == nil {
-            next = packet.sequenceNumber
-            // Earlier packets belong to frames that cannot be decoded.
-            packets = packets.filter { $0.key >= packet.sequenceNumber }
+            guard isInFront(packet) else { return [] }
+            front[packet.sequenceNumber] = packet
+            guard packet.isEntryPoint else { return [] }
+            packets.merge(front) { present, _ in present }
+            begin(at: packet.sequenceNumber)
+        } else {
+            packets[packet.sequenceNumber] = packet
+            if packet.isEntryPoint, next == nil { begin(at: packet.sequenceNumber) }
         }
         if packets.count > Self.packetLimit { giveUp() }
         return takeFrames(at: now)
@@ -74,11 +79,24 @@ package struct FrameAssembler: Sendable {
     /// Whether a packet belongs in front of the frame with which decoders are to begin.
     ///
     /// Parameter sets of H.264 may be overtaken by their picture, at which decoders could begin as well.
-    private func isHead(_ packet: InputPacket) -> Bool {
-        guard needsKeyFrame, packet.isEntryPoint, packet.sequenceNumber >= floor, let next else {
-            return false
-        }
+    private func isInFront(_ packet: InputPacket) -> Bool {
+        guard needsKeyFrame, packet.sequenceNumber >= floor, let next,
+            packet.isEntryPoint || front.count < Self.frontLimit
+        else { return false }
         return packets[next]?.timestamp == packet.timestamp
+    }
+
+    /// Begins with a packet at which decoders can.
+    ///
+    /// Earlier ones belong to frames that cannot be decoded, except those of the same frame, which are kept apart.
+    /// - Parameter last: the last number that is given up.
+    private mutating func begin(at number: Int64, after last: Int64 = .min) {
+        let timestamp = packets[number]?.timestamp
+        front = packets.filter { key, packet in
+            last < key && key < number && packet.timestamp == timestamp
+        }
+        packets = packets.filter { $0.key >= number }
+        next = number
     }
 
     /// Gives up packets that have been missing for too long.
@@ -93,6 +111,7 @@ package struct FrameAssembler: Sendable {
     private mutating func startAnew(_ epoch: UInt32) {
         self.epoch = epoch
         packets.removeAll(keepingCapacity: true)
+        front.removeAll()
         next = nil
         floor = .min
         gap = nil
@@ -108,11 +127,11 @@ package struct FrameAssembler: Sendable {
         let entries = packets.values.filter { $0.isEntryPoint && $0.sequenceNumber > start }
         guard let first = entries.map(\.sequenceNumber).min() else {
             packets.removeAll(keepingCapacity: true)
+            front.removeAll()
             next = nil
             return
         }
-        next = first
-        packets = packets.filter { $0.key >= first }
+        begin(at: first, after: start)
     }
 
     /// Removes complete frames; those that cannot be decoded are dropped.
@@ -122,6 +141,7 @@ package struct FrameAssembler: Sendable {
             let parts = range.compactMap { packets.removeValue(forKey: $0) }
             next = range.upperBound
             floor = max(floor, range.upperBound)
+            if !front.isEmpty { front.removeAll() }
             guard let first = parts.first, let last = parts.last, let codec = first.codec.video else {
                 continue
             }
