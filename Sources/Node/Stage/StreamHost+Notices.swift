@@ -1,6 +1,7 @@
 import Base
 import Interaction
 import Stage
+import Synchronization
 
 /// What the stage hears of sessions, in the order in which the node decided it.
 ///
