@@ -294,5 +294,7 @@ import Testing
         }
         await rig.wait(.seconds(1))
         #expect(rig.store.commits.last?.records.isEmpty == false)
+        // The stream is live and somebody is connected, but nothing happens on this host any more.
+        #expect(await rig.host.closeIfIdle() == .ended)
     }
 }
