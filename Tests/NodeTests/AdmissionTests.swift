@@ -140,6 +140,10 @@ import Wire
         ).stage
         try apply(.end, in: &published)
         #expect(refusal(of: .play, as: .viewer, published.record) == nil)
+        // Nothing would end a publisher there: the end was durable before they came.
+        for purpose in [SessionRequest.Purpose.publish, .stage] {
+            #expect(refusal(of: purpose, as: .host, published.record) == .stage(.rejected(.ended)))
+        }
     }
 
     @Test mutating func `without waiting only where there is something to see`() throws {

@@ -186,7 +186,7 @@ import Testing
         _ = try await rig.host.follow(as: nil, since: nil, meanwhile)
         rig.store.fail(with: .unavailable("full"))
         rig.store.release()
-        await #expect(throws: StageRefusal.storage("nothing can be written: full")) {
+        await #expect(throws: StageRefusal.storage("the data cannot be written: full")) {
             _ = try await next.value
         }
         #expect(await rig.host.committed?.phase == .live)

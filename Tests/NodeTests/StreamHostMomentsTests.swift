@@ -277,7 +277,7 @@ import Testing
         let follower = TestFollower()
         _ = try await rig.host.follow(as: bob, since: nil, follower)
         rig.store.fail(with: .conflict(current: 99))
-        await #expect(throws: StageRefusal.storage("the stream is at version 99")) {
+        await #expect(throws: StageRefusal.storage("the stream has changed meanwhile, to version 99")) {
             _ = try await rig.host.perform(.raiseHand, from: bob)
         }
         #expect(follower.state.withLock { $0.closed } == .unavailable)
@@ -294,5 +294,7 @@ import Testing
         }
         await rig.wait(.seconds(1))
         #expect(rig.store.commits.last?.records.isEmpty == false)
+        // The stream is live and somebody is connected, but nothing happens on this host any more.
+        #expect(await rig.host.closeIfIdle() == .ended)
     }
 }

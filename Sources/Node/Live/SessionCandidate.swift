@@ -39,8 +39,11 @@ struct SessionCandidate {
     /// Changes that are durable by now are found here; later ones end the session.
     func checkClearance() throws(SessionRefusal) {
         guard let clearance, let record = clearance.record else { return }
-        // Only a published stream may begin again after its end.
-        guard record.phase != .ended || record.origin == .published else { throw .stage(.rejected(.ended)) }
+        // Only a published stream may begin again after its end, and only viewers can wait for that: the effect that
+        // ends its publishers may have been performed already.
+        guard record.phase != .ended || record.origin == .published && request.isWatching else {
+            throw .stage(.rejected(.ended))
+        }
         guard let sender = request.sender else { return }
         if let rejection = record.shutsOut(sender, isPresent: clearance.wasPresent) {
             throw .stage(.rejected(rejection))

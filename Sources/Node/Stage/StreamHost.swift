@@ -483,6 +483,8 @@ package actor StreamHost {
 
     /// Closes the host if no participant is connected, no change is pending and the stream is not in progress.
     package func closeIfIdle() -> IdleStream? {
+        // Closed by a conflict: nothing happens here any more, and whoever comes next reads the stream anew.
+        guard !isClosed else { return .ended }
         takeNotices()
         guard connections.isEmpty, sync.isEmpty, journal.isSettled, refusedReports.isEmpty else {
             return nil
