@@ -3,6 +3,7 @@ import Interaction
 import Stage
 import Store
 import TestSupport
+import Synchronization
 import Testing
 
 @testable import Node
