@@ -261,3 +261,28 @@ def test_asks_for_an_admins_token(chromium: Browser, production: Production) -> 
         assert page.evaluate("() => location.hash") == ""
         page.goto(f"{production.origin}/admin")
         page.wait_for("() => document.body.dataset.state === 'live'", what="the tab remembers it")
+
+
+def test_what_is_said_outlives_the_dialog_that_it_was_said_in(chromium: Browser, server: Server, stream: str) -> None:
+    headers = {"Authorization": f"Bearer {server.token(stream)}", "Content-Type": "application/json"}
+    assert server.request("POST", "/v1/streams", b"{}", headers)[0] == 201
+    with open_desk(chromium, server.origin) as page:
+        search(page, "streams", stream, 1)
+        page.evaluate("""() => {
+            const ask = fetch;
+            globalThis.fetch = (address, how) => String(address).endsWith('/placement')
+                ? Promise.reject(new TypeError('the network is gone')) : ask(address, how);
+            globalThis.fail = () => document.querySelector('#streams button').click();
+        }""")
+        # While one waits for an answer, another question is open.
+        page.evaluate("""async () => {
+            const {ask} = await import('/assets/dialog.js');
+            ask({name: 'other', title: 'Something else?', choices: [{value: 'no', label: 'No'}]});
+            fail();
+        }""")
+        said = "selector => document.querySelector(selector)?.textContent === 'the network is gone'"
+        page.wait_for(said, "dialog[data-name=other] #toast", what="it is said over the question")
+        page.evaluate("() => document.querySelector('dialog[data-name=other]').close()")
+        page.wait_for("() => !document.querySelector('dialog[data-name=other]')", what="the question is gone")
+        page.evaluate("() => fail()")
+        page.wait_for(said, "body > #toast", what="what comes next is said, too")

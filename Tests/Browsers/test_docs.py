@@ -267,6 +267,43 @@ def test_a_first_stream_is_made_as_the_guide_says(chromium: Browser, own_server:
     assert (stream["state"], stream["title"], stream["hostName"]) == ("live", "Evening talk", "Ann")
 
 
+def test_the_module_of_the_guide_asks_this_server_from_any_page(chromium: Browser, server: Server) -> None:
+    with open_docs(chromium, server) as page:
+        example = page.evaluate("() => document.querySelector('#feed pre').textContent")
+    assert f'import {{ StoryFeed }} from "{server.origin}/assets/v1/story-feed.js";' in example
+    assert f'new StoryFeed({{ origin: "{server.origin}" }})' in example
+
+
+def test_the_list_of_a_search_goes_when_the_focus_does(chromium: Browser, server: Server) -> None:
+    with chromium.open(server.origin + "/healthz") as page:
+        page.evaluate("""async () => {
+            const {Finder} = await import('/assets/docs/search.js');
+            document.body.innerHTML = `<div><input id="field"><ul id="results" hidden></ul><p id="status"></p></div>
+                <button id="next">Next</button>`;
+            const [field, list, status] = ['field', 'results', 'status'].map(id => document.getElementById(id));
+            new Finder(field, list, status).fill([{title: 'Tokens', kind: 'Guide', text: '', target: '#tokens'}]);
+            field.value = 'tok';
+            field.focus();
+            field.dispatchEvent(new Event('input'));
+        }""")
+        page.wait_for("() => document.querySelectorAll('#results [role=option]').length === 1", what="it is found")
+        page.press("ArrowDown")
+        page.wait_for("() => field.getAttribute('aria-activedescendant') === 'result-0'", what="it is marked")
+        page.press("Tab")
+        page.wait_for("() => document.activeElement.id === 'next'", what="the focus goes on")
+        assert page.evaluate("() => [results.hidden, field.ariaExpanded, field.getAttribute('aria-activedescendant')]") == [
+            True, "false", None]
+
+
+def test_an_address_that_is_encoded_badly_shows_the_guide(chromium: Browser, server: Server) -> None:
+    with open_docs(chromium, server, "%E0%A4%A") as page:
+        assert page.evaluate("() => [guide.hidden, reference.hidden, document.getElementById('toast').textContent]") == [
+            False, True, ""]
+        # A link within the page goes on working.
+        go(page, "group/Streams")
+        check_no_complaints(page)
+
+
 def test_a_stream_is_followed_through_an_interruption(chromium: Browser, own_server: Server) -> None:
     headers = {"Authorization": f"Bearer {own_server.token('talk')}", "Content-Type": "application/json"}
     assert own_server.request("POST", "/v1/streams", b'{"title":"One"}', headers)[0] == 201

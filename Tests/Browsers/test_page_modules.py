@@ -121,3 +121,33 @@ def test_the_screen_stays_on_also_after_the_page_was_out_of_sight(chromium: Brow
         assert page.evaluate("() => { onAir.stop(); return [become('hidden'), become('visible')]; }") == [2, 2]
         assert page.evaluate("() => locks.map(({kind}) => kind)") == ["screen", "screen"]
         assert page.evaluate("() => locks.at(-1).isReleased"), "nothing keeps it on any more"
+
+
+def test_a_press_that_ended_elsewhere_drags_nothing(chromium: Browser, server: Server) -> None:
+    """Over a dialog, or outside the window, where nobody tells the page that it ended."""
+    with chromium.open(server.origin + "/healthz") as page:
+        assert page.evaluate(
+            """async () => {
+                const {Gestures} = await import('/assets/feed/gestures.js');
+                const {Swipe} = await import('/assets/feed/swipe.js');
+                const [stage, overlay] = [document.createElement('div'), document.createElement('div')];
+                document.body.append(stage, overlay);
+                const swipe = new Swipe({peek() {}, commit() {}, cancel() {}});
+                let taps = 0;
+                const way = () => ({forward: true, backward: true});
+                new Gestures(stage, overlay, swipe, {way, draw() {}, rested() {}, tapped: () => taps++, pressed() {}});
+                const tell = (type, pointerId, pointerType, buttons, x = 0) => {
+                    const button = type === 'pointermove' ? -1 : 0;
+                    const place = {clientX: innerWidth / 2 + x, clientY: innerHeight / 2};
+                    const about = {pointerId, pointerType, isPrimary: true, button, buttons, ...place};
+                    stage.dispatchEvent(new PointerEvent(type, about));
+                };
+                tell('pointerdown', 1, 'mouse', 1);
+                tell('pointermove', 1, 'mouse', 0, 200);
+                const {state} = swipe;
+                // Each touch has another number.
+                tell('pointerdown', 5, 'touch', 1);
+                tell('pointerdown', 6, 'touch', 1);
+                tell('pointerup', 6, 'touch', 0);
+                return [state, taps];
+            }""") == ["resting", 1]

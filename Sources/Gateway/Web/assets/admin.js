@@ -146,17 +146,19 @@ async function attempt(promise) {
   }
 }
 
+/** Not looked up each time: a dialog that closes may take it out of the page. */
+const toastLine = $("toast");
 /** @type {number} */
 let toastTimer = 0;
 
 /** @param {string} text */
 function toast(text) {
-  setText($("toast"), text);
-  // A dialog lies over all else: what is said while one is open is said there.
-  (document.querySelector("dialog[open]") ?? document.body).append($("toast"));
-  $("toast").dataset.shown = "";
+  setText(toastLine, text);
+  // An open dialog covers everything else, so the text is shown in it.
+  (document.querySelector("dialog[open]") ?? document.body).append(toastLine);
+  toastLine.dataset.shown = "";
   clearTimeout(toastTimer);
-  toastTimer = setTimeout(() => delete $("toast").dataset.shown, 5000);
+  toastTimer = setTimeout(() => delete toastLine.dataset.shown, 5000);
 }
 
 /** @param {string} id */

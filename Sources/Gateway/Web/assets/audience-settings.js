@@ -1,12 +1,11 @@
 // @ts-check
 
-/** What a host lets the audience write and tap: fields for forms, and a dialog of their own. */
+/** Settings for comments and reactions: form fields, and a dialog with them. */
 
 import { makeAudienceAction } from "./audience-action.js";
-import { ask } from "./dialog.js";
-import { h, setText } from "./dom.js";
+import { h } from "./dom.js";
 import { KINDS, nameOf, signOf } from "./reaction-signs.js";
-import { SignallingError } from "./session.js";
+import { askAndSave } from "./saving.js";
 
 /**
  * @typedef {import("./audience.js").AudienceSettings} AudienceSettings
@@ -14,16 +13,16 @@ import { SignallingError } from "./session.js";
  * @typedef {Pick<AudienceSettings, "comments" | "commentTier" | "reactions" | "slowMode">} TalkSettings
  */
 
-/** As many kinds of reactions as a stream may have. */
+/** Most kinds of reactions that a stream can have. */
 const MOST_KINDS = 5;
-/** Between two comments of a viewer, in seconds. */
+/** Choices for the time between two comments of a viewer, in seconds. */
 const PAUSES = [5, 15, 30, 60, 120];
-/** What the tokens of members name, where a host says nothing else. */
+/** Default name of the tier for members. */
 const USUAL_TIER = "members";
-/** What a stream has before its host decides. @type {TalkSettings} */
+/** Defaults of the server. @type {TalkSettings} */
 export const USUAL = { comments: true, commentTier: null, reactions: ["heart"], slowMode: 0 };
 
-/** A host's way to these settings while people talk. @param {import("./talk.js").Part} part */
+/** The button that opens the dialog. @param {import("./talk.js").Part} part */
 export function makeTalkSettings(part) {
   return makeAudienceAction(part, "edit-comments", "Comments…", editTalk);
 }
@@ -31,28 +30,17 @@ export function makeTalkSettings(part) {
 /** @param {import("./talk.js").Part} part */
 async function editTalk({ audience: { api, settings } }) {
   const fields = makeTalkFields(settings ?? USUAL, askForWords(api));
-  const problem = h("p.comment-problem", { role: "alert", hidden: true });
-  // What was typed is there to be mended where the server does not take it.
-  for (;;) {
-    const answer = await ask({
-      name: "talk", title: "Comments and reactions", body: [fields.element, problem],
-      choices: [{ value: "save", label: "Save", look: "primary" }, { value: "no", label: "Cancel" }],
-    });
-    if (answer !== "save") return;
+  await askAndSave({
+    name: "talk", title: "Comments and reactions", body: [fields.element],
+    choices: [{ value: "save", label: "Save", look: "primary" }, { value: "no", label: "Cancel" }],
+  }, async () => {
     const changes = fields.changes();
-    if (Object.keys(changes).length === 0) return;
-    try {
-      await api.editInteraction(changes);
-      return;
-    } catch (error) {
-      setText(problem, error instanceof SignallingError ? error.message : "The server isn’t responding. Try again in a moment.");
-      problem.hidden = false;
-    }
-  }
+    if (Object.keys(changes).length > 0) await api.editInteraction(changes);
+  });
 }
 
 /**
- * The words that a stream's host does not want, which followers are not told; null where the server does not say.
+ * The blocked words of a stream, which sync does not contain; null if the server does not tell.
  * @param {import("./stage-api.js").StageAPI} api
  */
 export function askForWords(api) {
@@ -60,7 +48,7 @@ export function askForWords(api) {
 }
 
 /**
- * Fields for who may write, how often, without which words, and what can be tapped.
+ * Fields for who may comment, how often and without which words, and for the reactions.
  * @param {TalkSettings} before
  * @param {Promise<string[] | null>} words
  */
@@ -77,7 +65,7 @@ export function makeTalkFields(before, words) {
     ...pauses.map((pause) => new Option(`One every ${pause} seconds`, String(pause))));
   slowMode.value = String(before.slowMode);
   const list = h("textarea", { name: "words", rows: 4, dir: "auto", disabled: true, spellcheck: false, autocapitalize: "none" });
-  /** Null while they are not known, and then they stay as they are. @type {string[] | null} */
+  /** The blocked words before; null while unknown, and then they stay unchanged. @type {string[] | null} */
   let known = null;
   words.then((told) => {
     if (!told) return;
@@ -88,7 +76,7 @@ export function makeTalkFields(before, words) {
   const boxes = [...KINDS, ...before.reactions.filter((kind) => !KINDS.includes(kind))].map((kind) => h("input", {
     type: "checkbox", name: "reaction", value: kind, checked: before.reactions.includes(kind), onchange: () => limitKinds(),
   }));
-  /** There is no room for more. */
+  /** Once the most are chosen, disables the others. */
   const limitKinds = () => {
     const isFull = boxes.filter(({ checked }) => checked).length >= MOST_KINDS;
     for (const box of boxes) box.disabled = isFull && !box.checked;
@@ -103,20 +91,20 @@ export function makeTalkFields(before, words) {
       h("p.small.muted", {}, "Removing a reaction resets its count.")));
   return {
     element,
-    /** Only what differs from what the stream has. */
+    /** Only the settings that differ from before. */
     changes() {
       /** @type {Partial<AudienceSettings & { words: string[] }>} */
       const changes = {};
       const comments = writers.value !== "nobody";
       if (comments !== before.comments) changes.comments = comments;
-      // Who shall write when comments are on again is no matter while nobody does.
+      // While no one may comment, the tier stays as it was.
       const commentTier = writers.value === "members" ? tier.value.trim() || USUAL_TIER : writers.value === "everybody" ? null : before.commentTier;
       if (commentTier !== before.commentTier) changes.commentTier = commentTier;
       if (Number(slowMode.value) !== before.slowMode) changes.slowMode = Number(slowMode.value);
       const lines = [...new Set(/** @type {string} */ (list.value).split("\n").map((line) => line.trim()).filter(Boolean))];
       if (known && lines.join("\n") !== known.join("\n")) changes.words = lines;
       const chosen = boxes.filter(({ checked }) => checked).map(({ value }) => value);
-      // Those that stay keep their order, which the host may have chosen elsewhere.
+      // Keep the order of the remaining ones, which the host may have set by the API.
       const reactions = [...before.reactions.filter((kind) => chosen.includes(kind)), ...chosen.filter((kind) => !before.reactions.includes(kind))];
       if (reactions.join() !== before.reactions.join()) changes.reactions = reactions;
       return changes;

@@ -1,27 +1,27 @@
 // @ts-check
 
 /**
- * What the audience of a stream says and taps: comments, the one that is pinned, reactions; and this page's part in it.
- * Follows a `StreamSync`; needs no element, so that any page can show it as it likes.
+ * The audience of a stream: its comments, the pinned one, reactions, gifts, ranks, polls and duels, and what this page
+ * adds to them. Follows a `StreamSync`. It has no elements, so that each page can show it in its own way.
  */
 
 import { SignallingError } from "./session.js";
 
-/** The latest are kept. */
+/** The number of latest comments that are kept. */
 const MOST_COMMENTS = 150;
-/** Of those before them, while somebody reads them. */
+/** The number of comments before them that are kept while someone reads them. */
 const MOST_OLDER = 1000;
-/** Taps are sent together, so often at most, in milliseconds. */
+/** Shortest time between two messages with our taps, in milliseconds. */
 const SEND_MS = 500;
-/** Taps that wait for a name, or for the server: more than it counts at once are no use. */
+/** Most taps of a kind that wait until they can be sent: the server counts no more at once. */
 const MOST_WAITING = 40;
-/** Of the gifts that were given while this page was away those are told one by one, so many; the others as a sum. */
+/** Most gifts shown one by one of those that were given while this page was away; the others are shown as a sum. */
 const MOST_CAUGHT_UP = 3;
 
 /**
  * @typedef {object} StreamComment
  * @property {number} number
- * @property {string} id by its author's client
+ * @property {string} id chosen by its author's client
  * @property {string} author
  * @property {string | null} name
  * @property {"host" | "speaker" | "viewer"} role
@@ -37,7 +37,7 @@ const MOST_CAUGHT_UP = 3;
  * @property {boolean} comments
  * @property {string[]} reactions
  * @property {number} slowMode in seconds
- * @property {string | null} commentTier which of a token's tiers commenting takes; null where it takes none
+ * @property {string | null} commentTier the tier that commenting requires; null if it requires none
  * @property {import("./gifts.js").GiftCatalogue | null} gifts
  * @property {Widget[]} widgets what viewers' pages show
  * @property {boolean} duels whether other hosts may invite
@@ -45,7 +45,7 @@ const MOST_CAUGHT_UP = 3;
  * @typedef {"comments" | "barrage" | "composer" | "reactions" | "gifts" | "ranks" | "poll" | "card" | "duel"} Widget
  */
 
-/** How many, and what they cost together. @param {import("./gifts.js").Gift[]} gifts */
+/** The number of gifts, and their total price. @param {import("./gifts.js").Gift[]} gifts */
 function sumOf(gifts) {
   return {
     gifts: gifts.reduce((sum, { count }) => sum + count, 0),
@@ -54,63 +54,69 @@ function sumOf(gifts) {
 }
 
 /**
- * Fires `change`; `comment` (detail: the comment) for each one that is new, `more` (detail: how many) for those that the
- * server left out, `taps` (detail: kind, count) when others tapped, and `gift` (detail: the gift) for each that was
- * given while this page was there, once and in order. Of those that were given while it was away come the latest alone,
- * and before them `missed` (detail: gifts, value) with the sum of the others.
+ * Fires `change`, `comment` (detail: the comment) for each new one, `more` (detail: the number) for comments that the
+ * server left out, `taps` (detail: kind, count) for the taps of others, and `gift` (detail: the gift) for each new
+ * gift, once and in order. After an interruption, it fires `missed` (detail: gifts, value) with the sum of the gifts
+ * meanwhile, and `gift` for the last few of them, which are not part of that sum.
  */
 export class Audience extends EventTarget {
-  /** The oldest first. @type {StreamComment[]} */
+  /** The latest comments, oldest first. @type {StreamComment[]} */
   comments = [];
-  /** What was said before those, as far as somebody has asked for it, the oldest first. @type {StreamComment[]} */
+  /** The comments before those that were loaded on request, oldest first. @type {StreamComment[]} */
   older = [];
-  /** Nothing was said before what is there. */
+  /** Whether `older` begins with the very first comment. */
   #isWhole = false;
-  /** Changes when what was asked for is not wanted any more. */
+  /** Counts up when an answer that is still to come is no longer wanted. */
   #turn = 0;
   #isLoading = false;
   /** @type {StreamComment | null} */
   pinned = null;
   /** By kind. @type {Record<string, Count>} */
   reactions = {};
-  /** Null until the server has told. @type {AudienceSettings | null} */
+  /** Null until the server has sent them. @type {AudienceSettings | null} */
   settings = null;
 
-  /** What the host points to. @type {import("./card.js").Card | null} */
+  /** The card that the host shows. @type {import("./card.js").Card | null} */
   card = null;
-  /** Of all that was given; null until the server has told. @type {import("./gifts.js").GiftTotals | null} */
+  /** Totals of all gifts; null until the server has sent them. @type {import("./gifts.js").GiftTotals | null} */
   gifts = null;
-  /** Of what this page was told, one by one or as a sum; the totals may be ahead of it. */
+  /** Totals of the gifts that this page has fired events for; `gifts` may be ahead of them. */
   #counted = { gifts: 0, value: 0 };
 
-  /** Those who gave most, the first first. @type {Rank[]} */
+  /** Top givers, highest rank first. @type {Rank[]} */
   givers = [];
-  /** Those who took part most, the first first. @type {Rank[]} */
+  /** Most active viewers, highest rank first. @type {Rank[]} */
   fans = [];
 
   /**
-   * The duel that is seen, or an invitation to one, which only the host is told of.
+   * The duel in progress, or an invitation to one, which only the host gets.
    * @type {import("./duel.js").Duel | null}
    */
   duel = null;
-  /** What the server's clock is ahead of ours, in milliseconds; what was told late makes it too small. */
+  /** How far the server's clock is ahead of ours, in milliseconds: the highest seen, as delays make it look smaller. */
   #ahead = -Infinity;
 
-  /** The one to show: open, or closed while this page was there. @type {import("./poll.js").Poll | null} */
+  /**
+   * The poll to show: an open one, or one that closed while this page was open.
+   * @type {import("./poll.js").Poll | null}
+   */
   poll = null;
   /** @type {{ poll: number, options: number[] } | null} */
   #vote = null;
   #asksForVotes = false;
-  /** Of which poll, and as whom, we asked what we had chosen. */
+  /** The poll, and our identity, for which we last asked for our own answer. */
   #asked = "";
 
-  /** The last comments that were taken away, by their numbers. @type {number[]} */
+  /** Numbers of the last deleted comments. @type {number[]} */
   #removed = [];
 
-  /** @type {Record<string, number>} */
-  #waiting = {};
-  /** Of ours, that the server has not told of yet. @type {Record<string, number>} */
-  #own = {};
+  /**
+   * Taps to be sent, by kind. Without a prototype, as hosts choose the names of kinds.
+   * @type {Record<string, number>}
+   */
+  #waiting = Object.create(null);
+  /** Our sent taps that are not part of `reactions` yet, by kind. @type {Record<string, number>} */
+  #own = Object.create(null);
   /** @type {number | undefined} */
   #timer;
   #listener = (/** @type {Event} */ event) => this.#receive(/** @type {CustomEvent} */ (event).detail);
@@ -137,7 +143,7 @@ export class Audience extends EventTarget {
     this.sync.removeEventListener("change", this.#changeListener);
   }
 
-  /** Asks for what was said before all that is there, unless that is all, or enough. */
+  /** Loads the comments before the first known one, unless there are none, or enough are loaded. */
   async loadOlder() {
     const [first] = [...this.older, ...this.comments];
     if (!first || first.number <= 1 || this.#isWhole || this.#isLoading || this.older.length >= MOST_OLDER) return;
@@ -151,32 +157,32 @@ export class Audience extends EventTarget {
       this.#isWhole = !more;
       this.#changed();
     } catch {
-      // It is asked again when somebody reads on.
+      // The next scroll asks again.
     } finally {
       this.#isLoading = false;
     }
   }
 
-  /** Nobody reads them any more. */
+  /** Forgets older comments when no one reads them anymore. */
   dropOlder() {
     this.#turn += 1;
     this.older = [];
     this.#isWhole = false;
   }
 
-  /** Whether anything can be said or tapped now. */
+  /** Whether the audience can write and tap now. */
   get isOpen() {
     const { stream } = this.sync;
     return this.settings !== null && this.sync.refusal === null
       && (stream?.state === "live" || stream?.state === "backstage" && stream.doorsOpen === true);
   }
 
-  /** Whether we may take away what others wrote, silence them and pin. */
+  /** Whether we may delete others' comments, silence people, and pin. */
   get mayModerate() {
     return this.sync.you?.mayModerate ?? false;
   }
 
-  /** Whether comments take a tier that we do not have. */
+  /** Whether commenting requires a tier that we do not have. */
   get isForMembers() {
     const { settings, sync: { you } } = this;
     if (!settings || settings.commentTier === null) return false;
@@ -189,7 +195,7 @@ export class Audience extends EventTarget {
   }
 
   /**
-   * From 1 on, of the three who are first; 0 for all others.
+   * The rank of one of the top three, from 1; 0 for everyone else.
    * @param {string} participant
    * @param {"givers" | "fans"} [rank]
    */
@@ -197,7 +203,7 @@ export class Audience extends EventTarget {
     return this[rank].slice(0, 3).findIndex((other) => other.participant === participant) + 1;
   }
 
-  /** Whether the host wants something to be seen on viewers' pages. @param {Widget} widget */
+  /** Whether viewers' pages are to show a widget. @param {Widget} widget */
   shows(widget) {
     return this.settings?.widgets.includes(widget) ?? false;
   }
@@ -208,7 +214,7 @@ export class Audience extends EventTarget {
   }
 
   /**
-   * Writes a comment; one that is tried again is the same.
+   * Writes a comment. A second attempt has the same id, so that it is not written twice.
    * @param {string} text
    * @throws {SignallingError} when the server refuses it
    */
@@ -219,49 +225,49 @@ export class Audience extends EventTarget {
       if (error instanceof SignallingError) throw error;
       return send();
     });
-    // It may come after somebody has taken the comment away again.
+    // Someone may have deleted it before this answer arrived.
     if (!this.#removed.includes(comment.number)) this.#add([comment]);
     this.#changed();
   }
 
-  /** By the server's clock, in milliseconds since 1970. */
+  /** The server's time, in milliseconds since 1970. */
   serverNow() {
     return Date.now() + (Number.isFinite(this.#ahead) ? this.#ahead : 0);
   }
 
-  /** Takes in what the server says of a duel. @param {import("./duel.js").Duel | null} duel */
+  /** Takes in the state of a duel. @param {import("./duel.js").Duel | null} duel */
   showDuel(duel) {
     if (duel) this.#ahead = Math.max(this.#ahead, Date.parse(duel.at) - Date.now());
-    // An answer may come after what followers were told since.
+    // The answer to a request may arrive after newer events.
     if (duel && this.duel?.id === duel.id && this.duel.at > duel.at) return;
     this.duel = duel;
     this.#changed();
   }
 
-  /** What we chose in the poll that is shown; null while we have not. @returns {number[] | null} */
+  /** Our answer in the current poll; null if we have not answered. @returns {number[] | null} */
   get vote() {
     return this.#vote?.poll === this.poll?.number ? this.#vote?.options ?? null : null;
   }
 
-  /** Answers the poll that is shown. @param {number[]} options */
+  /** Answers the current poll. @param {number[]} options */
   async answer(options) {
     const { poll } = this;
     if (!poll) return;
     const told = await this.api.vote(poll.number, options);
-    // It may come after followers were told that the poll is over, or of more answers.
+    // This may arrive after an event that the poll is over, or has more answers.
     const { poll: known } = this;
     if (known?.number === told.number && known.closedAt === null && known.voters <= told.voters) this.#showPoll(told);
     this.#vote = { poll: poll.number, options };
     this.#changed();
   }
 
-  /** The poll is over, and was looked at. */
+  /** Stops showing a closed poll. */
   dismissPoll() {
     this.poll = null;
     this.#changed();
   }
 
-  /** Who leads sees what others see at the end: hidden results, what is right. What all are told does not have it. */
+  /** Asks for what only hosts may know before the end, and events do not contain: hidden results and right answers. */
   async #askForVotes() {
     const { poll } = this;
     if (!poll || poll.closedAt || !this.isModerator || this.#asksForVotes) return;
@@ -269,12 +275,12 @@ export class Audience extends EventTarget {
     this.#asksForVotes = true;
     const full = await this.api.poll(poll.number).catch(() => null);
     this.#asksForVotes = false;
-    // Somebody answered meanwhile.
+    // There were more answers meanwhile.
     if (full && this.poll?.number === full.number && this.poll.voters > full.voters) return this.#askForVotes();
     if (full) this.#learn(full);
   }
 
-  /** Takes in what a host alone may know of the poll that is shown. @param {import("./poll.js").Poll} full */
+  /** Takes in what only hosts may know of the current poll. @param {import("./poll.js").Poll} full */
   #learn(full) {
     const { poll: known } = this;
     if (!this.isModerator || known?.number !== full.number || known.closedAt || known.voters > full.voters) return;
@@ -286,19 +292,23 @@ export class Audience extends EventTarget {
   #showPoll(poll) {
     const { poll: known } = this;
     const isKnown = known?.number === poll.number;
-    // What a host knows of hidden results stays in sight until there are others.
+    // Hosts keep seeing the results that they know until they get newer ones.
     const options = poll.options.map((option, index) => ({ ...known?.options[index], ...option }));
     this.poll = isKnown ? { ...known, ...poll, options } : poll;
     if (!isKnown && !poll.closedAt) this.#askForVote();
     this.#askForVotes();
   }
 
-  /** Whoever comes back may have answered before. */
+  /** Asks for our own answer, which we may have given before we came back. */
   async #askForVote() {
     const { poll } = this;
     if (!poll || !this.sync.you || this.#asked === `${poll.number} ${this.sync.you.id}`) return;
-    this.#asked = `${poll.number} ${this.sync.you.id}`;
-    const full = await this.api.poll(poll.number).catch(() => null);
+    const asked = this.#asked = `${poll.number} ${this.sync.you.id}`;
+    const full = await this.api.poll(poll.number).catch((error) => {
+      // The next change asks again, unless the server has refused.
+      if (!(error instanceof SignallingError && error.status < 500) && this.#asked === asked) this.#asked = "";
+      return null;
+    });
     if (!full) return;
     this.#learn(full);
     if (!full.vote) return;
@@ -306,7 +316,7 @@ export class Audience extends EventTarget {
     this.#changed();
   }
 
-  /** Taps once; it is sent together with others, as soon as the server knows us. @param {string} kind */
+  /** Taps once. Taps are sent together, as soon as the server knows who we are. @param {string} kind */
   tap(kind) {
     this.#waiting[kind] = Math.min((this.#waiting[kind] ?? 0) + 1, MOST_WAITING);
     this.#timer ??= setTimeout(() => {
@@ -320,7 +330,7 @@ export class Audience extends EventTarget {
     if (this.#timer !== undefined || kinds.length === 0 || !this.sync.you || !this.sync.isOpen) return;
     for (const kind of kinds) this.#own[kind] = (this.#own[kind] ?? 0) + this.#waiting[kind];
     this.sync.say({ type: "react", reactions: this.#waiting });
-    this.#waiting = {};
+    this.#waiting = Object.create(null);
   }
 
   /** @param {any} message */
@@ -344,7 +354,7 @@ export class Audience extends EventTarget {
       case "interaction":
         if (message.settings) this.settings = message.settings;
         if ("card" in message) this.card = message.card;
-        // That there is nothing for everybody to see takes no invitation away from the host.
+        // No duel for everyone to see does not end an invitation, which only the host gets.
         if (message.duel || message.duel === null && this.duel?.state !== "invited") this.showDuel(message.duel);
         if ("pinned" in message) this.pinned = message.pinned;
         if (message.poll) this.#showPoll(message.poll);
@@ -355,7 +365,7 @@ export class Audience extends EventTarget {
         if (message.ranks) this.#rank(message.ranks);
         if (message.gifts) this.#give(message.gifts, message.giftTotals);
         break;
-      // Taps that were too many are no matter.
+      // Also errors about too many taps, which do not matter.
       default: return;
     }
     this.#changed();
@@ -368,15 +378,15 @@ export class Audience extends EventTarget {
     if (fresh.length === 0) return;
     const all = [...this.comments, ...fresh].sort((one, other) => one.number - other.number);
     this.comments = all.slice(-MOST_COMMENTS);
-    // Who reads what was before is left no gap.
+    // Leave no gap for people who read older comments.
     if (this.older.length > 0) this.older = [...this.older, ...all.slice(0, -MOST_COMMENTS)].slice(0, MOST_OLDER);
     if (isNews) for (const detail of fresh) this.dispatchEvent(new CustomEvent("comment", { detail }));
   }
 
   /**
-   * Learns what was given before we came, or while we were away. Its sum needs no ledger, which hosts alone may read:
-   * it is what the totals have grown by.
-   * @param {import("./gifts.js").Gift[]} recent the latest, of which there may have been more
+   * Takes in the gifts before we came, or during an interruption. The sum of missed gifts is what the totals have grown
+   * by: only hosts may read the list of all gifts.
+   * @param {import("./gifts.js").Gift[]} recent the last few
    * @param {import("./gifts.js").GiftTotals} totals
    */
   #catchUp(recent, totals) {
@@ -384,7 +394,7 @@ export class Audience extends EventTarget {
     const before = this.#counted;
     this.gifts = totals;
     this.#counted = { gifts: totals.gifts, value: totals.value };
-    // What was given before this page came is only counted; and where another programme began, numbers did as well.
+    // Nothing is missed before the first snapshot; and after a restart of the stream, numbers start over.
     if (!known || totals.last < known.last) return;
     const latest = recent.filter(({ number }) => number > known.last).slice(-MOST_CAUGHT_UP);
     const told = sumOf(latest);
@@ -395,7 +405,7 @@ export class Audience extends EventTarget {
 
   /**
    * @param {import("./gifts.js").Gift[]} gifts
-   * @param {import("./gifts.js").GiftTotals} totals which may be ahead of the gifts that they come with
+   * @param {import("./gifts.js").GiftTotals} totals which may include more than these gifts
    */
   #give(gifts, totals) {
     const last = this.gifts?.last ?? 0;

@@ -1,32 +1,34 @@
 // @ts-check
 
-/** Comments that cross the picture, from one side to the other; they take no press and no swipe. */
+/** Comments that cross the picture from one side to the other; they take no clicks and no swipes. */
 
 import { callName, h } from "./dom.js";
 
-/** Above each other. */
+/** The number of lanes, one above the other. */
 const LANES = 4;
-/** For one width of the page, in milliseconds: all go at the same pace, so that none catches up with another. */
+/** Time to cross one page width, in milliseconds: all have the same speed, so that none overtakes another. */
 const WIDTH_MS = 6500;
-/** Between two in a lane, in CSS pixels. */
+/** Gap between two comments in a lane, in CSS pixels. */
 const GAP = 32;
 
-/** Whether somebody would rather see nothing move. */
+/** Whether the viewer prefers reduced motion. */
 export const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
 /** @param {import("./talk.js").Part} part */
 export function makeBarrage({ audience, shows }) {
   const root = h("div.barrage", { "aria-hidden": "true" });
-  /** When each lane takes another one. */
+  /** When each lane has room for another comment. */
   const free = new Array(LANES).fill(0);
 
   const take = (/** @type {Event} */ event) => {
     /** @type {import("./audience.js").StreamComment} */
     const comment = /** @type {CustomEvent} */ (event).detail;
     if (!shows("barrage") || calm.matches || document.visibilityState !== "visible") return;
+    // Animations do not run while it is not rendered, as in picture-only mode: all of them would start together later.
+    if (root.clientWidth === 0) return;
     const now = performance.now();
     const lane = free.findIndex((time) => time <= now);
-    // Who writes so much at once is read in the list.
+    // All lanes are full; it is in the list anyway.
     if (lane < 0) return;
     const line = h("p", { "data-number": String(comment.number), dir: "auto" },
       h("b", {}, callName(comment.author, comment.name)), " ", comment.text);
@@ -38,7 +40,7 @@ export function makeBarrage({ audience, shows }) {
     free[lane] = now + (line.offsetWidth + GAP) / pace;
     line.addEventListener("animationend", () => line.remove());
   };
-  /** One that was taken away is not read to its end. */
+  /** Removes deleted comments at once. */
   const sweep = () => {
     const numbers = new Set(audience.comments.map(({ number }) => String(number)));
     for (const line of [...root.children]) {

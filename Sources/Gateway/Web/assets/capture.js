@@ -148,6 +148,15 @@ export async function devices(kind) {
   return all.filter((device) => device.kind === kind && device.deviceId && device.label);
 }
 
+/**
+ * Whether a camera or microphone that was chosen is gone. Browsers tell only once the person has allowed one.
+ * @param {string} id
+ */
+export async function isGone(id) {
+  const all = await navigator.mediaDevices?.enumerateDevices().catch(() => []) ?? [];
+  return all.some(({ label }) => label) && !all.some(({ deviceId }) => deviceId === id);
+}
+
 /** Whether the camera, or the microphone, opens without a question. @param {"camera" | "microphone"} [device] */
 export async function isAllowed(device = "camera") {
   try {

@@ -1,18 +1,17 @@
 // @ts-check
 
-/** What the host points to, over the picture; its link opens beside the page. And the host's way to set it. */
+/** A card over the picture, whose link opens in a new tab, and the form with which the host shows it. */
 
 import { makeAudienceAction } from "./audience-action.js";
-import { ask } from "./dialog.js";
 import { follow, h, setText } from "./dom.js";
-import { SignallingError } from "./session.js";
+import { askAndSave } from "./saving.js";
 
 /**
  * @typedef {object} Card
  * @property {string} title
  * @property {string} link
  * @property {string | null} [picture]
- * @property {unknown} [data] the app's own
+ * @property {unknown} [data] of the app
  */
 
 /** @param {import("./talk.js").Part} part */
@@ -43,18 +42,18 @@ export function makeCard({ audience, shows }) {
   };
 }
 
-/** A host's way to show a card, and to take it away. @param {import("./talk.js").Part} part */
+/** A button with which a host shows a card, or removes it. @param {import("./talk.js").Part} part */
 export function makeShowing(part) {
   return makeAudienceAction(part, "show-card", "Card…", editCard);
 }
 
 /** @param {import("./talk.js").Part} part */
-async function editCard({ audience, say }) {
+async function editCard({ audience }) {
   const { card } = audience;
   const title = h("input", { type: "text", name: "title", dir: "auto", maxLength: 100, value: card?.title ?? "" });
   const link = h("input", { type: "url", name: "link", maxLength: 500, placeholder: "https://", value: card?.link ?? "" });
   const picture = h("input", { type: "text", inputMode: "url", name: "picture", maxLength: 500, placeholder: "https://", value: card?.picture ?? "" });
-  const answer = await ask({
+  await askAndSave({
     name: "card", title: "Show a card", text: "Everyone sees it and can open its link.",
     body: [h("div.fields", {},
       h("label", {}, "Title", title), h("label", {}, "Link", link), h("label", {}, "Picture (optional)", picture))],
@@ -63,17 +62,14 @@ async function editCard({ audience, say }) {
       ...card ? [{ value: "remove", label: "Remove card", look: /** @type {const} */ ("danger") }] : [],
       { value: "no", label: "Cancel" },
     ],
-  });
-  try {
+  }, async (answer) => {
     if (answer === "remove") await audience.api.removeCard();
-    if (answer === "show") {
+    else {
       await audience.api.showCard({
         title: title.value, link: link.value.trim(), picture: picture.value.trim() || null,
-        // What an app has put beside it stays with its link.
+        // The app's data belongs to the link.
         data: card?.link === link.value.trim() ? card.data : null,
       });
     }
-  } catch (error) {
-    say(error instanceof SignallingError ? error.message : "The server isn’t responding. Try again in a moment.");
-  }
+  });
 }

@@ -55,18 +55,7 @@ export function ask(question) {
       if (before instanceof HTMLElement && before.isConnected) before.focus();
       resolve(answer);
     });
-    // A press beside it means no. One on its own empty space, or the end of a selection that began in a field, has the
-    // dialog as its target, too.
-    let beganBeside = false;
-    const isBeside = (/** @type {MouseEvent} */ event) => {
-      const box = dialog.getBoundingClientRect();
-      return event.target === dialog && (event.clientX < box.left || event.clientX > box.right
-        || event.clientY < box.top || event.clientY > box.bottom);
-    };
-    dialog.addEventListener("pointerdown", (/** @type {PointerEvent} */ event) => (beganBeside = isBeside(event)));
-    dialog.addEventListener("click", (/** @type {MouseEvent} */ event) => {
-      if (beganBeside && isBeside(event)) dialog.close();
-    });
+    closeBeside(dialog);
     dialog.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
       const isText = event.target instanceof HTMLInputElement && event.target.type === "text";
       if (event.key !== "Enter" || !isText || event.isComposing) return;
@@ -76,6 +65,24 @@ export function ask(question) {
     document.body.append(dialog);
     dialog.showModal();
     if (isReady) buttons[0]?.focus();
+  });
+}
+
+/**
+ * Lets a press beside a dialog close it. A press on its own empty space, or the end of a selection that began in a
+ * field, has the dialog as its target, too, and does not.
+ * @param {HTMLDialogElement} dialog
+ */
+export function closeBeside(dialog) {
+  let beganBeside = false;
+  const isBeside = (/** @type {MouseEvent} */ event) => {
+    const box = dialog.getBoundingClientRect();
+    return event.target === dialog && (event.clientX < box.left || event.clientX > box.right
+      || event.clientY < box.top || event.clientY > box.bottom);
+  };
+  dialog.addEventListener("pointerdown", (event) => (beganBeside = isBeside(event)));
+  dialog.addEventListener("click", (event) => {
+    if (beganBeside && isBeside(event)) dialog.close();
   });
 }
 

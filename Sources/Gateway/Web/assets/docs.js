@@ -136,9 +136,18 @@ function placeOf(loaded, hash) {
 
 // Where the reader is.
 
+/** The part of an address behind the `#`; whoever made it may have encoded it badly. @param {string} hash */
+function decoded(hash) {
+  try {
+    return decodeURIComponent(hash.slice(1));
+  } catch {
+    return hash.slice(1);
+  }
+}
+
 function show() {
   if (!documents) return;
-  const hash = decodeURIComponent(location.hash.slice(1));
+  const hash = decoded(location.hash);
   const place = placeOf(documents, hash);
   if (place && place.view !== drawn) {
     place.draw();
@@ -159,7 +168,7 @@ function show() {
 /** @param {string} hash @param {string} view */
 function markContents(hash, view) {
   for (const anchor of $("contents").querySelectorAll("a")) {
-    const own = decodeURIComponent(anchor.hash.slice(1));
+    const own = decoded(anchor.hash);
     const isHere = own !== "" && (own === hash || (own === view && hash.startsWith("message/")));
     if (isHere) anchor.setAttribute("aria-current", "true");
     else anchor.removeAttribute("aria-current");

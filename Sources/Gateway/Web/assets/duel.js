@@ -154,15 +154,17 @@ export function makeDuelDesk(part) {
     }, label);
   }
 
-  /** @param {() => Promise<any>} action */
+  /** @param {() => Promise<any>} action @returns {Promise<boolean>} whether the server has decided on it */
   async function attempt(action) {
     try {
       const duel = await action();
       // It may come after what followers were told, which is never less; both can be of the same millisecond.
       const isNews = duel?.id !== audience.duel?.id && duel?.id !== toldOff;
       if (duel?.state === "invited" && isNews) audience.showDuel(duel);
+      return true;
     } catch (error) {
       say(error instanceof SignallingError ? error.message : "The server isn’t responding. Try again in a moment.");
+      return error instanceof SignallingError && error.status < 500;
     }
   }
 
@@ -210,7 +212,11 @@ export function makeDuelDesk(part) {
     });
     clearInterval(timer);
     if (abort.signal.aborted) return;
-    await attempt(() => answer === "accept" ? api.acceptDuel(duel.id) : api.declineDuel(duel.id));
+    const isDecided = await attempt(() => answer === "accept" ? api.acceptDuel(duel.id) : api.declineDuel(duel.id));
+    if (isDecided || question?.abort !== abort || Date.parse(duel.expiresAt) <= audience.serverNow()) return;
+    // The answer got lost, and there is still time to give it.
+    question = null;
+    audience.dispatchEvent(new Event("change"));
   }
 
   const unfollow = follow(audience, () => {

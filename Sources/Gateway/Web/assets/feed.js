@@ -1,6 +1,6 @@
 // @ts-check
 
-/** The feed's page: puts the stories, the cube and the viewer's fingers together. */
+/** The page of the feed: connects the stories, the cube and the viewer's gestures. */
 
 import { $, follow, h, isolate, setText } from "./dom.js";
 import { DELAYED_HAND } from "./fallback.js";
@@ -17,15 +17,16 @@ import { signOf } from "./feed/swipe.js";
 import { StoryTalk } from "./feed/talk.js";
 import { Watching } from "./feed/watching.js";
 import { PictureChoice, pictureRadios, weakLinkSign, wordsForWeakness } from "./picture-choice.js";
+import { lastingStorage } from "./storage.js";
 import { StoryFeed, Swipe } from "./story-feed.js";
 
-/** Whether the viewer wants sound is remembered under this name. */
+/** Storage key for whether the viewer wants sound. */
 const SOUND = "rostrum:sound";
-/** Marks for single stories fit the screen up to this number. */
+/** Up to this number of stories, each has a mark of its own. */
 const MARKS = 14;
-/** A page without sound that nobody looks at ends its connection after this time, in milliseconds. */
+/** A hidden page without sound closes its connection after this time, in milliseconds. */
 const AWAY_MS = 30_000;
-/** A short message stays for so long, in milliseconds. */
+/** How long a message is shown, in milliseconds. */
 const MESSAGE_MS = 2600;
 
 const saves = Boolean(/** @type {any} */ (navigator).connection?.saveData);
@@ -45,7 +46,7 @@ delayed.addEventListener("change", () => weakLink.say(wordsForWeakness(delayed.w
 const updateEnds = cube.sides.map((side) => fillEnd(feed, side.end));
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
-/** Until the picture has come to rest the other side shows what was left, which lies where this sign says. */
+/** The direction of the story that was left, which the other side shows until the picture is at rest; 0 for none. */
 let leaving = 0;
 /** @type {"forward" | "backward"} */
 let heading = "forward";
@@ -88,21 +89,21 @@ const gestures = new Gestures(stage, $("overlay"), swipe, {
   },
 });
 
-/** Where the viewer will go next: on, or back where nothing lies ahead. */
+/** Where the viewer will probably go next: on or, at an end of the feed, back. */
 function likely() {
   const other = heading === "forward" ? "backward" : "forward";
   return feed.beside(heading) || !feed.beside(other) ? heading : other;
 }
 
 /**
- * Makes ready what a swipe would show.
+ * Prepares the side that a swipe would show.
  * @param {"forward" | "backward"} direction
  */
 function showBehind(direction) {
   const { backSide } = cube;
   const story = feed.beside(direction);
   if (!story && !feed.mayGo(direction)) {
-    // Nothing is there: a dark wall.
+    // The end of the feed is a dark wall.
     backSide.root.classList.add("is-wall");
     return;
   }
@@ -130,7 +131,7 @@ feed.addEventListener("turn", (event) => {
   showGates();
   wire();
   gestures.wake();
-  // What had the focus turns away; the same on the new side takes it.
+  // The focused element turns away: focus its counterpart on the new side.
   if (hadFocus) cube.frontSide.root.querySelector(story ? ".join" : ".end-card .button")?.focus();
   if (reason === "ended") say(`${isolate(nameOf(from))} has ended`);
   announce();
@@ -143,7 +144,7 @@ feed.addEventListener("slots", () => {
   applySound();
 });
 
-/** Gives the sides what the connection brings, unless the story comes another way. */
+/** Attaches the connection's slots to the sides, unless the story plays over HLS. */
 function wire() {
   if (!delayed.isOn) cube.wire(feed.slots);
 }
@@ -151,7 +152,7 @@ for (const side of cube.sides) side.addEventListener("arrived", wire);
 
 feed.addEventListener("gate", () => {
   showGates();
-  // What it hid is waited for anew.
+  // Wait again for the video that the gate covered.
   wire();
   applySound();
 });
@@ -178,7 +179,7 @@ feed.addEventListener("change", () => {
   showHands();
   showPlace();
   entitle();
-  // Not disabled, which would take the focus from whoever goes step by step.
+  // Not disabled, which would take the focus away.
   $("next").setAttribute("aria-disabled", String(!feed.mayGo("forward")));
   $("previous").setAttribute("aria-disabled", String(!feed.mayGo("backward")));
   $("share").disabled = !feed.current;
@@ -188,17 +189,17 @@ feed.addEventListener("change", () => {
 
 // Sound.
 
-let isMuted = localStorage.getItem(SOUND) !== "on";
-/** The viewer has said in this visit what they want. */
+let isMuted = lastingStorage.getItem(SOUND) !== "on";
+/** Whether the viewer has chosen during this visit. */
 let wasChosen = false;
 
 /** @param {boolean} isOn */
 function setSound(isOn) {
   isMuted = !isOn;
   wasChosen = true;
-  localStorage.setItem(SOUND, isOn ? "on" : "off");
+  lastingStorage.setItem(SOUND, isOn ? "on" : "off");
   applySound();
-  // In the viewer's gesture, for browsers that ask for one for each element.
+  // During the viewer's gesture, as some browsers require one for each element.
   for (const side of cube.sides) if (side.isUncovered) side.play();
 }
 
@@ -210,7 +211,7 @@ function applySound() {
 }
 
 cube.addEventListener("blocked", () => {
-  // Remembered sound that the browser wants a tap for.
+  // The browser requires a tap for the sound that the viewer chose earlier.
   isMuted = true;
   wasChosen = false;
   applySound();
@@ -219,7 +220,7 @@ cube.addEventListener("blocked", () => {
 $("sound").addEventListener("click", () => setSound(isMuted));
 $("unmute").addEventListener("click", () => setSound(true));
 
-// The rest of what is around the picture.
+// Other controls.
 
 $("next").addEventListener("click", () => gestures.step("forward"));
 $("previous").addEventListener("click", () => gestures.step("backward"));
@@ -246,7 +247,7 @@ function showHands() {
   }
 }
 
-/** A reload comes back to the same story. */
+/** Puts the story into the address, for reloads. */
 function remember() {
   const { current } = feed;
   const address = new URL(location.href);
@@ -256,7 +257,7 @@ function remember() {
   entitle();
 }
 
-/** What a story is called may be known, or be changed, only when it has been in view for a while. */
+/** Sets the title of the page. The title of a story may arrive or change while it is in view. */
 function entitle() {
   const { current } = feed;
   const title = current && !feed.isAtEnd ? `${titleOf(current)} – Rostrum` : "Rostrum";
@@ -326,7 +327,7 @@ addEventListener("pagehide", () => {
   talk.stop();
   feed.stop();
 });
-// Whoever neither sees nor hears it needs no stream.
+// A hidden page without sound needs no stream.
 /** @type {number | undefined} */
 let leaveTimer;
 document.addEventListener("visibilitychange", () => {
@@ -337,11 +338,11 @@ document.addEventListener("visibilitychange", () => {
     leaveTimer = setTimeout(() => feed.stop(), AWAY_MS);
   }
 });
-// Somebody has unlocked a story.
+// The viewer has unlocked a story: its token is in the address.
 addEventListener("hashchange", () => feed.showToken());
-// Back from the browser's memory.
+// Restored from the back/forward cache.
 addEventListener("pageshow", (event) => event.persisted && feed.play());
 feed.play();
 
-/** For tests and the curious. */
+/** For tests and debugging. */
 Object.assign(globalThis, { rostrum: { feed, cube, swipe, gestures, joining, talk, connection: feed.connection } });

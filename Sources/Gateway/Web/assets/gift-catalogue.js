@@ -1,32 +1,31 @@
 // @ts-check
 
-/** The host's list of what can be given in a stream. The app's shop sells it; this only says what there is. */
+/** The form with the gifts of a stream. The app's shop sells them; here the host only says which there are. */
 
 import { makeAudienceAction } from "./audience-action.js";
-import { ask } from "./dialog.js";
 import { h } from "./dom.js";
 import { fractionDigits } from "./money.js";
-import { SignallingError } from "./session.js";
+import { askAndSave } from "./saving.js";
 
 /**
  * @typedef {import("./gifts.js").GiftKind} GiftKind
  * @typedef {import("./gifts.js").GiftCatalogue} GiftCatalogue
  */
 
-/** As many kinds as a stream may have. */
+/** Most kinds of gifts that a stream can have. */
 const MOST_KINDS = 30;
-/** In the currency's smallest unit. */
+/** Highest price, in the smallest unit of the currency. */
 const HIGHEST_PRICE = 100_000_000;
-/** What a list without any begins with. @type {GiftCatalogue} */
+/** The first suggestion. @type {GiftCatalogue} */
 const FIRST = { currency: "EUR", kinds: [{ id: "rose", name: "Rose", picture: "🌹", price: 100 }] };
 
-/** A host's way to the list. @param {import("./talk.js").Part} part */
+/** The button that opens the form. @param {import("./talk.js").Part} part */
 export function makeCatalogue(part) {
   return makeAudienceAction(part, "edit-gifts", "Gifts…", editCatalogue);
 }
 
 /**
- * An id for a new kind, which stays when its name changes.
+ * An id for a new kind; it stays the same when the name changes.
  * @param {string} name @param {Set<string>} taken
  */
 export function giftId(name, taken) {
@@ -36,7 +35,7 @@ export function giftId(name, taken) {
   return id;
 }
 
-/** What the server would refuse, in a host's words. @param {GiftCatalogue} catalogue */
+/** What the server would refuse, in words for the host; null if nothing. @param {GiftCatalogue} catalogue */
 export function troubleWith({ currency, kinds }) {
   if (!/^[A-Z]{1,8}$/.test(currency)) return "A currency has one to eight letters, such as EUR or COINS.";
   for (const { name, picture, price } of kinds) {
@@ -80,7 +79,7 @@ async function editCatalogue({ audience, say }) {
       list.lastElementChild?.querySelector("[name=name]")?.focus();
     },
   }, "Add a gift");
-  const answer = await ask({
+  await askAndSave({
     name: "gifts", title: "Gifts", text: "Gifts that can appear in the stream. Your shop sells them and reports each sale here.",
     body: [h("div.fields", {}, h("label", {}, "Currency: EUR, USD or your own coins", currency)), list, add],
     choices: [
@@ -88,24 +87,21 @@ async function editCatalogue({ audience, say }) {
       ...before?.kinds.length ? [{ value: "none", label: "Remove all", look: /** @type {const} */ ("danger") }] : [],
       { value: "no", label: "Cancel" },
     ],
+  }, async (answer) => {
+    const scale = 10 ** fractionDigits(currency.value);
+    const rows = [...list.children].map(({ fields }) => fields).filter(({ name }) => name.value.trim());
+    const taken = new Set(rows.flatMap(({ id }) => id ?? []));
+    const kinds = answer === "none" ? [] : rows.map(({ id, name, picture, price }) => {
+      const known = id ?? giftId(name.value, taken);
+      taken.add(known);
+      return {
+        id: known, name: name.value.trim(), picture: picture.value.trim() || "🎁",
+        price: Math.round(Number(price.value) * scale),
+      };
+    });
+    const catalogue = { currency: currency.value.trim() || FIRST.currency, kinds };
+    const trouble = troubleWith(catalogue);
+    if (!trouble) await audience.api.editInteraction({ gifts: catalogue });
+    return trouble;
   });
-  if (answer !== "save" && answer !== "none") return;
-  const scale = 10 ** fractionDigits(currency.value);
-  const rows = [...list.children].map(({ fields }) => fields).filter(({ name }) => name.value.trim());
-  const taken = new Set(rows.flatMap(({ id }) => id ?? []));
-  const kinds = answer === "none" ? [] : rows.map(({ id, name, picture, price }) => {
-    const known = id ?? giftId(name.value, taken);
-    taken.add(known);
-    return {
-      id: known, name: name.value.trim(), picture: picture.value.trim() || "🎁", price: Math.round(Number(price.value) * scale),
-    };
-  });
-  const catalogue = { currency: currency.value.trim() || FIRST.currency, kinds };
-  const trouble = troubleWith(catalogue);
-  if (trouble) return say(trouble);
-  try {
-    await audience.api.editInteraction({ gifts: catalogue });
-  } catch (error) {
-    say(error instanceof SignallingError ? error.message : "The server isn’t responding. Try again in a moment.");
-  }
 }

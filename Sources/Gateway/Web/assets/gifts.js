@@ -1,24 +1,24 @@
 // @ts-check
 
 /**
- * Gifts over the picture: one after the other, with a count that rises while someone keeps giving. What is shown
- * takes no press and no swipe.
+ * Gifts over the picture: one after the other, with a count that rises while someone keeps giving. They take no clicks
+ * and no swipes.
  */
 
 import { callName, follow, h, setText } from "./dom.js";
 import { formatPrice } from "./money.js";
 import { makeLeaders, makeRankLists } from "./ranks.js";
 
-/** A gift stays so long, in milliseconds, and so long again after each of its combo. */
+/** How long a gift is shown, and how long again after each further one of a combo, in milliseconds. */
 const SHOW_MS = 2600;
 const COMBO_MS = 1400;
-/** Those behind it wait no longer than this, however long a combo is, in milliseconds. */
+/** The longest that a combo is shown while other gifts wait, in milliseconds. */
 const LONGEST_MS = 8000;
-/** That wait to be shown; beyond, the one that is worth least is only counted. */
+/** Most gifts that wait to be shown; beyond that, the cheapest one is only counted. */
 const MOST_WAITING = 20;
-/** How long it is told that some were given while the page was away, in milliseconds. */
+/** How long the line about missed gifts is shown, in milliseconds. */
 const MISSED_MS = 6000;
-/** For a gift whose own picture is not there. */
+/** Shown if the picture of a gift cannot be loaded. */
 const PARCEL = "🎁";
 
 /**
@@ -28,8 +28,8 @@ const PARCEL = "🎁";
  * @property {string | null} name
  * @property {string} gift a kind of the catalogue
  * @property {number} count
- * @property {number} combo how many in a row, these included
- * @property {{ amount: number, currency: string }} price of one
+ * @property {number} combo the number of gifts in a row, including these
+ * @property {{ amount: number, currency: string }} price for each
  *
  * @typedef {{ id: string, name: string, picture: string, price: number }} GiftKind
  * @typedef {{ currency: string, kinds: GiftKind[] }} GiftCatalogue
@@ -39,14 +39,14 @@ const PARCEL = "🎁";
 /** @param {Gift} one @param {Gift} other */
 const isSameCombo = (one, other) => one.giver === other.giver && one.gift === other.gift && other.combo > other.count;
 
-/** The order in which gifts are shown; knows no element and no clock. */
+/** The order in which gifts are shown; without elements or timers. */
 export class GiftQueue {
   /** @type {Gift | null} */
   current = null;
   /** @type {Gift[]} */
   waiting = [];
 
-  /** Whether what is shown now is to change. @param {Gift} gift */
+  /** Adds a gift. Returns whether the current one changes. @param {Gift} gift */
   add(gift) {
     if (this.current && isSameCombo(this.current, gift)) {
       this.current = gift;
@@ -62,13 +62,13 @@ export class GiftQueue {
     return this.current === null && this.next() !== null;
   }
 
-  /** Goes on to the next; null where there is none. */
+  /** Goes on to the next gift; null if there is none. */
   next() {
     return this.current = this.waiting.shift() ?? null;
   }
 }
 
-/** What was given, as it comes. @param {import("./talk.js").Part} part @param {{ totals?: boolean }} [options] */
+/** Shows gifts as they arrive. @param {import("./talk.js").Part} part @param {{ totals?: boolean }} [options] */
 export function makeGifts(part, { totals = false } = {}) {
   const { audience } = part;
   const queue = new GiftQueue();
@@ -82,7 +82,7 @@ export function makeGifts(part, { totals = false } = {}) {
   /** @type {number | undefined} */
   let timer;
   let shownAt = 0;
-  /** What the line about missed gifts says, and until when. */
+  /** What the line about missed gifts says, and the timer that hides it. */
   let away = { gifts: 0, value: 0 };
   /** @type {number | undefined} */
   let awayTimer;
@@ -113,7 +113,7 @@ export function makeGifts(part, { totals = false } = {}) {
     banner.dataset.number = String(current.number);
     const number = banner.querySelector("strong");
     setText(number, current.combo > 1 ? `×${current.combo}` : "");
-    // Begins the animation anew.
+    // Restarts the animation.
     number.classList.remove("up");
     void number.offsetWidth;
     number.classList.add("up");
@@ -133,7 +133,7 @@ export function makeGifts(part, { totals = false } = {}) {
   audience.addEventListener("gift", take);
   const tellMissed = (/** @type {Event} */ event) => {
     const { gifts, value } = /** @type {CustomEvent} */ (event).detail;
-    // A connection may break more than once before that was read.
+    // There may be several interruptions while it is shown.
     away = { gifts: away.gifts + gifts, value: away.value + value };
     const price = totals ? `, ${formatPrice(away.value, audience.gifts?.currency ?? "")}` : "";
     setText(missed, `${countOf(away.gifts)} while you were away${price}`);

@@ -1,10 +1,10 @@
 // @ts-check
 
 /**
- * Plays a stream by low-latency HLS, some two seconds late: for viewers whom WebRTC does not reach. Pages load it only
- * for them. It draws nothing, and does not press play: `ready` says when there is something to play.
+ * Plays a stream over low-latency HLS with a delay of about two seconds, for viewers whom WebRTC cannot reach. Pages
+ * load it only for them. It draws nothing and does not start playback: `ready` says when there is something to play.
  *
- * Source: RFC 8216bis §6.3 (what clients do).
+ * Source: RFC 8216bis §6.3 (client responsibilities).
  */
 
 import { LiveBuffer, Source } from "./hls/buffer.js";
@@ -14,38 +14,38 @@ import { chunksAfter, endOf, isRecorded, parsePlaylist, parseVariants, PlaylistE
 import { RenditionRule } from "./hls/renditions.js";
 import { SignallingError } from "./session.js";
 
-/** First and longest pause after something went wrong, in milliseconds. */
+/** First and longest pause after a failure, in milliseconds. */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 8000;
-/** A stream that has ended, as its playlist says, is asked for anew after this time, in milliseconds. */
+/** After the end of a stream, its playlist is requested again after this time, in milliseconds. */
 const AFTER_END_MS = 3000;
-/** What was being loaded would come too late, and a poorer rendition may not. */
+/** A download would finish too late; that of a lower rendition may not. */
 class TooSlow extends Error {
   name = "TooSlow";
 }
 
 /**
  * @typedef {object} HLSOptions
- * @property {string} base where the stream's HLS is, with a slash at its end
- * @property {<T>(action: (token: string | null) => Promise<T>) => Promise<T>} withToken does something with a viewer's
- *   token, and once more with another one where the server refuses it
- * @property {import("./picture-choice.js").ChoiceName} [choice] what the viewer wants of the pictures
- * @property {number} [behind] so many seconds behind what is live it begins, and stays, where the stream keeps that
+ * @property {string} base the address of the stream's HLS, with a trailing slash
+ * @property {<T>(action: (token: string | null) => Promise<T>) => Promise<T>} withToken runs an action with a viewer's
+ *   token, and once more with another one if the server refuses the first
+ * @property {import("./picture-choice.js").ChoiceName} [choice] the viewer's choice of picture quality
+ * @property {number} [behind] how many seconds behind live to start and stay, if the server keeps the stream
  *
- * @typedef {"starting" | "playing" | "failed"} HLSState `failed`: this browser plays none of it, or the server said no
+ * @typedef {"starting" | "playing" | "failed"} HLSState `failed`: this browser cannot play it, or the server refused
  *   for good; `error` tells why
  */
 
-/** Whether this browser says that it plays something. @param {string} codecs */
+/** Whether this browser claims to play these codecs. @param {string} codecs */
 const takes = (codecs) => Source?.isTypeSupported(`video/mp4; codecs="${codecs}"`) ?? false;
 
 /** Fires `change`, and `ready` when the video has something to play. */
 export class HLSPlayer extends EventTarget {
   /** @type {HLSState} */
   state = "starting";
-  /** What went wrong last; null since something came. @type {Error | null} */
+  /** The last failure; null once something was received again. @type {Error | null} */
   error = null;
-  /** Bytes of media so far. */
+  /** Bytes of media received so far. */
   bytes = 0;
 
   /** @type {HTMLVideoElement | null} */
@@ -53,28 +53,28 @@ export class HLSPlayer extends EventTarget {
   #end = new AbortController();
   /** @type {LiveBuffer | null} */
   #buffer = null;
-  /** Nothing more comes of it, and it is still in the video. @type {LiveBuffer | null} */
+  /** Complete, and still attached to the video. @type {LiveBuffer | null} */
   #spent = null;
   /** @type {import("./hls/playlist.js").Position | null} */
   #position = null;
-  /** The initialization segment that was appended last. @type {string | null} */
+  /** The last appended initialization segment. @type {string | null} */
   #map = null;
   /**
-   * The part that comes next is asked for before it is there.
+   * The request for the next part, which the server answers as soon as the part exists.
    * @type {{ uri: string, bytes: Promise<ArrayBuffer>, end: AbortController } | null}
    */
   #hinted = null;
-  /** The richest first. @type {import("./hls/playlist.js").Variant[]} */
+  /** Best first. @type {import("./hls/playlist.js").Variant[]} */
   #variants = [];
   #rule = new RenditionRule();
-  /** Codecs that this browser took at first, and then did not. @type {Set<string>} */
+  /** Codecs that this browser claimed to support, but then failed to play. @type {Set<string>} */
   #refused = new Set();
-  /** Of what is loaded now. */
+  /** The rendition that is being loaded. */
   #variantURI = "";
-  /** When what is at the end of the buffer was captured, by the clock of days; null where that is not told. @type {number | null} */
+  /** Wall-clock time at which the end of the buffer was captured; null if unknown. @type {number | null} */
   #endDate = null;
   /**
-   * Where another rendition was left, until something of this one is there.
+   * Where the previous rendition was left, until something of the current one was loaded.
    * @type {{ uri: string, map: string | null, position: import("./hls/playlist.js").Position | null } | null}
    */
   #left = null;
@@ -87,28 +87,28 @@ export class HLSPlayer extends EventTarget {
     this.withToken = withToken;
   }
 
-  /** How late pictures are seen, in seconds, as far as is known; null where the browser alone knows. */
+  /** The delay of the picture in seconds; null if only the browser knows it. */
   get delay() {
     const { state } = this;
-    // What is at the end was captured half a part and an encoder's time ago.
+    // The end of the buffer was captured about half a second ago: half a part, and the time of the encoder.
     return state === "playing" && this.#buffer && this.#video ? this.#buffer.ahead + 0.5 : null;
   }
 
-  /** How far behind what is live is seen, and how far back can be gone, in seconds; null where it was not gone back. */
+  /** How far behind live the viewer is, and how far back they can go, in seconds; null while live. */
   get past() {
     const { pace } = this;
     if (pace.isLive || pace.reach === null) return null;
     return { behind: pace.behindNow(this.#endDate, this.#buffer?.ahead ?? 0) ?? pace.behind, reach: pace.reach };
   }
 
-  /** What a weak link costs: the pictures, or their size; null for nothing. @returns {"picture" | "size" | null} */
+  /** What a slow connection costs: the picture, or its size; null for nothing. @returns {"picture" | "size" | null} */
   get weakness() {
     const [richest] = this.#variants;
     if (this.choice !== "auto" || !richest || this.#variantURI === richest.uri) return null;
     return this.#variant?.height === null ? "picture" : "size";
   }
 
-  /** Another choice counts from what is loaded next. @param {import("./picture-choice.js").ChoiceName} choice */
+  /** Applies another choice from the next request on. @param {import("./picture-choice.js").ChoiceName} choice */
   prefer(choice) {
     if (choice === this.choice) return;
     this.choice = choice;
@@ -117,7 +117,7 @@ export class HLSPlayer extends EventTarget {
     this.dispatchEvent(new Event("change"));
   }
 
-  /** Begins to load. @param {HTMLVideoElement} video */
+  /** Starts loading. @param {HTMLVideoElement} video */
   attach(video) {
     this.#video = video;
     const { signal } = this.#end;
@@ -128,7 +128,7 @@ export class HLSPlayer extends EventTarget {
     this.#playNatively(video);
   }
 
-  /** Loads no more; the video is another's. */
+  /** Stops loading, and releases the video. */
   detach() {
     this.#end.abort();
     this.#forgetHint();
@@ -146,7 +146,7 @@ export class HLSPlayer extends EventTarget {
       let wait = 0;
       try {
         wait = await this.#step(signal) ? 0 : AFTER_END_MS;
-        // Who went back plays to its end, and to nothing else.
+        // A viewer who went back plays to the end, and no stream that may follow.
         if (wait > 0 && !this.pace.isLive) return;
         pause = FIRST_PAUSE_MS;
       } catch (error) {
@@ -165,7 +165,7 @@ export class HLSPlayer extends EventTarget {
   /**
    * Loads what is new.
    * @param {AbortSignal} signal
-   * @returns {Promise<boolean>} whether there is more to come
+   * @returns {Promise<boolean>} whether the stream continues
    */
   async #step(signal) {
     await this.#whileEnough(signal);
@@ -177,7 +177,7 @@ export class HLSPlayer extends EventTarget {
     }, signal);
     if (uri !== this.#variantURI) return true;
     const playlist = parsePlaylist(address.text);
-    // What is over, and was never seen, is not begun any more.
+    // A stream that ended before anything was shown is not started.
     if (playlist.hasEnded && !this.pace.hasBegun && this.pace.isLive) return false;
     const chunks = this.#next(playlist);
     for (const chunk of chunks) {
@@ -199,21 +199,21 @@ export class HLSPlayer extends EventTarget {
     return true;
   }
 
-  /** What is to be loaded now. @param {import("./hls/playlist.js").Playlist} playlist */
+  /** What to load now. @param {import("./hls/playlist.js").Playlist} playlist */
   #next(playlist) {
     const [buffer, left, endDate] = [this.#buffer, this.#left, this.#endDate];
     if (left && buffer) {
       const chunks = chunksAfter(playlist, { map: left.map, date: endDate });
       const [first, ...others] = chunks;
       if (!first) {
-        // Nothing of it has been made yet: the first part is waited for.
+        // The server has not made any of it yet: wait for the first part.
         this.#position = endOf(playlist);
         return [];
       }
       this.#left = null;
       const overlap = endDate !== null && first.date !== null ? (endDate - first.date) / 1000 : 0;
       buffer.join(overlap < buffer.ahead + FAR_S ? Math.max(0, overlap) : 0);
-      // What it is not continuous with was not loaded.
+      // The discontinuity is with a segment that was not loaded.
       return [{ ...first, isDiscontinuous: false }, ...others];
     }
     this.#left = null;
@@ -228,14 +228,14 @@ export class HLSPlayer extends EventTarget {
     return this.#variants.find(({ uri }) => uri === this.#variantURI);
   }
 
-  /** Sees to it that what the link takes, or the viewer chose, is what is loaded next. */
+  /** Switches to the rendition that the connection can carry, or that the viewer chose. */
   #choose() {
     if (!this.#variants.length) return;
     const { uri } = this.#variants[this.#rule.choose(this.#variants, this.choice, seconds())];
     if (uri === this.#variantURI) return;
     this.#forgetHint();
     if (this.#left?.uri === uri) {
-      // Back before anything else was loaded.
+      // Back to the previous rendition before anything of the next was loaded.
       [this.#position, this.#map, this.#left] = [this.#left.position, this.#left.map, null];
     } else {
       if (this.#variantURI) this.#left ??= { uri: this.#variantURI, map: this.#map, position: this.#position };
@@ -245,7 +245,7 @@ export class HLSPlayer extends EventTarget {
     this.dispatchEvent(new Event("change"));
   }
 
-  /** Whether something was not loaded because another rendition is wanted. @param {Error} error */
+  /** Whether a download was ended because another rendition is wanted. @param {Error} error */
   #isLeft(error) {
     if (!(error instanceof TooSlow) && error.name !== "AbortError") return false;
     if (error instanceof TooSlow) this.#rule.stood();
@@ -264,7 +264,7 @@ export class HLSPlayer extends EventTarget {
 
   /**
    * @param {import("./hls/playlist.js").Chunk} chunk
-   * @param {string} playlist its address
+   * @param {string} playlist the address of its playlist
    * @param {AbortSignal} signal
    */
   async #take({ uri, map, isDiscontinuous, date, duration }, playlist, signal) {
@@ -292,9 +292,9 @@ export class HLSPlayer extends EventTarget {
 
   /**
    * @param {string} address
-   * @param {number} duration that it is played, in seconds
+   * @param {number} duration of the media, in seconds
    * @param {AbortSignal} signal
-   * @throws {TooSlow} when it would come too late
+   * @throws {TooSlow} if it would finish too late
    */
   async #load(address, duration, signal) {
     const answer = await ask(address, signal);
@@ -328,7 +328,7 @@ export class HLSPlayer extends EventTarget {
     return this.pace.variants(parseVariants(text), (codecs) => this.#plays(codecs));
   }
 
-  /** Of the rendition that is loaded, which may have changed with what is loaded. @param {AbortSignal} signal */
+  /** The codecs of the current rendition, which can change during a stream. @param {AbortSignal} signal */
   async #askForCodecs(signal) {
     this.#variants = await this.#askForVariants(signal);
     const { codecs } = this.#variant ?? this.#variants[0];
@@ -347,13 +347,14 @@ export class HLSPlayer extends EventTarget {
   #expect(address, duration, signal) {
     const end = new AbortController();
     const bytes = this.#load(address, duration, AbortSignal.any([signal, end.signal]));
-    // Whoever waits for it hears of it.
+    // Whoever awaits it gets the error.
     bytes.catch(() => {});
     this.#hinted = { uri: address, bytes, end };
   }
 
   /**
-   * Asks for a playlist as whoever watches: a token stands in the path, so that what playlists name is relative to it.
+   * Requests a playlist with the viewer's token, which is part of the path, so that relative addresses in the playlist
+   * contain it, too.
    * @param {string} name
    * @param {Record<string, string> | null} query
    * @param {AbortSignal} signal
@@ -374,7 +375,7 @@ export class HLSPlayer extends EventTarget {
 
   // Where it plays.
 
-  /** Something new is there. */
+  /** Something was appended. */
   #came() {
     const [buffer, video] = [this.#buffer, this.#video];
     if (!buffer || !video) return;
@@ -387,15 +388,15 @@ export class HLSPlayer extends EventTarget {
     this.#become("playing");
   }
 
-  /** What came was played: the next time there is to be more before that. */
+  /** The buffer ran empty: more is to be buffered the next time. */
   #stood() {
     if (this.pace.isHeld || !this.#buffer || this.#buffer.ahead > EMPTY_S) return;
-    // What a rendition takes to begin says nothing of the link.
+    // How long a new rendition takes to start says nothing about the connection.
     if (!this.#left) this.#rule.stood();
     this.pace.stood();
   }
 
-  /** Until something is to be loaded. @param {AbortSignal} signal */
+  /** Waits until something has to be loaded. @param {AbortSignal} signal */
   async #whileEnough(signal) {
     const [buffer, video] = [this.#buffer, this.#video];
     if (!buffer || !video || !(await this.pace.whileEnough(buffer, video, signal))) return;
@@ -410,7 +411,7 @@ export class HLSPlayer extends EventTarget {
     if (this.pace.isLive) this.#startAnew();
   }
 
-  /** What is in the video stays to be seen; the next thing that comes has a source of its own. */
+  /** Leaves the video as it is; what is loaded next gets a source of its own. */
   #startAnew() {
     if (this.#buffer) {
       this.#spent?.close();
@@ -426,13 +427,13 @@ export class HLSPlayer extends EventTarget {
     this.error = error;
     this.#forgetHint();
     if (error instanceof SignallingError) {
-      // It is not there any more: what is there now comes next.
+      // It was deleted on the server: continue with what is there now.
       if (error.status === 400 || error.status === 404) this.#position = this.pace.afterLoss(this.#position);
       if (!error.isTemporary && error.status !== 400) return this.#become("failed");
     } else if (error.name === "NotSupportedError") {
       return this.#become("failed");
     } else if (!(error instanceof TypeError || error instanceof PlaylistError || error.name === "TimeoutError")) {
-      // The browser did not take it: perhaps another codec.
+      // The browser failed to play it: another codec may work.
       if (this.#variant) this.#refused.add(this.#variant.codecs);
       this.#variants = [];
       this.#startAnew();
@@ -449,13 +450,13 @@ export class HLSPlayer extends EventTarget {
     this.dispatchEvent(new Event("change"));
   }
 
-  // Browsers that play HLS, and have nothing to build a player of.
+  // Browsers that play HLS themselves, and have no MediaSource.
 
   /** @param {HTMLVideoElement} video */
   async #playNatively(video) {
     const { signal } = this.#end;
     try {
-      // Whether there is any is asked here: the browser does not say why it does not play.
+      // Requested here first, because the browser does not say why it cannot play something.
       const isReduced = this.choice === "low" || this.choice === "sound";
       const live = isReduced ? `media.m3u8?rendition=${this.choice}` : "index.m3u8";
       const { url } = await this.#ask(this.pace.isLive ? live : "dvr.m3u8", null, signal);

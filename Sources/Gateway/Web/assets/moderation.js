@@ -1,6 +1,6 @@
 // @ts-check
 
-/** Who may write for now, and who did what about it: what a moderator does with a comment's author, and a host's lists. */
+/** Moderation: silencing the author of a comment, and the host's lists of silences and of what moderators did. */
 
 import { makeAudienceAction } from "./audience-action.js";
 import { ask } from "./dialog.js";
@@ -12,16 +12,16 @@ import { SignallingError } from "./session.js";
  *
  * @typedef {object} Silence
  * @property {string} until ISO 8601
- * @property {boolean} shadow whether they can write, and only they see it
+ * @property {boolean} shadow whether they can still write comments that only they see
  *
  * @typedef {object} AuditEntry
  * @property {string} action
  * @property {string} by
- * @property {string | null} name of who did it
+ * @property {string | null} name of the person who did it
  * @property {string} at ISO 8601
- * @property {string | null} participant whom it is about
+ * @property {string | null} participant the person it concerns
  * @property {number | null} comment
- * @property {string | null} text how the comment begins, or a card's title
+ * @property {string | null} text the beginning of the comment, or the title of the card
  * @property {string | null} until ISO 8601
  */
 
@@ -38,7 +38,7 @@ const SHADOW_SECONDS = 86_400;
  * Asks how long to silence someone, or whether to lift the silence.
  * @param {import("./talk.js").Part} part
  * @param {string} author
- * @param {string} name to be read within a sentence
+ * @param {string} name isolated, for use within a sentence
  */
 export async function silence({ audience: { api }, say }, author, name) {
   const { silenced } = await api.interaction();
@@ -68,19 +68,19 @@ function wordsOf({ until, shadow }) {
   return shadow ? `Only they see their comments until ${when(until)}` : `They can’t comment until ${when(until)}`;
 }
 
-/** The time, with the day unless that is today. @param {string} time */
+/** The time, and the date if it is not today. @param {string} time */
 function when(time) {
   const date = new Date(time);
   const isToday = date.toDateString() === new Date().toDateString();
   return date.toLocaleString(undefined, isToday ? { timeStyle: "short" } : { dateStyle: "medium", timeStyle: "short" });
 }
 
-/** A host's way to the lists. @param {import("./talk.js").Part} part */
+/** The button that opens the lists. @param {import("./talk.js").Part} part */
 export function makeModeration(part) {
   return makeAudienceAction(part, "moderation", "Moderation…", openModeration);
 }
 
-/** Who is silenced, and what was done so far, in a dialog. @param {import("./talk.js").Part} part */
+/** A dialog with the silenced people and the log of moderation. @param {import("./talk.js").Part} part */
 async function openModeration({ audience }) {
   const { api } = audience;
   const silenced = h("ul.people-list", { "aria-label": "Silenced" });
@@ -92,6 +92,8 @@ async function openModeration({ audience }) {
 
   /** @type {AuditEntry[]} */
   let entries = [];
+  /** Whether `words` says that the lists are out of date. */
+  let isTroubled = false;
   /** @param {string} id */
   const nameOf = (id) => {
     const { comments, sync: { known } } = audience;
@@ -115,7 +117,7 @@ async function openModeration({ audience }) {
     return row;
   };
 
-  /** @param {string} key by which the list knows it */
+  /** @param {string} key of the entry */
   const makeEntry = (key) => {
     const what = h("span");
     const line = h("li", {}, what, h("time.muted.small", { dateTime: key.split(" ")[0] }, when(key.split(" ")[0])));
@@ -130,19 +132,22 @@ async function openModeration({ audience }) {
       entries = audit.entries;
       const people = Object.entries(settings.silenced ?? {}).sort(([, one], [, other]) => one.until.localeCompare(other.until));
       reconcile(silenced, people, makeRow);
-      // What was done in one millisecond stands in the order in which it was done.
+      // Entries of the same millisecond are in their order, too.
       reconcile(log, /** @type {[string, AuditEntry][]} */ (
         entries.map((entry, index) => [`${entry.at} ${index}`, entry])).reverse(), makeEntry);
       silenced.hidden = people.length === 0;
       log.hidden = entries.length === 0;
       nobody.hidden = !silenced.hidden;
       nothing.hidden = !log.hidden;
+      if (isTroubled) setText(words, "");
+      isTroubled = false;
     } catch (error) {
       setText(words, troubleOf(error));
+      isTroubled = true;
     }
   }
 
-  /** One after the other, so that nothing older takes the place of what is newer. */
+  /** Loads the lists; one request at a time, so that no older answer replaces a newer one. */
   let [last, waiting] = [Promise.resolve(), 0];
   function load() {
     waiting += 1;
@@ -159,7 +164,7 @@ async function openModeration({ audience }) {
     }
     const dialog = silenced.closest("dialog");
     await load();
-    // What was pressed is gone, and what is next has the focus.
+    // The pressed button is gone: focus the next one.
     if (!dialog?.contains(document.activeElement)) (silenced.querySelector("button") ?? dialog?.querySelector("[data-value=close]"))?.focus();
   }
 
@@ -185,7 +190,7 @@ function troubleOf(error) {
 function sentenceOf({ action, by, name, participant, text, until }, nameOf) {
   const who = isolate(callName(by, name));
   const whom = isolate(participant === null ? "someone" : nameOf(participant));
-  // What is older than comments are kept is told without their words.
+  // The text is missing if the comment is no longer stored.
   const quoted = text === null ? "" : ` “${isolate(text)}”`;
   const end = until === null ? "" : ` until ${when(until)}`;
   switch (action) {

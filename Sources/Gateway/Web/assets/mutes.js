@@ -1,19 +1,19 @@
 // @ts-check
 
-/** Tells the server whether this page's person sends sound and picture: everybody sees whose microphone and camera are off. */
+/** Reports to the server whether this person's microphone and camera are on, which everyone sees. */
 
 import { SignallingError } from "./session.js";
 
-/** Told too often, and not when it may be told again: after this time, in milliseconds. */
+/** Pause before a report that failed is sent again if the server does not say when, in milliseconds. */
 const PAUSE_MS = 2000;
 
 /** @typedef {{ audioMuted: boolean, videoMuted: boolean, paused: boolean }} Mutes */
 
 export class Mutes {
-  /** What was told last: what the server says of us may be older. @type {Mutes | null} */
+  /** The last report, which may be newer than what the server says about us. @type {Mutes | null} */
   #told = null;
   #isTelling = false;
-  /** Whether there was something to tell meanwhile. */
+  /** Whether something changed while a report was being sent. */
   #hasMore = false;
   /** @type {number | undefined} */
   #timer;
@@ -23,11 +23,11 @@ export class Mutes {
     this.room = room;
   }
 
-  /** Tells what is so now, unless it is known. */
+  /** Reports the current state, unless the server knows it. */
   async tell() {
     const { api, isOnStage, own, you } = this.room;
     if (!you || !isOnStage) return;
-    // One after the other: what comes last is what counts.
+    // One report at a time, so that the last one counts.
     if (this.#isTelling) {
       this.#hasMore = true;
       return;
@@ -41,8 +41,8 @@ export class Mutes {
     try {
       await api.describe(you.id, now);
     } catch (error) {
-      // Too often in a short time, or the server could not be reached: what is so by then is told later. Nothing else
-      // would tell it, and others would go on seeing what was so before.
+      // Too many reports, or the server is out of reach: the state of then is reported later. Nothing else would do it,
+      // and others would keep seeing the old state.
       const refusal = error instanceof SignallingError ? error : null;
       if (!refusal || refusal.status === 429 || refusal.status >= 500) {
         this.#told = null;

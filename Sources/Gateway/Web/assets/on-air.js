@@ -1,6 +1,6 @@
 // @ts-check
 
-/** Keeps what this person sends on the air for as long as they want it, over lost connections and other sources. */
+/** Keeps this person on the air for as long as they want, across lost connections and changes of source. */
 
 import { Persistent } from "./persistent.js";
 import { replaceMedia } from "./sending.js";
@@ -13,7 +13,7 @@ import { withToken } from "./tokens.js";
 /** The same person, in another window or from an encoder, has taken our place. */
 class TakenOver extends Error {}
 
-/** The network counts as too slow after so many looks, one a second, that say so; and again after as many more. */
+/** The network is reported as too slow after this many checks in a row, one a second, and again after as many more. */
 const LIMITED_LOOKS = 5;
 
 /** Fires `change`. */
@@ -25,26 +25,28 @@ export class OnAir extends EventTarget {
   since = null;
   /** @type {StatsReader | null} */
   stats = null;
-  /** The last numbers. @type {import("./stats.js").Numbers | null} */
+  /** The latest numbers. @type {import("./stats.js").Numbers | null} */
   numbers = null;
 
   /** @type {import("./stage-session.js").StageSession | null} */
   session = null;
 
-  /** What is shared beside the picture. @type {MediaStream | null} */
+  /** The screen that is shared next to the picture. @type {MediaStream | null} */
   screen = null;
 
   /** The last session, until it is known why it ended. @type {import("./session.js").MediaSession | null} */
   #previous = null;
-  /** Whether the last session's end came out of the blue, over a network that was well. */
+  /** Whether the last session ended while its connection worked. */
   #endedSuddenly = false;
   #wasConnected = false;
-  /** Looks in a row by which the network keeps the browser from sending what it would. */
+  /** Checks in a row in which the network limited what the browser sends. */
   #limitedFor = 0;
-  /** How often sync had been interrupted when it began. */
+  /** The number of sync's interruptions when the session began. */
   #interruptions = 0;
   /** @type {WakeLockSentinel | null} */
   #wakeLock = null;
+  /** Whether the browser is asking which screen to share. */
+  #isAsking = false;
 
   /** @param {import("./room.js").Room} room */
   constructor(room) {
@@ -54,7 +56,8 @@ export class OnAir extends EventTarget {
     this.connection.addEventListener("statechange", () => this.#stateChanged());
     room.own.addEventListener("source", () => this.#replace());
     room.addEventListener("second", () => this.#examine());
-    room.sync.addEventListener("resume", () => this.#resumed());
+    // If another server answers, every viewer waits for us.
+    room.sync.addEventListener("resume", () => this.connection.recheck());
     document.addEventListener("visibilitychange", () => {
       if (this.isOn && document.visibilityState === "visible") this.#stayAwake();
     });
@@ -71,7 +74,10 @@ export class OnAir extends EventTarget {
 
   /** Keeps the screen on. Browsers let it sleep again whenever the page was out of sight. */
   async #stayAwake() {
-    this.#wakeLock = await navigator.wakeLock?.request("screen").catch(() => null) ?? null;
+    const lock = await navigator.wakeLock?.request("screen").catch(() => null) ?? null;
+    // Two requests may overlap, and the screen stays on until both locks are released.
+    this.#sleep();
+    this.#wakeLock = lock;
     if (!this.isOn) this.#sleep();
   }
 
@@ -85,14 +91,17 @@ export class OnAir extends EventTarget {
     this.#changed();
   }
 
-  /** Whether a screen can be shared beside the picture now. */
+  /** Whether a screen can be shared next to the picture now. */
   get canShareScreen() {
     return this.connection.state === "connected" && "getDisplayMedia" in (navigator.mediaDevices ?? {});
   }
 
-  /** Begins or ends to share a screen; the picture goes on beside it. */
+  /** Starts or stops sharing a screen next to the picture. */
   async toggleScreen() {
     if (this.screen) return this.#stopSharing();
+    // The screen of a second question would take the place of the first, which nobody would stop.
+    if (this.#isAsking) return;
+    this.#isAsking = true;
     try {
       const screen = await navigator.mediaDevices.getDisplayMedia({ video: { frameRate: { ideal: 30 } } });
       const [track] = screen.getVideoTracks();
@@ -105,6 +114,8 @@ export class OnAir extends EventTarget {
     } catch (error) {
       // People who close the browser's own dialog know.
       if (/** @type {DOMException} */ (error).name !== "NotAllowedError") this.room.say("Your screen couldn’t be shared.");
+    } finally {
+      this.#isAsking = false;
     }
     this.#changed();
   }
@@ -128,7 +139,7 @@ export class OnAir extends EventTarget {
     if (await this.#isTaken(signal)) throw new TakenOver("You’re now on this stage from another window or device.");
     const media = room.own.source?.media;
     if (!media) throw new Error("There’s no picture to send.");
-    // Who was invited, has a speaker's token, or finds another host, comes onto the stage by it.
+    // Invited people, and those with a speaker's token or on another host's stream, enter the stage by this.
     if (await this.#isGuest(signal)) await room.api.join();
     const session = await this.#join(media, signal).catch(async (error) => {
       if (!(error instanceof SignallingError)) throw error;
@@ -146,8 +157,8 @@ export class OnAir extends EventTarget {
   }
 
   /**
-   * Whether we come to a stage that is somebody else's. Whoever publishes with a host's token and has not joined takes
-   * the host's place, so where the socket does not tell who that is the stream itself is asked.
+   * Whether the stage is someone else's. Publishing with a host's token without having joined takes the host's place,
+   * so if the socket does not tell who the host is, the stream itself is asked.
    * @param {AbortSignal} signal
    */
   async #isGuest(signal) {
@@ -167,7 +178,7 @@ export class OnAir extends EventTarget {
       endpoint: `/v1/streams/${encodeURIComponent(stream)}/sessions`,
       token,
       media,
-      // Others on stage, and viewers of a composition, see guests in small tiles; alone, the host's picture is what viewers get.
+      // Guests are seen in small tiles by the others on stage and in compositions; the host alone fills the picture.
       simulcast: own.simulcast || this.room.isOpen && !this.room.isHost,
       codec: query.get("codec"),
       maxBitrate: own.maxBitrate,
@@ -176,44 +187,39 @@ export class OnAir extends EventTarget {
   }
 
   async #examine() {
-    if (!this.stats || this.connection.state !== "connected") return;
-    this.numbers = await this.stats.read();
-    if (this.stats?.report) this.session?.lookAtLayers(this.stats.report, this.room.own.maxBitrate);
-    this.#limitedFor = this.numbers.limitation === "bandwidth" ? this.#limitedFor + 1 : 0;
+    const { stats } = this;
+    if (!stats || this.connection.state !== "connected") return;
+    const numbers = await stats.read().catch(() => null);
+    // The session may have ended meanwhile.
+    if (!numbers || stats !== this.stats) return;
+    this.numbers = numbers;
+    if (stats.report) this.session?.lookAtLayers(stats.report, this.room.own.maxBitrate);
+    this.#limitedFor = numbers.limitation === "bandwidth" ? this.#limitedFor + 1 : 0;
     if (this.#limitedFor > 0 && this.#limitedFor % LIMITED_LOOKS === 0) this.session?.sayUplinkIsWeak();
     this.#changed();
   }
 
   /**
-   * After a loss: was it the network, or did somebody take our place? Never fight over it.
+   * Whether a session was lost because someone took our place, and not by the network: then it is not taken back.
    * @param {AbortSignal} signal
    */
   async #isTaken(signal) {
     const { room } = this;
     if (!this.#previous || !this.#endedSuddenly || await this.#previous.exists()) return false;
-    // A server that was started again may know the old token no more.
+    // A restarted server may not accept the old token.
     const stream = await withToken(
       room.stream, room.tokenRole, (token) => askForStream(room.stream, { token, signal }));
     const isServerTheSame = room.sync.interruptions === this.#interruptions;
     return isServerTheSame && (stream?.state === "live" || stream?.state === "backstage");
   }
 
-  /**
-   * The server was away: if it was started again it has forgotten our session, long before ICE finds out, and every
-   * viewer waits for us.
-   */
-  async #resumed() {
-    const { connection } = this;
-    const { session } = connection;
-    if (!session) return connection.retryNow();
-    if (!(await session.exists()) && session === connection.session) connection.renew();
-  }
-
   /** The source may change while there is a session, or while there is none. */
   async #replace() {
     const { session } = this.connection;
     if (!session) return;
-    await replaceMedia(session, this.room.own.source?.media ?? new MediaStream(), this.session?.screenSender);
+    // A session that ends meanwhile refuses; the next one begins with the source of then.
+    await replaceMedia(session, this.room.own.source?.media ?? new MediaStream(), this.session?.screenSender)
+      .catch(() => {});
   }
 
   #stateChanged() {

@@ -1,12 +1,12 @@
 // @ts-check
 
-/** What this person sends: camera, microphone alone, screen or test picture, and whether sound and picture are off. */
+/** What this person sends: camera, microphone only, screen or test picture, and whether sound and picture are off. */
 
-import { CaptureError, isAllowed, openSource } from "./capture.js";
+import { CaptureError, isAllowed, isGone, openSource } from "./capture.js";
 
-/** Heights of the picture one can choose, with the bitrate of the largest layer, in bit/s. */
+/** Picture heights to choose from, with the bitrate of the largest layer, in bit/s. */
 export const BITRATES = new Map([[1080, 4_500_000], [720, 2_500_000], [480, 1_000_000], [360, 600_000]]);
-/** Pictures a second one can choose. */
+/** Frame rates to choose from. */
 export const FRAME_RATES = [60, 30, 15];
 
 /**
@@ -14,8 +14,8 @@ export const FRAME_RATES = [60, 30, 15];
  */
 
 /**
- * What people are told who want to go live from a browser without WebRTC; null in any other browser.
- * @param {boolean} isHost whether an encoder will do as well
+ * Why this browser cannot go live; null if it has WebRTC.
+ * @param {boolean} isHost whether they could use an encoder instead
  * @returns {Problem | null}
  */
 export function missingWebRTC(isHost) {
@@ -32,7 +32,7 @@ export function missingWebRTC(isHost) {
 export class OwnMedia extends EventTarget {
   /** @type {import("./capture.js").Source | null} */
   source = null;
-  /** What is chosen; opened on demand. @type {import("./capture.js").SourceKind} */
+  /** The chosen kind; opened on demand. @type {import("./capture.js").SourceKind} */
   kind = "camera";
   height = 720;
   frameRate = 30;
@@ -44,9 +44,9 @@ export class OwnMedia extends EventTarget {
   problem = null;
 
   #hasNewChoice = false;
-  /** Whether what is being opened is to be let go of as soon as it is there. */
+  /** Whether the source being opened is to be stopped as soon as it is open. */
   #isUnwanted = false;
-  /** What is being opened, for everybody who waits for it. @type {Promise<boolean> | null} */
+  /** The source being opened, for all who wait for it. @type {Promise<boolean> | null} */
   #opening = null;
 
   /**
@@ -59,7 +59,7 @@ export class OwnMedia extends EventTarget {
     if (wanted === "camera" || wanted === "sound" || wanted === "screen" || wanted === "test") this.kind = wanted;
     if (BITRATES.has(Number(query.get("quality")))) this.height = Number(query.get("quality"));
     if (FRAME_RATES.includes(Number(query.get("fps")))) this.frameRate = Number(query.get("fps"));
-    // Three pictures of VP9 or AV1 at once are more than most machines encode.
+    // Most machines cannot encode three sizes of VP9 or AV1 at once.
     this.simulcast = query.get("simulcast") === "1"
       || query.get("simulcast") !== "0" && !["vp9", "av1"].includes(query.get("codec") ?? "");
   }
@@ -68,7 +68,7 @@ export class OwnMedia extends EventTarget {
     return BITRATES.get(this.height);
   }
 
-  /** Whether the system holds the camera back, as phones do while another app is in front. */
+  /** Whether the system has paused the camera, as phones do while another app is in front. */
   get isPaused() {
     return this.source?.kind === "camera" && this.source.media.getVideoTracks()[0]?.muted === true;
   }
@@ -83,12 +83,12 @@ export class OwnMedia extends EventTarget {
     return !this.muted.video && (this.source?.media.getVideoTracks().length ?? 0) > 0;
   }
 
-  /** Whether there is a source, and nothing of it is seen. */
+  /** Whether there is a source whose picture is off or missing. */
   get isSoundOnly() {
     return this.source !== null && !this.hasPicture;
   }
 
-  /** Opens what can be opened without a question. */
+  /** Opens the source if the browser does not ask for permission. */
   async openIfAllowed() {
     if (this.source) return;
     const isReady = this.kind === "test" || this.kind === "camera" && await isAllowed()
@@ -105,7 +105,7 @@ export class OwnMedia extends EventTarget {
 
   /**
    * Opens the chosen source in place of the current one, also while live. A choice made meanwhile is opened next.
-   * @returns {Promise<boolean>} whether the chosen source is there now
+   * @returns {Promise<boolean>} whether the chosen source is open now
    */
   open() {
     this.#hasNewChoice = true;
@@ -117,7 +117,10 @@ export class OwnMedia extends EventTarget {
     return this.#opening;
   }
 
-  /** Opens nothing anew: waits for what is being opened. @returns {Promise<boolean>} whether there is a source */
+  /**
+   * Waits for the source being opened, or opens it if there is none.
+   * @returns {Promise<boolean>} whether there is one
+   */
   async ready() {
     if (this.#opening) return this.#opening;
     return this.source !== null || this.open();
@@ -137,6 +140,9 @@ export class OwnMedia extends EventTarget {
   async #openChosen() {
     const { kind, source: before } = this;
     try {
+      // Asked for by its id, a device that was unplugged would keep the others from opening, too.
+      if (this.camera && await isGone(this.camera)) this.camera = "";
+      if (this.microphone && await isGone(this.microphone)) this.microphone = "";
       const opened = await openSource(kind, this);
       if (this.#isUnwanted) return opened.stop();
       const picture = opened.media.getVideoTracks()[0];
@@ -150,17 +156,19 @@ export class OwnMedia extends EventTarget {
       this.#applyMutes();
       this.dispatchEvent(new Event("source"));
       before?.stop();
+      // Shared no more before anybody listened, such as while the browser asked for the microphone.
+      if (picture?.readyState === "ended") this.#ended();
     } catch (error) {
       if (this.#hasNewChoice || this.#isUnwanted) return;
       const { title, message } = error instanceof CaptureError
         ? error : { title: "The picture didn’t start", message: String(error) };
       this.setProblem({ title, text: message, canRetry: true, offersTest: kind !== "test", offersSound: kind === "camera" });
-      // What was on air stays on air; the choice goes back to it.
+      // The source that was on air stays on air, and is the chosen one again.
       if (before) this.kind = before.kind;
     }
   }
 
-  /** Lets go of camera and microphone, those too that the person has not been asked for yet or has not allowed yet. */
+  /** Releases camera and microphone, also those for which permission is still pending. */
   stop() {
     this.#isUnwanted = this.#opening !== null;
     this.#hasNewChoice = false;

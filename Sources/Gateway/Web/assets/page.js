@@ -83,7 +83,7 @@ export async function openPage(intent) {
     shown = view;
   };
   room.addEventListener("change", update);
-  // Leaving ends what we send at once; coming back out of the page cache starts afresh.
+  // Leaving the page ends at once what we send; a page that comes back from the browser's cache starts afresh.
   addEventListener("pagehide", () => {
     room.onAir.stop();
     room.viewing.connection.close();
@@ -93,7 +93,7 @@ export async function openPage(intent) {
     room.sync.reconnect();
     room.viewing.showToken();
   });
-  addEventListener("pageshow", (event) => event.persisted && room.viewing.video && !room.viewing.rewind.isOn && room.viewing.connection.start());
+  addEventListener("pageshow", (event) => event.persisted && !room.viewing.rewind.isOn && room.viewing.goLive());
   update();
   // For the console, and for tests that look at the peer connection itself.
   Object.assign(globalThis, {

@@ -1,8 +1,8 @@
 // @ts-check
 
 /**
- * Keeps a session alive over server restarts and changing networks: when one is lost, it opens the next
- * after a growing pause.
+ * Keeps a session alive across server restarts and network changes: when one is lost, it opens the next after a
+ * growing pause.
  */
 
 import { MediaSession, SignallingError } from "./session.js";
@@ -10,10 +10,14 @@ import { MediaSession, SignallingError } from "./session.js";
 /** First and longest pause between attempts, in milliseconds. */
 const FIRST_PAUSE_MS = 400;
 const LONGEST_PAUSE_MS = 8000;
-/** The same while nobody misses the session. */
+/** The longest pause while nobody misses the session. */
 const CALM_PAUSE_MS = 60_000;
-/** A session that held this long makes the next pause short again, in milliseconds. */
+/** After a session that lasted this long, the next pause is short again, in milliseconds. */
 const STEADY_MS = 10_000;
+/** Longest time an answer may take, in milliseconds. */
+const ANSWER_MS = 10_000;
+/** What a server answers for a session, or for a token, that it does not know. */
+const FORGOTTEN = [401, 403, 404, 410];
 
 /**
  * @typedef {"connecting" | "connected" | "interrupted" | "retrying" | "failed" | "closed"} PersistentState
@@ -61,13 +65,27 @@ export class Persistent extends EventTarget {
     if (this.state === "retrying") this.#connect();
   }
 
-  /** Replaces a session that others know to be dead. */
+  /** Replaces a session that is known to be dead. */
   renew() {
     if (this.state === "connected" || this.state === "interrupted") this.session?.abandon();
   }
 
+  /**
+   * The server was out of reach. If it was restarted, it has forgotten the session, which ICE notices much later. A
+   * question that is not answered says nothing about that.
+   */
+  async recheck() {
+    const { session } = this;
+    if (!session?.resource) return this.retryNow();
+    const { token } = session.options;
+    const headers = token ? { Authorization: `Bearer ${token}` } : undefined;
+    const signal = AbortSignal.timeout(ANSWER_MS);
+    const status = await fetch(session.resource, { headers, signal }).then((response) => response.status, () => 0);
+    if (FORGOTTEN.includes(status) && session === this.session) this.renew();
+  }
+
   close() {
-    // Nothing of the page holds on to what is closed: a player that was taken out of it is gone.
+    // The page must not hold on to what is closed: a player that was removed from it is garbage.
     removeEventListener("online", this.#online);
     document.removeEventListener("visibilitychange", this.#visible);
     clearTimeout(this.#timer);
@@ -115,7 +133,7 @@ export class Persistent extends EventTarget {
   #failed(error) {
     this.error = error;
     this.session = null;
-    // fetch throws these two when the server cannot be reached or says nothing, which may change.
+    // fetch throws these two when the server cannot be reached or does not answer, which may change.
     const isTemporary = error instanceof SignallingError
       ? error.isTemporary : error instanceof TypeError || error.name === "TimeoutError";
     if (!isTemporary) return this.#become("failed");
@@ -125,7 +143,7 @@ export class Persistent extends EventTarget {
 
   /** @param {number} pause */
   #retry(pause) {
-    // Spread out, so that a thousand viewers do not come back in the same instant.
+    // Random, so that a thousand viewers do not come back at the same moment.
     this.#timer = setTimeout(() => this.#connect(), pause * (0.75 + Math.random() / 2));
     this.#pause = Math.min(this.#pause * 2, this.isCalm ? CALM_PAUSE_MS : LONGEST_PAUSE_MS);
     this.#become("retrying");

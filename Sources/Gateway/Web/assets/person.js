@@ -4,6 +4,7 @@
 
 import { ask } from "./dialog.js";
 import { h } from "./dom.js";
+import { lastingStorage } from "./storage.js";
 
 const KEY = "rostrum:name";
 /** As long as the server takes, in characters. */
@@ -11,26 +12,14 @@ export const NAME_LENGTH = 60;
 
 /** The name that was given last, in this browser; empty when none was. */
 export function ownName() {
-  try {
-    return localStorage.getItem(KEY) ?? "";
-  } catch {
-    // Storage may be switched off.
-    return given;
-  }
+  return lastingStorage.getItem(KEY) ?? "";
 }
-
-/** For browsers that keep nothing. */
-let given = "";
 
 /** @param {string} name */
 export function keepName(name) {
-  given = name.trim();
-  try {
-    if (given) localStorage.setItem(KEY, given);
-    else localStorage.removeItem(KEY);
-  } catch {
-    // It is remembered as long as the page.
-  }
+  const given = name.trim();
+  if (given) lastingStorage.setItem(KEY, given);
+  else lastingStorage.removeItem(KEY);
 }
 
 /**

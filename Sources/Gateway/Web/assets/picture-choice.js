@@ -3,6 +3,7 @@
 /** A viewer's picture quality: how they choose it, how it is remembered, and what they are told about a weak link. */
 
 import { h, icon } from "./dom.js";
+import { tabStorage } from "./storage.js";
 
 /**
  * @typedef {{ maxHeight: number | null, pin: "high" | "low" | null, audioOnly: boolean }} Preferences
@@ -48,8 +49,8 @@ const CHOICES = [
 export class PictureChoice extends EventTarget {
   #choice = CHOICES[0];
 
-  /** @param {Storage | null} [memory] where it is kept; null for nowhere */
-  constructor(memory = sessionStorage) {
+  /** @param {import("./storage.js").Memory | null} [memory] where it is kept; null for nowhere */
+  constructor(memory = tabStorage) {
     super();
     this.memory = memory;
     const kept = memory?.getItem(CHOICE);

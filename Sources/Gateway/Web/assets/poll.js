@@ -2,8 +2,8 @@
 
 /** A poll over the picture, to answer and then to watch; and the form in which the host asks. */
 
-import { ask } from "./dialog.js";
 import { callName, follow, h, setText } from "./dom.js";
+import { askAndSave } from "./saving.js";
 import { SignallingError } from "./session.js";
 
 /**
@@ -28,7 +28,7 @@ export function makePoll({ audience, identify, say, shows }) {
   const question = h("h3", { dir: "auto" });
   const options = h("div.options");
   const [judgement, words] = [h("b.judgement"), h("span")];
-  const status = h("p.small", { role: "status" }, judgement, words);
+  const status = h("p.small", { role: "status", tabIndex: -1 }, judgement, words);
   const list = h("ol");
   const winners = h("div.winners", { hidden: true }, h("p", {}, "First to answer correctly"), list);
   const send = h("button.button.small", { type: "button", hidden: true, onclick: () => vote([...chosen]) }, "Send");
@@ -76,6 +76,7 @@ export function makePoll({ audience, identify, say, shows }) {
     const { poll, vote: own } = audience;
     root.hidden = poll === null || !audience.isOpen || !shows("poll");
     if (!poll) return;
+    const focused = /** @type {any} */ (root.contains(document.activeElement) ? document.activeElement : null);
     if (shown !== poll.number) {
       shown = poll.number;
       chosen.clear();
@@ -110,6 +111,8 @@ export function makePoll({ audience, identify, say, shows }) {
     end.hidden = isOver || !audience.isModerator;
     setText(end, poll.quiz ? "End the quiz" : "End the poll");
     dismiss.hidden = !isOver;
+    // A browser takes the focus from what cannot be used any more, and the next key would begin at the page's top.
+    if (focused?.disabled || focused?.hidden) status.focus({ preventScroll: true });
   }
 
   /** @param {HTMLElement} button @param {"right" | "wrong" | ""} look */
@@ -212,24 +215,20 @@ function makeOptionFields() {
  * Asks a host what to ask the audience.
  * @param {import("./talk.js").Part} part
  */
-export async function openPoll({ audience, say }) {
+export async function openPoll({ audience }) {
   const question = h("input", { type: "text", name: "question", dir: "auto", maxLength: 140 });
   const options = makeOptionFields();
   const seconds = h("select", { name: "seconds" }, new Option("Until I end it", ""),
     ...[30, 60, 120, 300].map((count) => new Option(`${count} seconds`, String(count))));
-  const answer = await ask({
+  await askAndSave({
     name: "poll", title: "Ask the audience",
     body: [h("div.fields", {},
       h("label", {}, "Question", question),
       ...options.roots, h("label", {}, "Duration", seconds), ...options.checks)],
     choices: [{ value: "open", label: "Ask", look: "primary" }, { value: "no", label: "Cancel" }],
-  });
-  if (answer !== "open") return;
-  try {
+  }, async () => {
     await audience.api.openPoll({
       question: question.value, ...options.read(), ...seconds.value && { seconds: Number(seconds.value) },
     });
-  } catch (error) {
-    say(error instanceof SignallingError ? error.message : "The server isn’t responding. Try again in a moment.");
-  }
+  });
 }

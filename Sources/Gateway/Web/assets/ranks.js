@@ -217,11 +217,15 @@ export async function openPeople(part, first) {
   const present = makePresent(part);
   const ranks = h("ol.people-list.ranked");
   const words = h("p.muted.small", { role: "status" });
-  const tabs = makeTabs("people-tab", [["here", "Here now"], ["givers", "Givers"], ["fans", "Fans"]], shown, (value) => {
+  /** @type {[string, string][]} */
+  const lists = [["here", "Here now"], ["givers", "Givers"], ["fans", "Fans"]];
+  const tabs = makeTabs("people-tab", "List", lists, shown, (value) => {
     shown = /** @type {"here" | RankName} */ (value);
     show();
   });
-  const periods = makeTabs("people-period", [["stream", "Whole stream"], ["day", "Today"]], period, (value) => {
+  /** @type {[string, string][]} */
+  const times = [["stream", "Whole stream"], ["day", "Today"]];
+  const periods = makeTabs("people-period", "Period", times, period, (value) => {
     period = /** @type {Period} */ (value);
     show();
   });
@@ -272,12 +276,13 @@ export async function openPeople(part, first) {
 
 /**
  * @param {string} name
+ * @param {string} title for screen readers
  * @param {[string, string][]} choices value, label
  * @param {string} chosen
  * @param {(value: string) => void} choose
  */
-function makeTabs(name, choices, chosen, choose) {
-  return h("fieldset.tabs", { "data-name": name },
+function makeTabs(name, title, choices, chosen, choose) {
+  return h("fieldset.tabs", { "data-name": name, "aria-label": title },
     ...choices.map(([value, label]) => h("label", {},
       h("input", { type: "radio", name, value, checked: value === chosen, onchange: () => choose(value) }), h("span", {}, label))));
 }

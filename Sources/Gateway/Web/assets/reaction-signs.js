@@ -10,9 +10,9 @@ const SIGNS = { laugh: "😂", wow: "😮", clap: "👏", fire: "🔥", sad: "�
 /** Those that have a sign of their own. */
 export const KINDS = ["heart", ...Object.keys(SIGNS)];
 
-/** @param {string} kind @returns {string | SVGElement} */
+/** @param {string} kind a name that the host chose @returns {string | SVGElement} */
 export function signOf(kind) {
-  return SIGNS[kind] ?? icon("heart", "heart");
+  return Object.hasOwn(SIGNS, kind) ? SIGNS[kind] : icon("heart", "heart");
 }
 
 /** For those who listen. @param {string} kind */

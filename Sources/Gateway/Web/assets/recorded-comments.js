@@ -1,6 +1,6 @@
 // @ts-check
 
-/** What was written while a recording was made, to be shown as it plays. */
+/** The comments of a recording, to be shown as it plays. */
 
 /**
  * @typedef {object} RecordedComment
@@ -9,21 +9,21 @@
  * @property {string | null} name
  * @property {"host" | "speaker" | "viewer"} role
  * @property {string} text
- * @property {number} at in milliseconds from the recording's beginning
+ * @property {number} at in milliseconds since the start of the recording
  *
- * @typedef {object} Asked who knows them
+ * @typedef {object} Asked the API, which knows them
  * @property {(recording: string, after: number) => Promise<{ comments: RecordedComment[], more: boolean }>} recordedComments
  */
 
-/** More of a stream the server does not know. */
+/** The most comments that are loaded: the server keeps no more of a stream. */
 const MOST = 2000;
 
-/** Fires `change` when they are known. */
+/** Fires `change` when they are loaded. */
 export class RecordedComments extends EventTarget {
-  /** In the order in which they were written. @type {RecordedComment[]} */
+  /** Oldest first. @type {RecordedComment[]} */
   list = [];
 
-  /** Of which recording. */
+  /** The id of the recording. */
   #recording = "";
 
   /** @param {Asked} api */
@@ -32,7 +32,7 @@ export class RecordedComments extends EventTarget {
     this.api = api;
   }
 
-  /** Asks for those of another recording. @param {string} recording nothing for none */
+  /** Loads the comments of another recording. @param {string} recording empty for none */
   async choose(recording) {
     if (this.#recording === recording) return;
     this.#recording = recording;
@@ -49,7 +49,7 @@ export class RecordedComments extends EventTarget {
     this.#show(list);
   }
 
-  /** The latest at some time of the recording. @param {number} seconds @param {number} count at most */
+  /** The last comments before a time of the recording. @param {number} seconds @param {number} count at most */
   at(seconds, count) {
     let [low, high] = [0, this.list.length];
     while (low < high) {

@@ -3,32 +3,32 @@
 /** What was recorded of a stream that has ended. */
 
 /**
- * @typedef {object} Recorded the stream it is of, as somebody sees it
+ * @typedef {object} Recorded the recorded stream, as one person sees it
  * @property {{ state: string } | null} info
  * @property {{ recordings: () => Promise<{ recordings: Recording[] }> }} api
- * @property {(path: string) => string} addressOf where somebody finds a file
+ * @property {(path: string) => string} addressOf the address of a file for this person
  *
- * @typedef {object} Recording one file
+ * @typedef {object} Recording a file
  * @property {string} id
- * @property {"recording" | "clip"} [kind] a clip is what somebody kept of it
+ * @property {"recording" | "clip"} [kind] a clip is a part of the stream that someone saved
  * @property {string | null} [title] of a clip
  * @property {number} part
  * @property {"recording" | "ended"} state
  * @property {number} duration in seconds
  * @property {number} size in bytes
  * @property {string | null} url
- * @property {string | null} [hls] the playlist of one in MP4
+ * @property {string | null} [hls] the playlist, if the file is an MP4
  * @property {string} startedAt ISO 8601
  * @property {string | null} [endReason]
  */
 
-/** How often a list with unfinished files is asked for again, and how many times in all. */
+/** Pause before a list with unfinished files is requested again, in milliseconds, and how often at most. */
 const PAUSE_MS = 1500;
 const MOST_TRIES = 60;
 
-/** Fires `change` when its list did. */
+/** The recordings and clips of an ended stream. Fires `change` when its list changes. */
 export class Recordings extends EventTarget {
-  /** Those that can be played: recordings, the oldest first, and clips after them. @type {Recording[]} */
+  /** The files that can be played: recordings, oldest first, then clips. @type {Recording[]} */
   list = [];
 
   #isOpen = false;
@@ -42,7 +42,7 @@ export class Recordings extends EventTarget {
     this.stream = stream;
   }
 
-  /** Asks once a stream has ended, and again until every file is complete; forgets them when it goes on. */
+  /** Requests the list when the stream ends, until every file is complete; clears it when the stream starts again. */
   update() {
     const isOver = this.stream.info?.state === "ended";
     if (isOver === this.#isOpen) return;
@@ -76,7 +76,7 @@ export class Recordings extends EventTarget {
     return url === null ? "" : this.stream.addressOf(url);
   }
 
-  /** What goes on where this one ends: clips stand for themselves. @param {string | undefined} id */
+  /** The recording that continues this one; clips have none. @param {string | undefined} id */
   after(id) {
     const whole = this.list.filter((each) => !isClip(each));
     const index = whole.findIndex((each) => each.id === id);

@@ -2,6 +2,7 @@
 
 /** Puts somebody who was on the air back there when a reload interrupted them. */
 
+import { tabStorage } from "./storage.js";
 import { knownToken } from "./tokens.js";
 
 /** @typedef {import("./room.js").Room} Room @typedef {import("./sync.js").StreamInfo} StreamInfo */
@@ -58,7 +59,7 @@ function isWelcome(room) {
 
 /** @param {string} stream @returns {import("./capture.js").SourceKind | null} what this tab was on the air with */
 function onAirBefore(stream) {
-  return /** @type {any} */ (sessionStorage.getItem(`rostrum:on-air:${stream}`));
+  return /** @type {any} */ (tabStorage.getItem(`rostrum:on-air:${stream}`));
 }
 
 /**
@@ -67,8 +68,8 @@ function onAirBefore(stream) {
  * @param {import("./capture.js").SourceKind | null} kind
  */
 export function keepOnAir(stream, kind) {
-  if (kind) sessionStorage.setItem(`rostrum:on-air:${stream}`, kind);
-  else sessionStorage.removeItem(`rostrum:on-air:${stream}`);
+  if (kind) tabStorage.setItem(`rostrum:on-air:${stream}`, kind);
+  else tabStorage.removeItem(`rostrum:on-air:${stream}`);
 }
 
 /** Whether this is the page that was here before; a copy of its tab must not take its place. */

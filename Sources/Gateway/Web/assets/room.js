@@ -1,8 +1,8 @@
 // @ts-check
 
 /**
- * A stream as one person's page sees it: what is known of it, what can be done, and what plays or is sent. Widgets
- * get this as their context; it tells them of every change, at most once a turn of the event loop.
+ * A stream as one person's page sees it: what is known about it, what can be done, and what is played or sent. Widgets
+ * get this as their context; it notifies them of changes, at most once per turn of the event loop.
  */
 
 import { Audience } from "./audience.js";
@@ -27,7 +27,7 @@ import { Viewing } from "./viewing.js";
  *   | "expired"} StudioState
  */
 
-/** A token is renewed this long before it ends, and not tried more often than that, in milliseconds. */
+/** A token is renewed this long before it expires; shortest pause between two attempts. In milliseconds. */
 const RENEWAL_MS = 180_000;
 const RENEWAL_PAUSE_MS = 30_000;
 
@@ -36,42 +36,42 @@ export class Room extends EventTarget {
   stream = streamFromAddress();
   query = new URLSearchParams(location.search);
 
-  /** Whether a viewer wants to see the picture and nothing over it. */
+  /** Whether the viewer wants to see only the picture. */
   isPictureOnly = false;
 
-  /** Whether *Go live* was pressed and waits for the camera. */
+  /** Whether *Go live* was pressed and is waiting for the camera. */
   isGoingLive = false;
 
   /** People who stepped down, or were moved, see what the audience sees. */
   #wasOnStage = false;
   #isQueued = false;
   #wantsLive = false;
-  /** What we were when we last looked. */
+  /** Our role at the last change. */
   #role = "";
-  /** The stream's when we last looked; undefined until something was heard of it. @type {string | undefined} */
+  /** The stream's state at the last change; undefined before the first. @type {string | undefined} */
   #state;
   #renewedAt = -Infinity;
-  /** Who is kept out, as far as we were told. @type {Record<string, { since: string }>} */
+  /** Banned people, as of the last answer. @type {Record<string, { since: string }>} */
   bans = {};
-  /** Whose tile is large: an identity, with SCREEN behind it for a shared screen. @type {string | null} */
+  /** The key of the large tile: an identity, with a suffix for a shared screen. @type {string | null} */
   pinned = null;
   /**
-   * What a stream that we make shall be like: everybody on stage is seen and heard, in one picture, or one after the
-   * other where the server composes none.
+   * Settings for a stream that we create: by default everyone on stage is seen and heard, together in one picture, or
+   * one after the other if the server does not compose.
    * @type {import("./stage-api.js").Details & { programme: string }}
    */
   wishes = { title: null, programme: "composed" };
-  /** Whether the stream exists because we wanted it, and not by a command that gave its details. */
+  /** Whether the stream came into being when we published, without a command that set its details. */
   #isOurs = false;
   #isDescribing = false;
-  /** How many watched at once at most, as far as this page saw it. @type {number | null} */
+  /** The highest number of viewers at once that this page has seen. @type {number | null} */
   mostViewers = null;
 
   /** @param {View} intent what the page was opened for */
   constructor(intent) {
     super();
     this.intent = intent;
-    /** What this page's token is kept as. @type {import("./tokens.js").Role} */
+    /** The role under which this page's token is stored. @type {import("./tokens.js").Role} */
     this.tokenRole = intent === "studio" ? "host" : "viewer";
     this.sync = new StreamSync(
       this.stream, () => this.#tokenForSync(), (refused) => replaceToken(this.stream, this.tokenRole, refused));
@@ -106,12 +106,12 @@ export class Room extends EventTarget {
     });
   }
 
-  /** Hosts and speakers come with a token, or get one; viewers need none until they want something. */
+  /** Hosts and speakers have a token, or get one; viewers need none until they take part. */
   token() {
     return usualToken(this.stream, this.tokenRole);
   }
 
-  /** A link that is dead is no reason to follow the stream without one. */
+  /** Where the link is no longer valid, the stream is not followed at all. */
   async #tokenForSync() {
     const token = await this.token();
     const death = deathOfLink();
@@ -124,7 +124,7 @@ export class Room extends EventTarget {
   }
 
   /**
-   * Does something as whoever we are.
+   * Runs an action with our token.
    * @template T
    * @param {(token: string | null) => Promise<T>} action
    */
@@ -132,12 +132,12 @@ export class Room extends EventTarget {
     return withToken(this.stream, this.tokenRole, action);
   }
 
-  /** Where the programme is played from, and in which codec alone, if in one. */
+  /** The programme's WHEP endpoint. */
   get endpoint() {
     return `/whep/${encodeURIComponent(this.stream)}`;
   }
 
-  /** Where its playlists are, for whom WebRTC does not reach. */
+  /** The address of its HLS playlists. */
   get hls() {
     return `/hls/${encodeURIComponent(this.stream)}/`;
   }
@@ -146,13 +146,13 @@ export class Room extends EventTarget {
     return this.query.get("codec");
   }
 
-  /** Where a file is; players cannot set headers. @param {string} path */
+  /** The address of a file, with the token in it, because players cannot set headers. @param {string} path */
   addressOf(path) {
     const token = knownToken(this.stream, this.tokenRole);
     return token ? `${path}?access_token=${encodeURIComponent(token)}` : path;
   }
 
-  /** Sync ends with the token it was opened with. */
+  /** The sync socket closes when the token expires that it was opened with. */
   #renewInTime() {
     const left = expiryOf(this.stream, this.tokenRole) - Date.now();
     if (!this.you || left > RENEWAL_MS || left < 0 || performance.now() - this.#renewedAt < RENEWAL_PAUSE_MS) return;
@@ -169,7 +169,7 @@ export class Room extends EventTarget {
     });
   }
 
-  /** Shows a line for a moment, and has it read aloud. @param {string} text */
+  /** Shows a message for a moment; screen readers read it aloud. @param {string} text */
   say(text) {
     this.dispatchEvent(new CustomEvent("say", { detail: text }));
   }
@@ -184,12 +184,12 @@ export class Room extends EventTarget {
     return this.sync.you;
   }
 
-  /** What our token says. */
+  /** The claims of our token. */
   get ownClaims() {
     return knownClaims(this.stream, this.tokenRole);
   }
 
-  /** The same words as in the feed. */
+  /** As in the feed. */
   get title() {
     return this.info?.title || (this.info?.hostName ? `${this.info.hostName} is live` : this.stream);
   }
@@ -198,24 +198,24 @@ export class Room extends EventTarget {
     return this.you?.role === "host" || this.you?.role === "speaker";
   }
 
-  /** Whether the stream is there, whoever made it. */
+  /** Whether the stream is live or backstage. */
   get isOpen() {
     return this.info?.state === "live" || this.info?.state === "backstage";
   }
 
-  /** Who may do what a host does; before the stream is made, who may make it. */
+  /** Whether we have a host's rights; before the stream exists, whether we may create it. */
   get isHost() {
     if (this.isOpen && this.you) return this.you.isModerator;
     const role = this.ownClaims?.role;
     return role === "host" || role === "admin" || role === undefined && this.intent === "studio";
   }
 
-  /** Whether what viewers get is being recorded. */
+  /** Whether the programme is being recorded. */
   get isRecording() {
     return this.info?.isRecording === true && this.info.state !== "ended";
   }
 
-  /** Nothing can come: nobody sends, or who does says that they are away. */
+  /** Nothing can arrive: no one sends, or those who do have paused. */
   get isProgrammeSilent() {
     return this.sync.isProgrammeSilent;
   }
@@ -242,27 +242,27 @@ export class Room extends EventTarget {
     }
     if (connection.state !== "connected") return hasConnected ? "reconnecting" : "starting";
     if (this.info?.state === "backstage") return "backstage";
-    // We are connected, and the server has yet to let viewers in.
+    // We are connected, but the server has not let viewers in yet.
     const isAwaited = this.sync.isOpen && (this.info?.state === "waiting" || this.info?.state === "ended");
     return isAwaited ? "starting" : "live";
   }
 
-  /** How well it goes, as of this second. */
+  /** The latest statistics. */
   get numbers() {
     return this.view === "studio" ? this.onAir.numbers : this.viewing.numbers;
   }
 
-  /** The others on stage, as they are heard and seen. */
+  /** Our session on the stage, with the others' voices and pictures. */
   get stage() {
     return this.onAir.session;
   }
 
-  /** The server has sent us away, or does not take our link. */
+  /** The server has removed us, or refuses our link. */
   get isOut() {
     return this.state === "removed" || this.state === "expired";
   }
 
-  /** The host decided that we do not follow the stream any more. */
+  /** The host has removed or banned us. */
   get isKeptOut() {
     return this.sync.isKeptOut;
   }
@@ -277,29 +277,29 @@ export class Room extends EventTarget {
     return deathOfLink() !== null || this.isLinkRevoked;
   }
 
-  /** The server would not have us on stage, or among its viewers, by it. */
+  /** The server refused a session because our link was revoked. */
   get #isLinkRefused() {
     return [this.onAir, this.viewing].some(({ connection: { state, error } }) =>
       state === "failed" && error instanceof SignallingError && error.rule === "link-revoked");
   }
 
-  /** The stream is live and we belong on its stage, but nothing comes from us. */
+  /** The stream is live and we are on its stage, but we send nothing. */
   get isOffAir() {
     return this.info?.state === "live" && this.isOnStage && !this.onAir.isOn;
   }
 
-  /** It is over, and going live would be refused. */
+  /** It has ended for good: going live would be refused. */
   get isOver() {
     return this.info?.state === "ended" && this.info.final === true;
   }
 
-  /** Shows one tile large, or all alike. @param {string | null} key */
+  /** Enlarges one tile, or makes all the same size again. @param {string | null} key */
   pin(key) {
     this.pinned = this.pinned === key ? null : key;
     this.changed();
   }
 
-  /** Asks who is kept out. */
+  /** Asks for the list of banned people. */
   async askForBans() {
     if (!this.isHost || !this.isOpen) return;
     this.bans = (await this.api.bans().catch(() => null))?.bans ?? this.bans;
@@ -309,7 +309,7 @@ export class Room extends EventTarget {
   // What can be done.
 
   /**
-   * Asks the server for something; a refusal is said aloud.
+   * Asks the server for something; a refusal is shown as a message.
    * @template T
    * @param {() => Promise<T>} action
    * @returns {Promise<T | null>} null when it was refused
@@ -324,14 +324,14 @@ export class Room extends EventTarget {
     }
   }
 
-  /** Takes everything off the picture that lies over it, or puts it back. @param {boolean} isWanted */
+  /** Hides everything over the picture, or shows it again. @param {boolean} isWanted */
   showPictureOnly(isWanted) {
     if (isWanted === this.isPictureOnly) return;
     this.isPictureOnly = isWanted;
     this.changed();
   }
 
-  /** Goes on the air, and the stream with it, if it is ours. */
+  /** Goes on the air, and takes the stream live if it is ours. */
   async goLive() {
     if (this.isOver || this.isGoingLive) return;
     const problem = missingWebRTC(this.isHost);
@@ -352,24 +352,28 @@ export class Room extends EventTarget {
     else await this.onAir.start();
   }
 
-  /** Media first, so that viewers find something when they are let in. */
+  /** Sends media first, so that viewers see something when they are let in. */
   async #goLiveIfReady() {
     if (!this.#wantsLive || this.onAir.connection.state !== "connected" || this.info?.state !== "backstage") return;
     this.#wantsLive = false;
     if (this.isHost) await this.attempt(() => this.api.goLive());
   }
 
-  /** Makes the stream by a command. @param {import("./stage-api.js").Details} [details] beside what we wish for */
+  /** Creates the stream by a command, or fails. @param {import("./stage-api.js").Details} [details] beside `wishes` */
   async create(details = {}) {
-    const title = details.title ?? this.wishes.title ?? this.naming.usualTitle;
-    this.wishes = { ...this.wishes, ...details, title };
-    await this.api.create(this.wishes);
+    const { wishes } = this;
+    const title = details.title ?? wishes.title ?? this.naming.usualTitle;
+    this.wishes = { ...wishes, ...details, title };
+    await this.api.create(this.wishes).catch((error) => {
+      this.wishes = wishes;
+      throw error;
+    });
     this.#isOurs = false;
   }
 
   /**
-   * A stream that came to be by publishing knows nothing of our wishes, nor does one that a server has forgotten and
-   * got to know anew.
+   * Sends our settings for a stream that came into being when we published; also again after a server that keeps no
+   * state was restarted.
    */
   #describeOurs() {
     const { info, wishes } = this;
@@ -379,33 +383,33 @@ export class Room extends EventTarget {
     this.api.edit(wishes).catch(() => {}).finally(() => (this.#isDescribing = false));
   }
 
-  /** Changes the stream's details. @param {import("./stage-api.js").Details} details */
+  /** Changes the stream's details; fails if they are refused. @param {import("./stage-api.js").Details} details */
   async edit(details) {
-    if (!await this.attempt(() => this.api.edit(details))) return;
+    await this.api.edit(details);
     this.wishes = { ...this.wishes, ...details };
   }
 
-  /** Takes the stage without going live. */
+  /** Enters the stage without going live. */
   async enterStage() {
     if (this.onAir.isOn || !this.own.source && !(await this.own.open())) return;
     await this.naming.use();
     await this.onAir.start();
   }
 
-  /** Ends the stream for all. */
+  /** Ends the stream for everyone. */
   async end() {
     this.#leave();
     try {
       await this.api.end();
     } catch (error) {
-      // Over already, or never made.
+      // It has ended already, or never existed.
       if (!(error instanceof SignallingError && [404, 409].includes(error.status))) {
         this.say("The server isn’t responding. The stream will end automatically in a while.");
       }
     }
   }
 
-  /** Goes back among the viewers. */
+  /** Goes back to the audience. */
   async stepDown() {
     const { you } = this;
     this.#leave();
@@ -418,16 +422,18 @@ export class Room extends EventTarget {
     if (this.onAir.isOn) this.onAir.stop();
   }
 
-  /** A viewer without a name gets one as soon as they want to be heard. */
+  /** Raises the viewer's hand, after making them known to the server if need be. */
   async raiseHand() {
-    await this.#takePart();
-    await this.attempt(() => this.api.raiseHand());
+    await this.attempt(async () => {
+      await this.#takePart();
+      await this.api.raiseHand();
+    });
   }
 
   /**
    * Makes us known to the server.
    * @param {boolean} needsName whether others will see it
-   * @returns {Promise<boolean>} false if they would rather not say
+   * @returns {Promise<boolean>} false if they did not give a name
    */
   async identify(needsName) {
     if (needsName && !(await this.naming.isKnown(() => askName({
@@ -459,7 +465,7 @@ export class Room extends EventTarget {
   #youChanged() {
     const role = this.you?.role ?? "";
     if (this.isOnStage) this.#wasOnStage = true;
-    // A server that was started again may know nobody's role until the stream is back.
+    // A restarted server may not know anyone's role until the stream is back.
     else if (this.#wasOnStage && this.you && (this.#role === "speaker" || this.#role === "host")
       && ["backstage", "live"].includes(this.info?.state ?? "")) {
       this.#leave();
@@ -477,13 +483,13 @@ export class Room extends EventTarget {
       this.mostViewers = Math.max(this.mostViewers ?? 0, this.sync.known?.counts.viewers ?? 0);
     }
     const { state } = this.info ?? {};
-    // The first that is heard is no news: what ended before we came may be heard after we went on the air. And a server
-    // that was started again knows nothing of the stream until we are back.
+    // The first state is not a change: that an earlier stream has ended may be received after we went on the air. And a
+    // restarted server knows nothing about the stream until we are back.
     if (state === "ended" && this.#state && this.#state !== "ended" && this.sync.isOpen) this.#leave();
     this.#state = state;
   }
 
-  /** The host asks; we obey, and may undo it. @param {{ kind: "audio" | "video", by: string }} request */
+  /** Mutes us at the host's request; we may unmute again. @param {{ kind: "audio" | "video", by: string }} request */
   #muteAsked({ kind }) {
     if (this.own.muted[kind]) return;
     this.own.setMuted(kind, true);

@@ -187,6 +187,7 @@ export class RostrumPlayer extends HTMLElement {
 
   /** Goes back that many seconds, as far as the host lets the server keep the stream. @param {number} seconds */
   goBack(seconds) {
+    if (!Number.isFinite(seconds)) throw new TypeError(`goBack takes a number of seconds, not ${seconds}`);
     this.#playback?.reception.rewind.go(seconds);
   }
 

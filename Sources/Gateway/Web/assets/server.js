@@ -27,8 +27,9 @@ const UNHEARD = { ...USUAL };
 
 /** Longest time the answer may take, in milliseconds. */
 const ANSWER_MS = 5000;
-/** Until a server that did not answer is asked again for what a page shows as long as it is open, in milliseconds. */
-const PAUSE_MS = 2000;
+/** First and longest pause before a server that did not answer is asked again, in milliseconds. */
+const FIRST_PAUSE_MS = 2000;
+const LONGEST_PAUSE_MS = 32_000;
 
 /** By the server's origin. @type {Map<string, Promise<About>>} */
 const answers = new Map();
@@ -51,8 +52,8 @@ export function aboutServer(origin = location.origin) {
  */
 export async function toldByServer(origin = location.origin) {
   let about = await aboutServer(origin);
-  while (about === UNHEARD) {
-    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+  for (let pause = FIRST_PAUSE_MS; about === UNHEARD; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+    await new Promise((resolve) => setTimeout(resolve, pause));
     about = await aboutServer(origin);
   }
   return about;

@@ -1,27 +1,29 @@
 // @ts-check
 
 /**
- * One peer connection and its HTTP resource on the server, the part WHIP and WHEP have in common:
- * one offer, one answer, then PATCH for candidates and ICE restarts, DELETE at the end.
+ * One peer connection and its HTTP resource on the server, which WHIP and WHEP have in common: one offer, one answer,
+ * then PATCH for candidates and ICE restarts, and DELETE at the end.
  *
  * Sources: RFC 9725 §4.2 to §4.4, draft-ietf-wish-whep §4, RFC 8840 (SDP fragments).
  */
 
-/** Wait for a connection to come back by itself before ICE is restarted, in milliseconds. */
+/** How long a connection may take to recover before ICE is restarted, in milliseconds. */
 const HEAL_MS = 1500;
 /** Longest time from an offer or an ICE restart to a connection, in milliseconds. */
 const CONNECT_MS = 10_000;
-/** The same for the direct way, where there are TURN servers to try next: well before the server gives a session up. */
+/** The same without TURN, if there are TURN servers to try next: well before the server gives the session up. */
 const DIRECT_MS = 2000;
 /** Longest time the server may take to answer a request, in milliseconds. */
 const ANSWER_MS = 10_000;
-/** Before something is said again that the server did not hear, in milliseconds; doubled each time, up to the longest. */
+/**
+ * Pause before preferences that did not arrive are sent again, in milliseconds; doubled each time, up to the longest.
+ */
 const FIRST_PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 8000;
-/** Candidates found within this time travel in one PATCH, in milliseconds. */
+/** Candidates found within this time are sent in one PATCH, in milliseconds. */
 const TRICKLE_MS = 50;
 
-/** The server refused a request; carries what it said about why. */
+/** The server refused a request; carries its reasons. */
 export class SignallingError extends Error {
   /**
    * @param {number} status
@@ -70,17 +72,19 @@ export class SignallingError extends Error {
  * @property {string} endpoint address that takes the offer
  * @property {string | null} [token] goes into `Authorization: Bearer`
  *
- * @typedef {"connecting" | "connected" | "interrupted" | "lost" | "closed"} SessionState
- * `interrupted`: the other side does not answer, and a repair is under way. `lost`: only a new session can help.
+ * @typedef {"connecting" | "connected" | "interrupted" | "lost" | "closed"} SessionState `interrupted`: the other side
+ *   does not answer, and the connection is being repaired. `lost`: only a new session helps.
  */
 
-/** Fires `statechange`, and `answer` (detail: headers) with the offer's answer. Once `lost` or `closed` it stays so. */
+/** Fires `statechange`, and `answer` (detail: headers) when the offer is answered. `lost` and `closed` are final. */
 export class MediaSession extends EventTarget {
   /** @type {SessionState} */
   state = "connecting";
   /** The absolute address of the session's resource, once the server has given one. @type {string | null} */
   resource = null;
 
+  /** Whether the server was told that this session is over. */
+  #isGivenBack = false;
   /** @type {string | null} */
   #etag = null;
   /** @type {RTCIceCandidate[]} */
@@ -92,9 +96,12 @@ export class MediaSession extends EventTarget {
   /** @type {number | undefined} */
   #patience;
   #restarted = false;
-  /** What the server has not heard yet of what is wanted. @type {Partial<import("./picture-choice.js").Preferences> | null} */
+  /**
+   * Preferences that the server does not know yet.
+   * @type {Partial<import("./picture-choice.js").Preferences> | null}
+   */
   #unheard = null;
-  /** While that is being said. @type {Promise<void> | null} */
+  /** While they are being sent. @type {Promise<void> | null} */
   #saying = null;
 
   /**
@@ -110,9 +117,9 @@ export class MediaSession extends EventTarget {
   }
 
   /**
-   * Offers, and applies the server's answer.
+   * Sends the offer and applies the server's answer.
    * @param {AbortSignal} [signal]
-   * @throws {SignallingError} when the server refuses
+   * @throws {SignallingError} if the server refuses
    */
   async open(signal) {
     try {
@@ -154,11 +161,11 @@ export class MediaSession extends EventTarget {
   }
 
   /**
-   * Sets preferences for the pictures; any left out stay as they are (RFC 7396). What the server does not hear is said
-   * again as long as the session lasts, and one thing after the other, so that what was wanted last is heard last.
+   * Sets preferences for the pictures; any left out stay as they are (RFC 7396). They are sent again until they arrive
+   * or the session ends, one request at a time, so that the latest arrive last.
    * @param {Partial<import("./picture-choice.js").Preferences>} preferences
-   * @returns {Promise<void>} once the server has heard it, or the session is over
-   * @throws {SignallingError} what the server refuses
+   * @returns {Promise<void>} once the server knows them, or the session is over
+   * @throws {SignallingError} if the server refuses them
    */
   prefer(preferences) {
     this.#unheard = { ...this.#unheard, ...preferences };
@@ -198,7 +205,7 @@ export class MediaSession extends EventTarget {
   }
 
   /**
-   * What the server sends here, and why it does not send more; null if it does not say.
+   * The server's report on what it sends here, and why not more; null if it does not say.
    * @returns {Promise<import("./picture-choice.js").Quality | null>}
    */
   async quality() {
@@ -222,7 +229,7 @@ export class MediaSession extends EventTarget {
   /**
    * Presents another token; what it opens arrives on this connection.
    * @param {string} token
-   * @returns {Promise<any>} how it stands now
+   * @returns {Promise<any>} the gate's state now
    */
   async openGate(token) {
     this.options.token = token;
@@ -234,14 +241,16 @@ export class MediaSession extends EventTarget {
     return response.json();
   }
 
-  /** Gives a session up that others know to be dead, such as one the server forgot in a restart. */
+  /** Gives up a session that is known to be dead, such as one that the server forgot in a restart. */
   abandon() {
     this.#end("lost");
   }
 
   /** Ends the session here and on the server; works while the page is being unloaded, too. */
   close() {
-    if (this.resource && this.state !== "closed") {
+    // If the answer has not arrived yet, this is done when it does.
+    if (this.resource && !this.#isGivenBack) {
+      this.#isGivenBack = true;
       // keepalive lets the request outlive the page.
       fetch(this.resource, { method: "DELETE", headers: this.#headers(), keepalive: true }).catch(() => {});
     }
@@ -297,7 +306,7 @@ export class MediaSession extends EventTarget {
   /** @param {number} milliseconds */
   #expectConnection(milliseconds) {
     clearTimeout(this.#patience);
-    // Whether or not there was an event that said so.
+    // It may have connected before anyone listened.
     if (this.peer.connectionState === "connected") return this.#connectionChanged();
     this.#patience = setTimeout(() => this.#mend(), milliseconds);
   }
@@ -349,9 +358,9 @@ export class MediaSession extends EventTarget {
     if (!candidates.length) return;
     try {
       const response = await this.#patch(this.#fragment(candidates), this.#etag ?? "*");
-      // A server that does not want candidates says so once; a stale tag means ICE was restarted.
+      // A server that does not accept candidates says so once; a stale tag means that ICE was restarted.
       if (response.status === 405 || response.status === 422 || response.status === 501) this.#trickles = false;
-      // It gave the session up before the two connected, and nothing else would tell of that: it would answer no check.
+      // It gave the session up before the two connected. Nothing else would tell, because it answers no checks.
       if (response.status === 404) this.#end("lost");
     } catch {
       // Lost candidates cost nothing: the server learns ours from the checks it receives.
@@ -395,7 +404,7 @@ export class MediaSession extends EventTarget {
   }
 
   /**
-   * STUN and TURN servers the server told of; used from the next ICE restart on.
+   * STUN and TURN servers that the server named; used from the next ICE restart on.
    * @param {string | null} header
    * @returns {boolean} whether there are any
    */
@@ -459,8 +468,9 @@ export function parseIceServers(header) {
 }
 
 /**
- * Offers to be told of each packet which layers its picture has: without that Chromium decodes nothing of AV1 in several
- * sizes, and it does not offer it by itself. Browsers that cannot choose extensions offer what they know.
+ * Offers the dependency descriptor, which says for each packet which layers its picture has: without it, Chromium
+ * decodes no AV1 in several sizes, but it does not offer it by default. Browsers without this choice offer what they
+ * support.
  * @param {RTCRtpTransceiver} transceiver that receives video
  */
 export function offerDescriptors(transceiver) {

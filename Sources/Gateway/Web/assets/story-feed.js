@@ -102,7 +102,8 @@ export class StoryFeed extends FeedPlace {
   constructor(options = {}) {
     const { origin = location.origin, stream = null, preload = "eager", withToken: act } = options;
     const withViewerToken = act ?? ((action) => withToken("*", "viewer", action));
-    super(new FeedNews(origin, withViewerToken, () => knownToken("*", "viewer")));
+    const tokenForSocket = act ? () => act(async (token) => token) : () => knownToken("*", "viewer");
+    super(new FeedNews(origin, withViewerToken, tokenForSocket));
     this.preload = preload;
     this.#asking = new Asking(this, () => this.#session);
     this.#wish = new Wish(stream, this.news);
@@ -133,12 +134,7 @@ export class StoryFeed extends FeedPlace {
       clearTimeout(this.#patience);
       this.#patience = setTimeout(() => id === this.list.current && this.#leave(), PATIENCE_MS);
     });
-    // The server was away: if it was started again it has forgotten our session, long before ICE finds out.
-    this.news.addEventListener("resume", async () => {
-      const { session } = this.connection;
-      if (!session) return this.connection.retryNow();
-      if (!(await session.exists()) && session === this.connection.session) this.connection.renew();
-    });
+    this.news.addEventListener("resume", () => this.connection.recheck());
   }
 
   /** @type {Asking} */

@@ -1,22 +1,22 @@
 // @ts-check
 
 /**
- * Follows a stream over a WebSocket: its state, who is on stage and who watches, hands, invitations, and what only
- * oneself is told. First comes all of it, then changes; after an interruption what was missed. While the socket does
- * not work, it asks now and then.
+ * Follows a stream over a WebSocket: its state, who is on stage and who watches, hands, invitations, and messages for
+ * this participant alone. First the whole state arrives, then changes; after an interruption, what was missed. While
+ * the socket does not work, the stream itself is asked from time to time.
  */
 
 import { ReconnectingSocket } from "./reconnecting-socket.js";
 import { SignallingError } from "./session.js";
 
-/** The server's reasons for closing: who is kept out, as its words say, and a token that has ended. */
+/** Close codes of the server: the participant was removed (the reason says how), or the token has expired. */
 const CLOSED_REMOVED = 4403;
 /** @type {Record<string, "banned" | "revoked">} */
 const REASONS = { banned: "banned", "link-revoked": "revoked" };
 const CLOSED_EXPIRED = 4401;
 /** Longest time the server may take to answer a request, in milliseconds. */
 const ANSWER_MS = 10_000;
-/** How long a socket's first news are worth waiting for, in milliseconds; some proxies hold sockets up for ever. */
+/** Longest wait for the first message, in milliseconds: some proxies never complete a handshake. */
 const FIRST_NEWS_MS = 3000;
 
 /**
@@ -33,22 +33,22 @@ const FIRST_NEWS_MS = 3000;
  * @property {string | null} [startedAt] ISO 8601
  * @property {string | null} [endedAt] ISO 8601
  * @property {string | null} [endReason]
- * @property {boolean} [final] it has ended, and nothing makes it live again
+ * @property {boolean} [final] it has ended for good
  * @property {boolean} [doorsOpen]
  * @property {number} [maxSpeakers] on stage beside the host at once
  * @property {string} [programme]
  * @property {string[]} [layers]
  * @property {unknown[]} [tracks]
- * @property {{ tier: string, freeSeconds: number, unlock: string | null } | null} [gate] what watching takes
+ * @property {{ tier: string, freeSeconds: number, unlock: string | null } | null} [gate] what watching requires
  * @property {boolean} [isRecording]
- * @property {boolean} [isKept] whether viewers by HLS can go back in it now
- * @property {{ url: string, blurHash: string } | null} [preview] only where the stream itself was asked
+ * @property {boolean} [isKept] whether HLS viewers can go back in it now
+ * @property {{ url: string, blurHash: string } | null} [preview] only if the stream itself was asked
  * @property {"manual" | "automatic"} [recording]
  * @property {"off" | "moderators" | "everybody"} [clips] who may make them
- * @property {"on" | "off"} [hls] whether it may be watched by HLS
- * @property {number} [dvrSeconds] how far viewers by HLS can go back
+ * @property {"on" | "off"} [hls] whether it may be watched over HLS
+ * @property {number} [dvrSeconds] how far HLS viewers can go back
  *
- * @typedef {object} Member somebody on stage
+ * @typedef {object} Member someone on stage
  * @property {string | null} name
  * @property {"host" | "speaker"} role
  * @property {string} since
@@ -56,13 +56,13 @@ const FIRST_NEWS_MS = 3000;
  * @property {boolean} audioMuted
  * @property {boolean} videoMuted
  * @property {boolean} paused
- * @property {boolean} weakUplink less of what they send comes than should
+ * @property {boolean} weakUplink part of what they send gets lost
  *
  * @typedef {{ name: string | null, since: string }} Entry an invitation
  *
- * @typedef {Entry & { order: number, held: boolean }} Hand one that is raised; the least order is next
+ * @typedef {Entry & { order: number, held: boolean }} Hand a raised hand; the lowest order is next
  *
- * @typedef {object} Known everything all may know
+ * @typedef {object} Known what everyone may know
  * @property {StreamInfo} stream
  * @property {Record<string, Member>} speakers
  * @property {Record<string, { name: string | null, moderator?: boolean }>} viewers
@@ -76,10 +76,10 @@ const FIRST_NEWS_MS = 3000;
  * @property {string | null} name
  * @property {"host" | "speaker" | "viewer"} role
  * @property {boolean} isModerator
- * @property {boolean} mayModerate comments and who writes them
- * @property {string[]} tiers what our token says that we have paid for, or been given
+ * @property {boolean} mayModerate comments and their authors
+ * @property {string[]} tiers of our token
  * @property {boolean} handRaised
- * @property {number | null} [handPlace] 1 for who is next; null where the host holds it
+ * @property {number | null} [handPlace] 1 is next; null while the host holds it
  * @property {boolean} invited
  * @property {boolean} admitted
  * @property {boolean} audioMuted
@@ -99,12 +99,26 @@ export function mergePatch(target, patch) {
   if (!isObject(patch)) return patch;
   const result = isObject(target) ? { ...target } : {};
   for (const [name, value] of Object.entries(patch)) {
-    // A participant may be called __proto__; nothing of ours is.
-    if (name === "__proto__") continue;
-    if (value === null) delete result[name];
-    else result[name] = mergePatch(Object.hasOwn(result, name) ? result[name] : undefined, value);
+    if (value === null) {
+      delete result[name];
+      continue;
+    }
+    const merged = mergePatch(memberOf(result, name), value);
+    // Not by assignment: a participant may be called __proto__, and would be in nobody's list.
+    Object.defineProperty(result, name, { value: merged, writable: true, enumerable: true, configurable: true });
   }
   return result;
+}
+
+/**
+ * A member by a name that somebody chose, such as a participant's identity: every object has a `constructor`.
+ * @template Value
+ * @param {Record<string, Value> | null | undefined} members
+ * @param {string} name
+ * @returns {Value | undefined}
+ */
+export function memberOf(members, name) {
+  return members && Object.hasOwn(members, name) ? members[name] : undefined;
 }
 
 /** @param {unknown} value */
@@ -113,37 +127,38 @@ function isObject(value) {
 }
 
 /**
- * Fires `change` when anything of `known` or `you` changed, `mute` (detail: kind, by) when the host asks us to mute,
- * `interaction` (detail: the message) when the audience said or tapped something, `refused` when the server sent us away
- * for good, and `resume` when a broken socket works again.
+ * Fires `change` when `known` or `you` changed, `mute` (detail: kind, by) when the host asks us to mute, `interaction`
+ * (detail: the message) for what the audience does, `refused` when the server has sent us away for good, and `resume`
+ * when the socket works again after an interruption.
  */
 export class StreamSync extends EventTarget {
-  /** Null until something was heard. @type {Known | null} */
+  /** Null before the first message. @type {Known | null} */
   known = null;
-  /** What we are here; null for those without a token. @type {You | null} */
+  /** Ourselves; null without a token. @type {You | null} */
   you = null;
   /**
-   * Why we may not follow any more; `expired`: our token is not, or no longer, valid; `revoked`: the link we came by.
+   * Why we may no longer follow. `expired`: our token is not, or no longer, valid; `revoked`: the link that we came by
+   * is.
    * @type {"removed" | "banned" | "expired" | "revoked" | null}
    */
   refusal = null;
 
-  /** How often the socket broke. */
+  /** How many times the socket was lost. */
   interruptions = 0;
 
   #version = 0;
   #claimed = "";
-  /** With which the socket was opened. @type {string | null} */
+  /** The token that the socket was opened with. @type {string | null} */
   #shown = null;
   #socket = new ReconnectingSocket(() => this.#address(), () => this.#present());
 
   /**
    * @param {string} id
-   * @param {() => Promise<string | null>} token asked for before each connection
-   * @param {(refused: string) => Promise<string | null>} [another] asked for when the server refused a token; null if
-   * there is none
-   * @param {{ origin?: string, begins?: boolean }} [options] the server's origin, by default the page's; and whether it
-   * begins at once, which makes who watches a viewer
+   * @param {() => Promise<string | null>} token called before each connection
+   * @param {(refused: string) => Promise<string | null>} [another] called when the server has refused a token; null if
+   *   there is no other
+   * @param {{ origin?: string, begins?: boolean }} [options] the server's origin, by default the page's; and whether to
+   *   start at once, from when on this participant counts as a viewer
    */
   constructor(id, token, another = async () => null, { origin = location.origin, begins = true } = {}) {
     super();
@@ -158,7 +173,7 @@ export class StreamSync extends EventTarget {
     if (begins) this.start();
   }
 
-  /** Goes on where it was closed. */
+  /** Starts, or continues after `close()`. */
   start() {
     this.#socket.start();
   }
@@ -168,35 +183,35 @@ export class StreamSync extends EventTarget {
     return this.known?.stream ?? null;
   }
 
-  /** Whether the doors are closed to us. */
+  /** Whether the stream is backstage and does not let us in. */
   get isShut() {
     return this.stream?.state === "backstage" && !this.stream.doorsOpen && !this.you?.admitted;
   }
 
-  /** The host was there, and for the moment is not; nor is anybody else whom viewers would see instead. */
+  /** Whether the host has left for the moment, and no one else would be seen instead. */
   get isHostAway() {
     const speakers = Object.values(this.known?.speakers ?? {});
     const isAway = speakers.some(({ role, present }) => role === "host" && !present);
     return isAway && (this.stream?.programme === "host" || !speakers.some(({ present }) => present));
   }
 
-  /** Nothing can come: nobody sends, or who does says that they are away. */
+  /** Nothing can arrive: no one sends, or those who do have paused. */
   get isProgrammeSilent() {
     const { programme } = this.known ?? {};
     return programme?.paused === true || programme?.ready === false;
   }
 
-  /** The host decided that we do not follow the stream any more. */
+  /** The host has removed or banned us. */
   get isKeptOut() {
     return this.refusal === "removed" || this.refusal === "banned";
   }
 
-  /** Whether the server itself tells what is known; without the socket some of it is a guess. */
+  /** Whether the socket is open; without it, what is known may be out of date. */
   get isOpen() {
     return this.#socket.isOpen;
   }
 
-  /** False once it was closed, by us or because the server would never let us in. */
+  /** False after it was closed, by us or because the server refused us for good. */
   get isWanted() {
     return this.#socket.isWanted;
   }
@@ -205,7 +220,7 @@ export class StreamSync extends EventTarget {
     this.#socket.stop();
   }
 
-  /** Waits until something is known, or the socket is lost, or silent for long. @param {AbortSignal} signal */
+  /** Waits until something is known, the socket is lost, or a few seconds have passed. @param {AbortSignal} signal */
   async firstNews(signal) {
     if (this.known || this.interruptions > 0 || signal.aborted) return;
     const end = AbortSignal.any([signal, AbortSignal.timeout(FIRST_NEWS_MS)]);
@@ -217,7 +232,7 @@ export class StreamSync extends EventTarget {
   }
 
   /**
-   * Says which session is ours that was made before we had a name, so that we are not counted twice.
+   * Tells the server which session is ours that was opened without a token, so that we are not counted twice.
    * @param {string} resource its address
    */
   claim(resource) {
@@ -230,14 +245,14 @@ export class StreamSync extends EventTarget {
   }
 
   /**
-   * Says something to the stream; nothing happens while the socket does not work.
+   * Sends a message; does nothing while the socket is not open.
    * @param {object} message
    */
   say(message) {
     this.#socket.send(message);
   }
 
-  /** Connects anew, with another token or after a refusal; nothing known is lost by it. */
+  /** Opens a new connection, with another token or after a refusal. What is known is kept. */
   reconnect() {
     this.refusal = null;
     this.#socket.reconnect();
@@ -250,7 +265,7 @@ export class StreamSync extends EventTarget {
   }
 
   async #present() {
-    this.#shown = await this.token().catch(() => null);
+    this.#shown = await this.token();
     if (!this.#shown) this.you = null;
     return this.#shown;
   }
@@ -263,7 +278,7 @@ export class StreamSync extends EventTarget {
     this.#ask();
   }
 
-  /** Stays away for good, until `reconnect`. @param {"removed" | "banned" | "expired" | "revoked"} refusal */
+  /** Closes the socket until `reconnect()`. @param {"removed" | "banned" | "expired" | "revoked"} refusal */
   refuse(refusal) {
     this.close();
     this.you = null;
@@ -273,7 +288,7 @@ export class StreamSync extends EventTarget {
   }
 
   /**
-   * Nothing tells a page why its WebSocket was refused. Where the token was the reason, it would be so for ever.
+   * Browsers do not tell why a WebSocket was refused. If the token is the reason, it would be refused for ever.
    * @param {string} token
    */
   async #doubt(token) {
@@ -286,7 +301,7 @@ export class StreamSync extends EventTarget {
   }
 
   /**
-   * Learns from one message.
+   * Takes in one message.
    * @param {any} message
    */
   #receive(message) {
@@ -326,17 +341,17 @@ export class StreamSync extends EventTarget {
     this.dispatchEvent(new CustomEvent("interaction", { detail }));
   }
 
-  /** The stream itself tells the most needful without a socket. */
+  /** Asks the stream itself for what matters most while there is no socket. */
   async #ask() {
     const stream = await askForStream(this.id, { token: this.#shown, origin: this.origin }).catch((error) => {
-      // Whoever needs a token and has none is not let in for asking again.
+      // Where a token is needed and there is none, asking again does not help.
       if (error instanceof SignallingError && error.status === 401 && !this.#shown) this.close();
       return undefined;
     });
     if (stream !== undefined) this.learn(stream);
   }
 
-  /** Learns what the stream itself told; what comes by the socket is newer. @param {StreamInfo | null} stream */
+  /** Takes in what the stream itself answered, unless the socket is open. @param {StreamInfo | null} stream */
   learn(stream) {
     if (this.isOpen) return;
     const state = stream ?? (this.stream?.state === "live" ? { state: "ended" } : null);

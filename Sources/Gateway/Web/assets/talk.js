@@ -1,8 +1,8 @@
 // @ts-check
 
 /**
- * How a page shows what its audience says: comments, the pinned one, a line to write in, and reactions that rise. Text
- * of others only ever becomes text.
+ * Shows the audience on a page: comments, the pinned one, a field to write in, and rising reactions. What others wrote
+ * is only ever inserted as text.
  */
 
 import { makeAudienceAction } from "./audience-action.js";
@@ -16,15 +16,15 @@ import { makeBadges } from "./ranks.js";
 import { nameOf, signOf } from "./reaction-signs.js";
 import { SignallingError } from "./session.js";
 
-/** Of comments that are in the page, unless somebody reads what is above, out of sight. */
+/** Most comments in the list, unless someone scrolls back. */
 const MOST_LINES = 60;
-/** Who is so near to the oldest that is there is shown more, in pixels. */
+/** Older comments are loaded at this distance from the first one, in pixels. */
 const NEAR_TOP = 80;
-/** And who is so near to the end reads what is new. */
+/** The list follows new comments at this distance from its end, in pixels. */
 const NEAR_END = 40;
-/** Reactions that rise at the same time; more are counted only. */
+/** Most reactions that rise at the same time; others are only counted. */
 const MOST_RISING = 24;
-/** Taps of others that are shown for one message. */
+/** Most taps of others that are shown for one message. */
 const MOST_AT_ONCE = 8;
 /** How long the count of skipped comments stays, in milliseconds. */
 const MORE_MS = 4000;
@@ -35,18 +35,20 @@ const LONGEST = 300;
 const FOR_MEMBERS = "Only members can comment";
 
 /**
- * @typedef {object} Part what a page gives to its audience's view
+ * @typedef {object} Part what these views need from their page
  * @property {import("./audience.js").Audience} audience
- * @property {(needsName: boolean) => Promise<boolean>} identify makes sure that the server knows us; false if it will not
+ * @property {(needsName: boolean) => Promise<boolean>} identify makes sure that the server knows who we are; false if
+ *   it cannot
  * @property {(text: string) => void} say
- * @property {(widget: import("./audience.js").Widget) => boolean} shows whether this page shows that; a host's shows all
+ * @property {(widget: import("./audience.js").Widget) => boolean} shows whether this page shows a widget; the studio
+ *   shows all
  * @property {(id: string, name: string) => Promise<unknown>} [keepOut] bans someone, if the host confirms it
  */
 
 /**
- * Comments and the line to write in.
+ * Comments and the field to write in.
  * @param {Part} part
- * @param {{ isDesk?: boolean }} [options] whether more stands there than what may be switched off
+ * @param {{ isDesk?: boolean }} [options] whether it stays visible when all of this is hidden, as it has other contents
  */
 export function makeComments(part, { isDesk = false } = {}) {
   const { audience, identify, say, shows, keepOut } = part;
@@ -66,14 +68,15 @@ export function makeComments(part, { isDesk = false } = {}) {
     event.preventDefault();
     const text = field.value;
     if (!text.trim() || form.ariaBusy === "true") return;
-    // Something was written before that was so.
+    // The text was typed before the host restricted comments.
     if (audience.isForMembers) return showProblem(`${FOR_MEMBERS}.`);
     form.ariaBusy = "true";
     showProblem("");
     try {
       if (await identify(true)) {
         await audience.write(text);
-        field.value = "";
+        // On a slow network, the next comment may already be in the field.
+        if (field.value === text) field.value = "";
         list.scrollTop = list.scrollHeight;
       }
     } catch (error) {
@@ -83,11 +86,11 @@ export function makeComments(part, { isDesk = false } = {}) {
     }
   });
   field.addEventListener("input", () => showProblem(""));
-  // The page's keys, such as m and the arrows, are letters here.
+  // Keyboard shortcuts of the page, such as m, are letters here.
   form.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => event.stopPropagation());
 
   const isAtEnd = () => list.scrollHeight - list.scrollTop - list.clientHeight < NEAR_END;
-  /** What goes on above fades; where all of it is there, the first line is as clear as the others. */
+  /** Fades the upper edge if there is more above it. */
   const fade = () => {
     const [box, first] = [list, list.firstElementChild].map((each) => each?.getBoundingClientRect().top ?? 0);
     list.classList.toggle("is-cut", first < box);
@@ -179,12 +182,12 @@ export function makeComments(part, { isDesk = false } = {}) {
 
   const unfollow = follow(audience, () => {
     const { settings } = audience;
-    // Where they would cross the picture and nothing may move, they stand in the list.
+    // With reduced motion, the list stands in for comments across the picture.
     const isListed = settings?.comments === true && (shows("comments") || shows("barrage") && calm.matches);
     list.hidden = !isListed;
     form.hidden = !settings?.comments || !shows("composer");
     root.hidden = !audience.isOpen || !isDesk && list.hidden && form.hidden && poll.root.hidden && card.root.hidden;
-    // Not disabled: people who move from field to field would never come across it.
+    // Not disabled: keyboard users would never reach it.
     field.readOnly = audience.isForMembers;
     field.setAttribute("aria-disabled", String(audience.isForMembers));
     field.placeholder = audience.isForMembers ? FOR_MEMBERS
@@ -205,7 +208,7 @@ export function makeComments(part, { isDesk = false } = {}) {
         " ", h("span", { dir: "auto" }, audience.pinned.text));
     }
   });
-  // Sync tells who we are, which decides what we may do with a comment.
+  // Sync says who we are, which decides what we may do with a comment.
   const unfollowSync = follow(audience.sync, () => audience.dispatchEvent(new Event("change")));
   return {
     root,
@@ -229,7 +232,7 @@ export function makeAsking(part) {
 
 const compact = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 });
 
-/** Buttons to tap, with how often all did, and what rises from them. @param {Part} part */
+/** Reaction buttons with their counts, and the reactions that rise from them. @param {Part} part */
 export function makeReactions({ audience, identify, shows }) {
   const buttons = h("div.reaction-buttons");
   const sky = h("div.rising", { "aria-hidden": "true" });
@@ -254,7 +257,7 @@ export function makeReactions({ audience, identify, shows }) {
   };
   audience.addEventListener("taps", others);
 
-  /** Whether we are becoming known: each asking connects anew, and taps come fast. */
+  /** Whether we are getting an identity: each attempt reconnects, and taps come fast. */
   let isAsking = false;
 
   /** @param {string} kind */

@@ -1,20 +1,21 @@
 // @ts-check
 
 /**
- * Finds the token a page acts with: from the address (`#token=…`, which never leaves the browser, or
- * `?access_token=…`), else from a server that hands them out: a development server to anyone on the same machine, one
- * that lets anybody watch to viewers. What the server gives in exchange, on the way to the stage and back, takes its
- * place. An invitation, which many people may have, is good for nothing but a token of one's own.
+ * Finds the token that a page uses: from its address (`#token=…`, which never leaves the browser, or
+ * `?access_token=…`), otherwise from a server that gives them out: a development server to anyone on the same machine,
+ * a public server to viewers. It is replaced by the tokens that the server gives in exchange when the role changes. An
+ * invitation, which many people may share, is only good for getting a token of one's own.
  */
 
 import { ownName } from "./person.js";
 import { aboutServer } from "./server.js";
 import { SignallingError } from "./session.js";
+import { tabStorage } from "./storage.js";
 
 /**
  * @typedef {"host" | "speaker" | "viewer"} Role
  *
- * @typedef {object} Claims what a token says; only the server can tell whether it is true
+ * @typedef {object} Claims of a token; only the server can verify them
  * @property {string} sub
  * @property {string} [name]
  * @property {string} role
@@ -22,14 +23,16 @@ import { SignallingError } from "./session.js";
  * @property {string} [use] `invitation`: only to be exchanged
  */
 
-/** Renewed this long before it ends, in milliseconds. */
+/** A stored token counts as expired this long before it does, in milliseconds. */
 const MARGIN_MS = 60_000;
-/** How often an invitation is shown to a server that says that too many are. */
+/** How often an invitation is presented to a server that is receiving too many. */
 const MOST_TRIES = 20;
+/** Longest time an answer may take, in milliseconds. */
+const ANSWER_MS = 10_000;
 
 /**
- * Does something with a token, and once more with a fresh one when the server refuses it (401): an old token
- * does not outlive a restart of a development server.
+ * Runs an action with a token, and once more with a fresh one if the server refuses the first (401): tokens do not
+ * survive a restart of a development server.
  *
  * Viewers try without a token first, because most servers let anyone watch.
  * @template T
@@ -51,7 +54,7 @@ export async function withToken(stream, role, action) {
 }
 
 /**
- * What to try first: viewers go without a token unless they have one, because most servers let anyone watch.
+ * The token to try first; viewers have none unless they came with one, because most servers let anyone watch.
  * @param {string} stream
  * @param {Role} role
  */
@@ -60,36 +63,36 @@ export async function usualToken(stream, role) {
 }
 
 /**
- * Another token than one that the server refused: the link's, or a new one; null if there is none.
+ * A token other than one that the server refused: the link's, or a new one; null if there is none.
  * @param {string} stream
  * @param {Role} role
  * @param {string | null} refused
  */
 export async function replaceToken(stream, role, refused) {
   const known = knownToken(stream, role);
-  // It was renewed meanwhile: what ended is the one before.
+  // It was renewed meanwhile, and the refused one is older.
   if (known && known !== refused) return known;
-  sessionStorage.removeItem(key(stream, role));
+  tabStorage.removeItem(key(stream, role));
   const fresh = await ensureToken(stream, role);
   return fresh === refused ? null : fresh;
 }
 
 /**
- * The token to use without asking the server, if there is one.
+ * The token that can be used without asking the server; null if there is none.
  * @param {string} stream
  * @param {Role} role
  * @returns {string | null}
  */
 export function knownToken(stream, role) {
   const given = givenToken();
-  const kept = JSON.parse(sessionStorage.getItem(key(stream, role)) ?? "null");
-  // What came in exchange for another link's token is not for this one.
+  const kept = JSON.parse(tabStorage.getItem(key(stream, role)) ?? "null");
+  // What was given in exchange for another link's token is not for this one.
   if (kept && kept.given === given && Date.parse(kept.expiresAt) - MARGIN_MS > Date.now()) return kept.token;
   return isInvited() ? null : given;
 }
 
 /**
- * What the token that would be used says, or the invitation that it would come from.
+ * The claims of the token that would be used, or of the invitation that it would come from.
  * @param {string} stream
  * @param {Role} role
  */
@@ -100,7 +103,9 @@ export function knownClaims(stream, role) {
 /** Why this page's invitation is no longer valid. @type {"expired" | "revoked" | null} */
 let death = null;
 
-/** Why this page's invitation is no longer valid: its time is over, or the host took it back; null while it is. */
+/**
+ * Why this page's invitation is no longer valid: it has expired, or the host has revoked it; null while it is valid.
+ */
 export function deathOfLink() {
   return death;
 }
@@ -111,7 +116,7 @@ function isInvited() {
 }
 
 /**
- * When the token that would be used ends, in milliseconds since 1970; infinite for none and for what is no JWT.
+ * When the token that would be used expires, in milliseconds since 1970; Infinity without one, and if it is not a JWT.
  * @param {string} stream
  * @param {Role} role
  */
@@ -120,11 +125,11 @@ export function expiryOf(stream, role) {
   return typeof exp === "number" ? exp * 1000 : Infinity;
 }
 
-/** Requests under way: two of one page must not become two people. @type {Map<string, Promise<string | null>>} */
+/** Requests in progress, so that one page does not become two people. @type {Map<string, Promise<string | null>>} */
 const asked = new Map();
 
 /**
- * A token for somebody who so far went without, if the server gives one.
+ * A token for someone who had none so far; null if the server gives none.
  * @param {string} stream
  * @param {Role} role
  * @returns {Promise<string | null>}
@@ -139,7 +144,7 @@ export async function ensureToken(stream, role) {
 }
 
 /**
- * A token with another name, for a development server's guest; others have theirs renewed by the stream.
+ * Gets a token with another name, for a guest of a development server; others renew theirs at the stream.
  * @param {string} stream
  * @param {Role} role
  * @returns {Promise<boolean>} whether there is one
@@ -150,17 +155,17 @@ export async function renameGuest(stream, role) {
 }
 
 /**
- * Remembers what the server gave in exchange.
+ * Stores a token that the server gave in exchange.
  * @param {string} stream
  * @param {Role} role
  * @param {{ token: string, expiresAt: string }} fresh
  */
 export function keepToken(stream, role, { token, expiresAt }) {
-  sessionStorage.setItem(key(stream, role), JSON.stringify({ token, expiresAt, given: givenToken() }));
+  tabStorage.setItem(key(stream, role), JSON.stringify({ token, expiresAt, given: givenToken() }));
 }
 
 /**
- * What a token says of its bearer; null for what is no JWT.
+ * The claims of a token; null if it is not a JWT.
  * @param {string | null} token
  * @returns {Claims | null}
  */
@@ -183,10 +188,10 @@ function givenToken() {
 /**
  * @param {string} stream
  * @param {Role} role
- * @returns {Promise<string | null>} null when this server hands out none; then the request goes without
+ * @returns {Promise<string | null>} null if this server gives none; requests are then made without
  */
 async function fetchToken(stream, role) {
-  // The feed is of all streams; an invitation to it is to one of them.
+  // The feed contains all streams, but an invitation is to a single one.
   const one = stream === "*" ? claimsOf(givenToken())?.stream ?? "*" : stream;
   const ownPath = `/v1/streams/${encodeURIComponent(one)}/tokens`;
   const name = ownName() || undefined;
@@ -206,7 +211,7 @@ async function fetchToken(stream, role) {
 }
 
 /**
- * Shows the invitation, and waits where many behind our address open theirs at the same time.
+ * Presents the invitation, and waits while too many others behind the same address present theirs.
  * @param {string} address
  * @param {object} body
  * @param {string | null} invitation
@@ -237,11 +242,20 @@ export function post(address, body, token = null) {
     method: "POST",
     headers: { "Content-Type": "application/json", ...(token && { Authorization: `Bearer ${token}` }) },
     body: JSON.stringify(body),
+    signal: AbortSignal.timeout(ANSWER_MS),
   });
 }
 
-/** @param {string} stream @param {Role} role @param {Response} response @returns {Promise<string | null>} */
+/**
+ * @param {string} stream
+ * @param {Role} role
+ * @param {Response} response
+ * @returns {Promise<string | null>} null where the server gives no token
+ * @throws {SignallingError} when it may give one later
+ */
 async function take(stream, role, response) {
+  // Not null, which callers take for "none": they would go on without a token, and be refused for good.
+  if (response.status === 429 || response.status >= 500) throw await SignallingError.from(response);
   if (response.status !== 201) return null;
   const fresh = await response.json();
   keepToken(stream, role, fresh);
@@ -256,12 +270,12 @@ function key(stream, role) {
   return `rostrum:token:${stream}:${role}`;
 }
 
-/** A made-up identity that stays the same in this tab. */
+/** A random identity that stays the same in this tab. */
 function identity() {
-  let name = sessionStorage.getItem("rostrum:identity");
+  let name = tabStorage.getItem("rostrum:identity");
   if (!name) {
     name = `guest-${[...crypto.getRandomValues(new Uint8Array(6))].map((b) => b.toString(36)).join("")}`;
-    sessionStorage.setItem("rostrum:identity", name);
+    tabStorage.setItem("rostrum:identity", name);
   }
   return name;
 }

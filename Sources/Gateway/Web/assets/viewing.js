@@ -1,8 +1,8 @@
 // @ts-check
 
 /**
- * Plays a stream's programme for as long as somebody watches, and tells how that goes: by WebRTC, and where that does not
- * connect, by HLS meanwhile.
+ * Plays a stream's programme while someone watches, and reports how that goes: over WebRTC, and over HLS while WebRTC
+ * does not connect.
  */
 
 import { Fallback } from "./fallback.js";
@@ -17,62 +17,62 @@ import { DelayedReader, StatsReader } from "./stats.js";
 import { playOn } from "./unpaused.js";
 import { play } from "./whep.js";
 
-/** A session for a stream that has not begun is asked to wait this long, in seconds. */
+/** How long the server is asked to keep a session for a stream that has not begun, in seconds. */
 const WAIT_SECONDS = 60;
-/** Media that stays away this long while the stream is live means the session is broken, in milliseconds. */
+/** Without media for this long while the stream is live, the session is broken, in milliseconds. */
 const STALL_MS = 6000;
-/** Where sound comes, but pictures are lost or held back, the session is kept so many times as long. */
+/** If sound arrives but pictures are lost or held back, the session is kept this many times as long. */
 const WEAK_FACTOR = 10;
-/** Each session that brought nothing doubles that time, up to so many times. */
+/** Each session that brought no media doubles that time, up to this many times. */
 const MOST_DOUBLINGS = 4;
-/** A connection that takes longer than this to come about, or to bring media, is worth a word, in milliseconds. */
+/** The viewer is told if connecting, or the first media, takes longer than this, in milliseconds. */
 const SLOW_MS = 8000;
 const LATE_MS = 4000;
-/** Fewer bytes than this are no media, only reports. */
+/** Fewer bytes than this are not media but only reports. */
 const FEW_BYTES = 20_000;
-/** Sound without a picture counts as a live stream after this time, in milliseconds. */
+/** After this time, sound without a picture counts as a live stream, in milliseconds. */
 const SOUND_ONLY_MS = 3000;
-/** The server is asked so long after the free time should be over whether it is, in milliseconds. */
+/** This long after the free preview should have ended, the server is asked whether it has, in milliseconds. */
 const GATE_MS = 300;
-/** An ended stream's session is given up after this time, in milliseconds. */
+/** The session of a stream that has ended is closed after this time, in milliseconds. */
 const LINGER_MS = 20_000;
 
 /**
  * @typedef {"connecting" | "waiting" | "backstage" | "live" | "paused" | "gated" | "reconnecting" | "ended" | "removed"
- *   | "expired" | "failed"} ViewingState `gated`: it takes a tier that we lack
+ *   | "expired" | "failed"} ViewingState `gated`: the stream requires a tier that we do not have
  */
 
 /**
- * @typedef {object} Watched what is played, and as whom
+ * @typedef {object} Watched the stream, and the viewer's access to it
  * @property {import("./sync.js").StreamSync} sync
- * @property {string} endpoint that plays it (WHEP)
- * @property {string} hls where its playlists are
- * @property {string | null} codec the only one to be taken, if there is one
+ * @property {string} endpoint WHEP
+ * @property {string} hls the address of its playlists
+ * @property {string | null} codec accept only this one
  * @property {boolean} hasToken
  * @property {<T>(action: (token: string | null) => Promise<T>) => Promise<T>} withToken
- * @property {boolean} isLinkDead nobody is let in any more by what we came with
+ * @property {boolean} isLinkDead the link that we came by is no longer valid
  */
 
 /**
- * Why nothing is seen although it should be: the server does not answer, or takes nobody in; nothing gets through to
- * it but requests; connected, nothing comes, or too little for a picture.
+ * Why there is no picture although there should be: the server does not answer, or accepts no viewers; only requests
+ * get through to it, and no media; connected, nothing arrives, or too little for a picture.
  * @typedef {"server" | "busy" | "blocked" | "nothing" | "weak"} Trouble
  */
 
-/** Fires `change`, and `picture` when a new picture was seen. */
+/** Fires `change`, and `picture` when a new picture was shown. */
 export class Viewing extends EventTarget {
-  /** Where the programme shows; null while nobody watches. @type {HTMLVideoElement | null} */
+  /** Shows the programme; null while no one watches. @type {HTMLVideoElement | null} */
   video = null;
-  /** The browser wants a tap before anything plays. */
+  /** The browser requires a tap before it plays anything. */
   isBlocked = false;
   hasPlayed = false;
-  /** What the server said last of what it sends. @type {import("./picture-choice.js").Quality | null} */
+  /** The server's last report on what it sends. @type {import("./picture-choice.js").Quality | null} */
   quality = null;
-  /** What stands between us and the stream; null where nothing does. @type {import("./gate.js").Gate | null} */
+  /** The gate that the viewer has not passed; null if there is none. @type {import("./gate.js").Gate | null} */
   gate = null;
-  /** What the stream said of its gate when we last looked how we stand. */
+  /** The stream's gate when we last asked for our state at it, as JSON. */
   #gateTerms = "null";
-  /** How often we heard how we stand. */
+  /** Counts what we heard of our state at the gate. */
   #verdicts = 0;
   /** @type {number | undefined} */
   #gateTimer;
@@ -85,35 +85,35 @@ export class Viewing extends EventTarget {
   #question = new QualityQuestion();
 
   #delayed = new DelayedReader();
-  /** Everything that the current session brings. @type {MediaStream | null} */
+  /** The tracks of the current session. @type {MediaStream | null} */
   #media = null;
   /** Totals of the current session when they last grew. */
   #bytes = 0;
   #frames = 0;
   #videoPackets = 0;
-  /** When anything last came, and when sound last came without pictures. */
+  /** When anything last arrived, and when sound last arrived without pictures. */
   #arrivedAt = -Infinity;
   #heldAt = -Infinity;
   /** Packets lost since the last picture. */
   #lostSince = 0;
-  /** When a picture of the current session was last seen, or its sound heard; 0 when none was. */
+  /** When the current session last showed a picture, or played sound; 0 if it has not. */
   #mediaAt = 0;
   /** Since when the current session has been without media. */
   #quietSince = 0;
   /** When the current session was answered; 0 while there is none. */
   #answeredAt = 0;
-  /** How many sessions one after the other brought no media. */
+  /** Sessions in a row that brought no media. */
   #fruitless = 0;
-  /** Whether media could come over the current session, or the one before it. */
+  /** Whether the current session, or the one before it, has connected. */
   #hasConnected = false;
-  /** What the server last said of the stream. @type {string | undefined} */
+  /** The stream's last known state. @type {string | undefined} */
   #told;
   /** @type {number | undefined} */
   #lingering;
   /** @type {number | undefined} */
   #timer;
 
-  /** @param {Watched} watched @param {PictureChoice} [choice] what we want of the pictures */
+  /** @param {Watched} watched @param {PictureChoice} [choice] of picture quality */
   constructor(watched, choice = new PictureChoice()) {
     super();
     const { sync } = watched;
@@ -124,7 +124,7 @@ export class Viewing extends EventTarget {
     this.fallback.addEventListener("change", () => this.#changed());
     this.fallback.addEventListener("ready", () => this.play());
     this.fallback.addEventListener("leave", () => {
-      // At once, so that nothing is black between one picture and the next.
+      // At once, so that there is no black in between.
       if (this.connection.state === "connected" && this.#media) this.#show(this.#media);
     });
     this.rewind = new Rewind(this);
@@ -135,20 +135,15 @@ export class Viewing extends EventTarget {
     this.choice.addEventListener("change", () => this.#tellChoice());
     sync.addEventListener("change", () => this.#streamChanged());
     sync.addEventListener("refused", () => (this.rewind.close(), this.connection.close()));
-    // The server was away: if it was started again it has forgotten our session, long before ICE finds out.
-    sync.addEventListener("resume", async () => {
-      const { session } = this.connection;
-      if (!session) return void (this.rewind.isOn || this.connection.retryNow());
-      if (!(await session.exists()) && session === this.connection.session) this.connection.renew();
-    });
+    sync.addEventListener("resume", () => this.rewind.isOn || this.connection.recheck());
   }
 
-  /** Begins to play. @param {HTMLVideoElement} video */
+  /** Starts playing. @param {HTMLVideoElement} video */
   attach(video) {
     this.video = video;
     this.hasPlayed = false;
     this.#timer = setInterval(() => (playOn(this), this.#examine()), 1000);
-    if (this.#told !== "ended" && !this.sync.isShut) this.connection.start();
+    this.goLive();
   }
 
   detach() {
@@ -162,14 +157,14 @@ export class Viewing extends EventTarget {
     this.#mediaAt = 0;
   }
 
-  /** Ends what is live: the viewer goes back, or away. */
+  /** Ends live playback: the viewer goes back in the stream, or leaves. */
   leave() {
     this.connection.close();
     this.fallback.rest();
     this.stats = null;
   }
 
-  /** Begins what is live again. */
+  /** Starts live playback, unless the stream is over or closed to us, or we were sent away. */
   goLive() {
     if (this.video && this.#told !== "ended" && !this.sync.isShut && !this.sync.refusal) this.connection.start();
   }
@@ -190,7 +185,7 @@ export class Viewing extends EventTarget {
     const isLate = this.#told === "waiting" || this.#told === "backstage";
     if (connection.state === "connected") {
       if (this.#told === "live" && (sync.isProgrammeSilent || sync.isHostAway)) return "paused";
-      // Nothing else is heard from a server without sync: media that flows is live.
+      // Without sync this is the only sign: if media arrives, the stream is live.
       if (this.#mediaAt && !isLate) return "live";
       if (this.#told === "live") return this.hasPlayed ? "reconnecting" : "connecting";
       return this.#told === "backstage" ? "backstage" : "waiting";
@@ -203,17 +198,17 @@ export class Viewing extends EventTarget {
     return isLate ? "waiting" : "connecting";
   }
 
-  /** It plays by HLS: a little late. */
+  /** Whether it plays over HLS, with a delay. */
   get isDelayed() {
     return this.fallback.isPlaying;
   }
 
-  /** How late it is seen, in seconds; null where that is next to nothing, or only the browser knows. */
+  /** The delay in seconds; null if there is next to none, or only the browser knows it. */
   get delay() {
     return this.fallback.delay;
   }
 
-  /** What a weak connection costs; null while all is well. */
+  /** What a slow connection costs; null for nothing. */
   get weakness() {
     return this.isDelayed ? this.fallback.weakness : weaknessOf(this.quality);
   }
@@ -237,7 +232,7 @@ export class Viewing extends EventTarget {
     return isSlow || this.#fruitless > 0 && sync.isOpen && !this.#hasConnected ? "blocked" : null;
   }
 
-  /** The server does not take the token that we came with. */
+  /** Whether the server refuses the token of our link. */
   get #isLinkRefused() {
     const { error } = this.connection;
     return error instanceof SignallingError && error.status === 401 && this.watched.hasToken;
@@ -283,7 +278,7 @@ export class Viewing extends EventTarget {
     return this.play();
   }
 
-  /** Plays what there is; some browsers refuse even silent playback without a tap, for instance to save power. */
+  /** Starts playback; some browsers refuse even muted playback without a tap, for example to save power. */
   async play() {
     try {
       await this.video?.play();
@@ -302,7 +297,7 @@ export class Viewing extends EventTarget {
     this.#changed();
   }
 
-  /** Another token came: what it opens comes on the connection that there is. */
+  /** Presents another token: what it opens arrives on the existing connection. */
   async showToken() {
     const { connection } = this;
     if (connection.state === "failed" || connection.state === "retrying") return this.retry();
@@ -311,7 +306,7 @@ export class Viewing extends EventTarget {
     await this.#hear(this.watched.withToken((token) => token ? session.openGate(token) : session.gate()));
   }
 
-  /** Asks how we stand with the stream's gate, if it has one. */
+  /** Asks for our state at the stream's gate, if it has one. */
   async #askForGate() {
     const { session } = this.connection;
     this.#gateTerms = JSON.stringify(this.sync.stream?.gate ?? null);
@@ -319,12 +314,12 @@ export class Viewing extends EventTarget {
     await this.#hear(session.gate());
   }
 
-  /** Takes in what the server answers about the gate. @param {Promise<any>} answer */
+  /** Takes in an answer about the gate. @param {Promise<any>} answer */
   async #hear(answer) {
     const [{ session }, verdicts] = [this.connection, this.#verdicts];
     const told = await answer.catch(() => null);
     if (!told || session !== this.connection.session) return;
-    // What was heard meanwhile may be newer.
+    // What was received meanwhile may be newer.
     if (verdicts !== this.#verdicts) return this.#askForGate();
     this.#stand(told);
   }
@@ -339,7 +334,7 @@ export class Viewing extends EventTarget {
       const wait = Math.max(this.gate.endsAt - performance.now(), 0) + GATE_MS;
       this.#gateTimer = setTimeout(() => this.#askForGate(), wait);
     }
-    // What comes now has been away for as long as it was shut.
+    // No media could arrive while it was shut.
     if (wasShut) this.#quietSince = performance.now();
     this.#changed();
   }
@@ -350,14 +345,17 @@ export class Viewing extends EventTarget {
     else this.connection.retryNow();
   }
 
-  /** Once a second: does media flow, and how well? */
+  /** Checks once a second whether media arrives, and how well. */
   async #examine() {
     if (this.rewind.isOn) return this.#examineFile(this.rewind);
-    if (!this.stats || this.connection.state !== "connected") {
+    const { stats } = this;
+    if (!stats || this.connection.state !== "connected") {
       this.#lookForAnotherWay(false);
       return this.#examineFile(this.fallback);
     }
-    const numbers = await this.stats.read();
+    const numbers = await stats.read().catch(() => null);
+    // The session may have ended meanwhile.
+    if (!numbers || stats !== this.stats) return;
     const now = performance.now();
     const isSeen = numbers.frames > this.#frames;
     const isArriving = numbers.bytes > this.#bytes;
@@ -370,7 +368,7 @@ export class Viewing extends EventTarget {
     this.numbers = numbers;
     this.lost += numbers.lost;
     this.#lostSince += numbers.lost;
-    // With a track without pictures browsers wait for the first one, and play no sound until then.
+    // Browsers play no sound of a stream whose video track has not shown its first picture.
     const isSoundAlone = this.choice.name === "sound" ? isArriving && !isSeen : isHeard && !numbers.frames;
     this.#lookForAnotherWay(isSeen || isSoundAlone);
     if (this.fallback.isOn) this.#examineFile(this.fallback);
@@ -382,8 +380,8 @@ export class Viewing extends EventTarget {
       this.dispatchEvent(new Event("picture"));
     } else if (this.#told === "live" && this.gate?.state !== "shut" && !this.sync.isProgrammeSilent && now - this.#quietSince > this.#patience) {
       this.#mediaAt = 0;
-      // The server sends what the link takes, and holds pictures back where it takes sound alone; a new session would
-      // begin with a burst. A second in which nothing comes at all is no more than that.
+      // The server sends what the connection can carry, and holds pictures back if that is only sound; a new session
+      // would begin with a burst. One second without anything means nothing.
       const isThere = now - this.#arrivedAt < this.#patience;
       const isWeak = isThere && (this.#lostSince > 0 || now - this.#heldAt < this.#patience);
       if (!isWeak || now - this.#quietSince > this.#patience * WEAK_FACTOR) this.connection.renew();
@@ -393,8 +391,8 @@ export class Viewing extends EventTarget {
   }
 
   /**
-   * Sees to it that it plays by HLS while WebRTC does not bring it.
-   * @param {boolean} isSeen whether it does
+   * Uses HLS while WebRTC brings nothing.
+   * @param {boolean} isSeen whether WebRTC does
    */
   #lookForAnotherWay(isSeen) {
     const { connection, fallback, video } = this;
@@ -402,11 +400,11 @@ export class Viewing extends EventTarget {
     const isConnected = connection.state === "connected";
     fallback.isAllowed = this.sync.stream?.hls !== "off";
     fallback.look({ isWanted: this.#isWanted, isConnected, isSeen }, this.watched.hls, video);
-    // The next attempts may take their time.
+    // There is no hurry with the next attempts.
     connection.isCalm = this.isDelayed;
   }
 
-  /** What comes by HLS. @param {Fallback | Rewind} way */
+  /** Reads the numbers of HLS. @param {Fallback | Rewind} way */
   #examineFile({ isPlaying, bytes }) {
     if (!this.video || !isPlaying) return;
     const before = this.#delayed.frames;
@@ -415,23 +413,23 @@ export class Viewing extends EventTarget {
     this.#changed();
   }
 
-  /** There is something to see, as far as the server said, and it has not refused to show it. */
+  /** Whether there is something to see, as far as is known, and the server has not refused it. */
   get #isWanted() {
     const { connection: { error }, sync } = this;
     if (sync.refusal || sync.isShut || this.watched.isLinkDead) return false;
-    // One more session may be too many for a server that goes on with its playlists.
+    // A server that is too busy for another session may still serve playlists.
     if (error instanceof SignallingError && !(error.isTemporary && this.isDelayed)) return false;
     return this.#told === "live" || this.#told === undefined;
   }
 
-  /** Other pictures are wanted than before. */
+  /** The viewer has chosen another quality. */
   async #tellChoice() {
     this.#changed();
     await this.connection.session?.prefer(this.choice.preferences).catch(() => {});
     this.#question.changed(performance.now());
   }
 
-  /** Asks what the server sends, where it is time to. @param {number} height of the picture, in pixels */
+  /** Asks for a report on what the server sends, when it is due. @param {number} height of the picture, in pixels */
   async #askForQuality(height) {
     const { session } = this.connection;
     if (!session || !this.#question.isDue(height, performance.now())) return;
@@ -442,7 +440,7 @@ export class Viewing extends EventTarget {
     this.#changed();
   }
 
-  /** What is weak or blocked is not mended by new sessions, which only cost more. */
+  /** Grows, because new sessions do not help a slow or blocked connection, and only cost more. */
   get #patience() {
     return STALL_MS * 2 ** Math.min(this.#fruitless, MOST_DOUBLINGS);
   }
@@ -453,7 +451,7 @@ export class Viewing extends EventTarget {
       if (!this.#mediaAt) this.#fruitless += 1;
       this.#answeredAt = 0;
     }
-    // After the end nobody needs a session; the sync socket tells when to come back.
+    // After the end no session is needed; the sync socket says when to come back.
     if (connection.state === "retrying" && this.#told === "ended") connection.close();
     if (connection.state === "connected") {
       this.#quietSince = performance.now();
@@ -480,14 +478,14 @@ export class Viewing extends EventTarget {
       this.connection.start();
     } else if (state !== this.#told) {
       if (state === "live" && this.#told !== "live") this.#quietSince = performance.now();
-      // What everybody may watch of it begins anew with it.
+      // The free preview starts over with it.
       if (this.gate && this.connection.state === "failed") this.connection.start();
       this.connection.retryNow();
     }
     this.#told = state;
     if (this.video && this.#gateTerms !== JSON.stringify(this.sync.stream?.gate ?? null)) {
       if (this.connection.state === "connected") this.#askForGate();
-      // Its host has changed what it takes.
+      // Its host has changed the gate.
       else if (this.connection.state === "failed" && this.gate) this.connection.start();
     }
     this.#changed();

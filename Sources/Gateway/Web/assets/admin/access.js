@@ -6,6 +6,7 @@
  */
 
 import { aboutServer } from "../server.js";
+import { tabStorage } from "../storage.js";
 
 const KEY = "rostrum:token:admin";
 /** Longest time an answer may take, in milliseconds. */
@@ -30,7 +31,7 @@ export function takeTokenFromAddress() {
 
 /** @param {string} token */
 export function keep(token) {
-  sessionStorage.setItem(KEY, token.trim());
+  tabStorage.setItem(KEY, token.trim());
 }
 
 /** @typedef {{ method?: string, body?: object, type?: string, patience?: number }} Options `patience` in milliseconds */
@@ -54,11 +55,11 @@ export async function save(path, name, options) {
 
 /** @param {string} path @param {Options} options */
 async function answer(path, options) {
-  let token = sessionStorage.getItem(KEY) ?? await make();
+  let token = tabStorage.getItem(KEY) ?? await make();
   let response = await send(path, options, token);
   if (response.status === 401) {
     // A token expires, and does not survive a restart of a development server.
-    sessionStorage.removeItem(KEY);
+    tabStorage.removeItem(KEY);
     token = await make();
     if (token) response = await send(path, options, token);
   }

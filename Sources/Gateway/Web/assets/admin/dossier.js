@@ -2,6 +2,7 @@
 
 /** The panel of one session: how it joined, where its packets get lost, what it is sent and why, and what happened. */
 
+import { closeBeside } from "../dialog.js";
 import { callName, copyFrom, h, icon } from "../dom.js";
 import { ask, Refusal, save } from "./access.js";
 import { age, bits, bytes, clock, count, percent, seconds } from "./format.js";
@@ -45,7 +46,7 @@ export class DossierPanel {
       icon("close"));
     this.#dialog.append(h("header", {}, this.#title, this.#capture, this.#end, close), this.#body);
     this.#dialog.addEventListener("close", () => (this.#id = null));
-    this.#dialog.addEventListener("click", (event) => event.target === this.#dialog && this.#dialog.close());
+    closeBeside(this.#dialog);
   }
 
   get isOpen() {

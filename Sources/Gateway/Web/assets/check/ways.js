@@ -92,8 +92,10 @@ async function newsArrive(tell) {
   tell({ name: NEWS, verdict: "trying", text: "" });
   const address = new URL("/v1/feed/sync", location.origin.replace(/^http/, "ws"));
   const token = knownToken("*", "viewer");
-  if (token) address.searchParams.set("access_token", token);
+  // In the first message, because addresses end up in logs.
+  if (token) address.searchParams.set("authenticate", "message");
   const socket = new WebSocket(address);
+  socket.addEventListener("open", () => token && socket.send(JSON.stringify({ type: "token", token })));
   const isOpen = await new Promise((resolve) => {
     socket.addEventListener("message", () => resolve(true));
     socket.addEventListener("close", () => resolve(false));

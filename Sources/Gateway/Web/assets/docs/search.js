@@ -91,12 +91,16 @@ export class Finder {
 
   #close() {
     this.list.hidden = true;
+    this.#active = -1;
     this.field.setAttribute("aria-expanded", "false");
+    this.field.removeAttribute("aria-activedescendant");
   }
 
   /** @param {KeyboardEvent} event */
   #press(event) {
-    const count = this.#found.length;
+    // The focus goes on, and the list would stay over what is next.
+    if (event.key === "Tab") return this.#close();
+    const count = this.list.hidden ? 0 : this.#found.length;
     if (event.key === "Escape") {
       this.field.value = "";
       this.#search();

@@ -1,13 +1,13 @@
 // @ts-check
 
-/** Tells the server which story is in view and which comes next, and once more what it has not followed or answered. */
+/** Tells the server which story is in view and which comes next, and repeats what it has not followed or answered. */
 
-/** The focus is repeated after this time where the server has not followed or not answered, in milliseconds. */
+/** Time after which the focus is repeated if the server has not followed or answered, in milliseconds. */
 const REPEAT_MS = 1500;
 
 export class Asking {
   /**
-   * What was asked for instead of what the server preloaded.
+   * The story that we asked for in place of the one that the server preloaded.
    * @type {string | null}
    */
   #corrected = null;
@@ -16,7 +16,7 @@ export class Asking {
 
   /**
    * @param {import("./place.js").FeedPlace} place
-   * @param {() => import("./session.js").FeedSession | null} session the one there is now
+   * @param {() => import("./session.js").FeedSession | null} session the current one
    */
   constructor(place, session) {
     this.place = place;
@@ -24,12 +24,12 @@ export class Asking {
   }
 
   /**
-   * Says what the viewer does, and sees to it that the server follows.
+   * Tells the server what the viewer does, and makes sure that it follows.
    * @param {Parameters<import("./session.js").FeedSession["say"]>[0]} message
    */
   say(message) {
     this.session()?.say(message);
-    // A message that was lost, or was one too many, leaves the server behind, or us without its word on the slots.
+    // If the message is lost or refused as one too many, the server stays behind, or we do not know its slots.
     clearTimeout(this.#repeat);
     this.#repeat = setTimeout(() => {
       const session = this.session();
@@ -46,7 +46,7 @@ export class Asking {
     this.say({ type: "focus", stream: current, ...(ahead ? { ahead: ahead.id } : {}) });
   }
 
-  /** The server may know another order by now, and preload what does not come next here. */
+  /** Asks for the next story if the server, whose order may have changed, has preloaded another one. */
   correct() {
     const { ahead, direction, list: { current } } = this.place;
     const session = this.session();
@@ -57,7 +57,7 @@ export class Asking {
     this.say({ type: "peek", stream: ahead.id, direction });
   }
 
-  /** Repeats nothing any more. */
+  /** Stops repeating. */
   rest() {
     clearTimeout(this.#repeat);
   }

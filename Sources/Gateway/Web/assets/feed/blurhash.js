@@ -1,8 +1,8 @@
 // @ts-check
 
 /**
- * Decodes BlurHash strings (https://github.com/woltapp/blurhash, Algorithm.md): some thirty characters that stand for
- * a blurred picture, so that there is something to see before any request.
+ * Decodes BlurHash strings (https://github.com/woltapp/blurhash, Algorithm.md): about thirty characters that describe a
+ * blurred picture, so that there is something to see before any request.
  */
 
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz#$%*+,-.:;=?@[]^_{|}~";
@@ -55,7 +55,7 @@ export function isBlurHash(hash) {
  * @param {number} width a few dozen pixels are enough; the browser smooths what it enlarges
  * @param {number} height
  * @returns {Uint8ClampedArray<ArrayBuffer>}
- * @throws {RangeError} for anything that is no BlurHash
+ * @throws {RangeError} if it is not a BlurHash
  */
 export function decodeBlurHash(hash, width, height) {
   if (!isBlurHash(hash)) throw new RangeError("not a BlurHash");

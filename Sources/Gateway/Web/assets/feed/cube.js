@@ -1,8 +1,8 @@
 // @ts-check
 
 /**
- * Two sides that turn about one another: the story in view and the one that a swipe shows. A side belongs to a slot of
- * the connection, so a turn changes no video's source; what is turned to is already playing there.
+ * The two sides of the feed: the story in view and the one that a swipe turns to. Each side belongs to a slot of the
+ * connection, so that a turn changes no video's source: the next story already plays there.
  */
 
 import { h } from "../dom.js";
@@ -10,7 +10,7 @@ import { Side } from "./side.js";
 
 /** @typedef {import("./list.js").Story} Story */
 
-/** Fires `frame` (detail: id, at) when a story's first frame is on the screen. */
+/** Fires `frame` (detail: id, at) when the first frame of a story is on the screen. */
 export class Cube extends EventTarget {
   /** @type {[Side, Side]} */
   sides = [new Side(), new Side()];
@@ -19,10 +19,10 @@ export class Cube extends EventTarget {
    * @type {0 | 1}
    */
   front = 0;
-  /** Turns like a cube, or slides. */
+  /** Whether it turns like a cube, or slides. */
   isFlat = false;
 
-  /** Whether side 0 shows slot 0, and 1 slot 1. */
+  /** Whether side 0 shows slot 0, and side 1 slot 1, or the other way round. */
   #isStraight = true;
   #transforms = ["", ""];
 
@@ -49,7 +49,7 @@ export class Cube extends EventTarget {
     return this.sides[1 - this.front];
   }
 
-  /** The other side is in view from now on. */
+  /** Brings the other side into view. */
   swap() {
     this.front = /** @type {0 | 1} */ (1 - this.front);
     this.backSide.leave();
@@ -57,7 +57,7 @@ export class Cube extends EventTarget {
     this.#expose();
   }
 
-  /** Only what is in view can be read and focused. */
+  /** Hides the other side from screen readers and from the focus. */
   #expose() {
     for (const side of this.sides) {
       const isFront = side === this.frontSide;
@@ -69,18 +69,18 @@ export class Cube extends EventTarget {
 
   /**
    * Gives each side the slot that it shows.
-   * @param {import("./session.js").Slot[]} slots none while there is no connection
+   * @param {import("./session.js").Slot[]} slots empty without a connection
    */
   wire(slots) {
     if (slots.length < 2) return;
     const at = slots.findIndex(({ stream }) => stream !== null && stream === this.frontSide.story?.id);
-    // It is always as expected, except after a new connection, which begins in slot 0.
+    // This only changes with a new connection, which starts in slot 0.
     if (at >= 0) this.#isStraight = at === this.front;
     this.sides.forEach((side, index) => side.attach(slots[this.#isStraight ? index : 1 - index]));
   }
 
   /**
-   * @param {number} progress how far the side in view is turned away: 1 shows the other one instead
+   * @param {number} progress how far the side in view is turned away: at ±1, the other one fills the screen
    * @param {"x" | "y"} axis
    */
   place(progress, axis) {

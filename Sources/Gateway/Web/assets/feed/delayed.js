@@ -1,22 +1,22 @@
 // @ts-check
 
 /**
- * Plays the story in view by HLS while the feed's connection does not come about, and no other: what lies behind a swipe
- * is its preview until it is in view.
+ * Plays the story in view over HLS while the feed cannot connect. Other stories show their preview until they are in
+ * view.
  */
 
 import { DELAYED_HINT, Fallback, wordsForDelay } from "../fallback.js";
 import { SignallingError } from "../session.js";
 import { withToken } from "../tokens.js";
 
-/** Fires `change` when it begins to play, or no longer does, and when its link turns out to be weak, or no longer is. */
+/** Fires `change` when it starts or stops playing, and when the connection becomes too slow or recovers. */
 export class DelayedStory extends EventTarget {
   #fallback;
-  /** What shows it. @type {import("./side.js").Side | null} */
+  /** The side that shows it. @type {import("./side.js").Side | null} */
   #side = null;
   #wasPlaying = false;
   #oldWeakness = /** @type {import("../picture-choice.js").Weakness | null} */ (null);
-  /** Pictures that came over the connection, of which story. */
+  /** The story, and its pictures that arrived over the connection. */
   #arrived = { id: "", frames: 0 };
 
   /**
@@ -33,13 +33,13 @@ export class DelayedStory extends EventTarget {
     this.#fallback.addEventListener("ready", () => this.#uncover());
     this.#fallback.addEventListener("leave", () => this.#side?.freeze());
     this.#tell();
-    // Another story, once it is on the side in view; another connection, or no story at all.
+    // Another story, once it is on the side in view, another connection, or no story.
     feed.addEventListener("turn", () => queueMicrotask(() => this.#look(false)));
     feed.addEventListener("change", () => this.isOn && !feed.current && this.#look(false));
     feed.connection.addEventListener("statechange", () => this.#look(false));
   }
 
-  /** Pictures are ours to show. */
+  /** Whether the side shows HLS. */
   get isOn() {
     return this.#fallback.isOn;
   }
@@ -48,7 +48,7 @@ export class DelayedStory extends EventTarget {
     return this.#fallback.isPlaying;
   }
 
-  /** What a weak link costs; null for nothing. */
+  /** What a slow connection costs; null for nothing. */
   get weakness() {
     return this.isPlaying ? this.#fallback.weakness : null;
   }
@@ -63,7 +63,7 @@ export class DelayedStory extends EventTarget {
     this.#tell();
   }
 
-  /** Pictures of the current story that came over the connection. */
+  /** The number of pictures of the current story that arrived over the connection. */
   async #count() {
     const { connection, current } = this.feed;
     const session = /** @type {import("./session.js").FeedSession | null} */ (connection.session);
@@ -71,7 +71,7 @@ export class DelayedStory extends EventTarget {
     return session && slot && connection.state === "connected" ? (await session.arrivalsOf(slot)).frames : 0;
   }
 
-  /** @param {boolean} isSeen whether the connection brings pictures of the current story */
+  /** @param {boolean} isSeen whether pictures of the current story arrive over the connection */
   #look(isSeen) {
     const { cube: { frontSide: side }, feed: { connection, current } } = this;
     const id = current && side.story?.id === current.id ? current.id : "";
@@ -79,13 +79,13 @@ export class DelayedStory extends EventTarget {
     const wasOn = this.isOn;
     this.#fallback.isAllowed = current?.hls !== "off";
     this.#fallback.look(facts, `/hls/${encodeURIComponent(id)}/`, side.video, () => (this.#side = side));
-    // The next attempts may take their time.
+    // There is no hurry with the next attempts.
     connection.isCalm = this.isPlaying;
     if (wasOn && !this.isOn) this.cube.wire(this.feed.slots);
     this.#tell();
   }
 
-  /** The server lets us watch, and there is something to see. */
+  /** Whether there is something to see that the server lets us watch. */
   get #isWanted() {
     const { connection: { error }, isAtEnd, missing, state } = this.feed;
     if (isAtEnd || missing || state === "idle" || state === "replaced" || state === "empty") return false;
@@ -96,7 +96,7 @@ export class DelayedStory extends EventTarget {
     const { current } = this.feed;
     const side = this.#side;
     if (!side || !current || side.story?.id !== current.id) return;
-    // Nothing else was in the video since it has this source.
+    // This source has never shown another story.
     side.attach(/** @type {any} */ ({
       index: 0, media: null, stream: current.id, quality: "full", since: -Infinity, begun: null, requests: { said: 0, answered: 0 },
     }));

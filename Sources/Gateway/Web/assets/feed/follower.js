@@ -1,30 +1,30 @@
 // @ts-check
 
 /**
- * The feed's WebSocket: what goes live, ends, moves and changes. It has no memory: a new connection begins with a
- * snapshot of the list's head.
+ * The feed's WebSocket: which streams go live, end, move and change. Nothing is resumed: each new connection begins
+ * with a snapshot of the top of the list.
  */
 
 import { ReconnectingSocket } from "../reconnecting-socket.js";
 
-/** The server's reason for closing: the token is not good. */
+/** Close code of the server for a token that it refuses. */
 const CLOSED_FORBIDDEN = 4403;
-/** Names in one message; the longest have 64 characters. */
+/** Most names in one message; the longest names have 64 characters. */
 const NAMES_AT_ONCE = 200;
 
-/** Fires `message` (detail: the message), `lost` when it cannot be heard, and `resume` when it can again. */
+/** Fires `message` (detail: the message), `lost` when the connection is lost, and `resume` when there is one again. */
 export class FeedFollower extends EventTarget {
   /** @type {ReconnectingSocket} */
   #socket;
   /**
-   * Streams of our pages, told again to each new socket.
+   * The streams on the pages that we have read, which each new socket is told again.
    * @type {Set<string>}
    */
   #watched = new Set();
 
   /**
    * @param {string} origin of the server
-   * @param {() => string | null} token asked for before each connection
+   * @param {() => string | null | Promise<string | null>} token called before each connection
    */
   constructor(origin, token) {
     super();
@@ -50,7 +50,7 @@ export class FeedFollower extends EventTarget {
   }
 
   /**
-   * Asks to be told of these too.
+   * Asks for changes of these streams, too.
    * @param {string[]} streams
    */
   watch(streams) {
@@ -66,7 +66,7 @@ export class FeedFollower extends EventTarget {
   }
 
   /**
-   * Tells in pieces, since the server takes no message of more than 16 KiB.
+   * Sends them in pieces, as the server accepts messages of up to 16 KiB.
    * @param {string[]} streams
    */
   #watch(streams) {

@@ -1,14 +1,14 @@
 // @ts-check
 
-/** Fingers, mouse, wheel and keys, told to a `Swipe`; and what comes of it, drawn once a frame. */
+/** Passes touches, mouse, wheel and keys to a `Swipe`, and draws the result once per frame. */
 
-/** What a wheel turns before it is a step, in pixels. */
+/** How far the wheel turns for a step, in pixels. */
 const WHEEL_STEP = 50;
-/** After a step the wheel has to rest for so long; a trackpad runs on by itself. In milliseconds. */
+/** How long the wheel must rest between two steps, in milliseconds: trackpads scroll on by themselves. */
 const WHEEL_REST_MS = 160;
-/** A notch of a mouse's wheel may follow another after this time, in milliseconds. */
+/** Shortest time between two notches of a mouse wheel that count as two steps, in milliseconds. */
 const WHEEL_AGAIN_MS = 450;
-/** Width of the edges that a tap turns at, as a share of the screen. */
+/** Width of the edges where a tap is a step, as a share of the screen. */
 const EDGE = 0.28;
 
 /** @type {Record<string, ["forward" | "backward", "x" | "y"]>} */
@@ -21,21 +21,21 @@ const KEYS = {
  * @typedef {object} Handlers
  * @property {() => import("./swipe.js").Way} way
  * @property {(progress: number, axis: "x" | "y") => void} draw
- * @property {() => void} rested nothing moves any more
- * @property {() => void} tapped in the middle
- * @property {(key: string) => void} pressed any other key
+ * @property {() => void} rested after all movement has stopped
+ * @property {() => void} tapped after a tap in the middle
+ * @property {(key: string) => void} pressed after any other key
  */
 
 export class Gestures {
   #pointer = -1;
-  /** The pointer came down on something that a tap or a click is meant for. */
+  /** Whether the pointer went down on a control, which gets the tap or click. */
   #isOnControl = false;
   #frame = 0;
   #wheel = { sum: 0, at: 0, stepAt: -Infinity, sign: 0 };
 
   /**
    * @param {HTMLElement} stage
-   * @param {HTMLElement} overlay what lies over the stage: swipes may begin on its buttons, too
+   * @param {HTMLElement} overlay over the stage; swipes can begin on its buttons, too
    * @param {import("./swipe.js").Swipe} swipe
    * @param {Handlers} handlers
    */
@@ -51,11 +51,11 @@ export class Gestures {
         surface.addEventListener(name, (event) => this.#lost(/** @type {PointerEvent} */ (event)));
       }
     }
-    // Over the buttons beside the picture, too.
+    // On the whole window, for the buttons beside the picture, too.
     addEventListener("wheel", (event) => this.#turned(event), { passive: false });
     addEventListener("keydown", (event) => this.#key(event));
     addEventListener("resize", () => this.#draw());
-    // Pictures and links would be dragged away by a mouse.
+    // Otherwise the mouse drags pictures and links.
     stage.addEventListener("dragstart", (event) => event.preventDefault());
     swipe.decisions.tap = (x) => this.#tapped(x);
   }
@@ -70,7 +70,7 @@ export class Gestures {
     return hasMoved;
   }
 
-  /** Draws until everything has come to rest. */
+  /** Draws until all movement has stopped. */
   wake() {
     if (!this.#frame) this.#frame = requestAnimationFrame(() => this.#tick());
   }
@@ -90,7 +90,8 @@ export class Gestures {
 
   /** @param {PointerEvent} event */
   #down(event) {
-    if (!event.isPrimary || event.button !== 0 || this.#pointer !== -1) return;
+    // If another pointer is still down, its release went to a dialog or another window.
+    if (!event.isPrimary || event.button !== 0) return;
     this.#isOnControl = event.target instanceof Element && event.target.closest("a, button, form") !== null;
     this.#pointer = event.pointerId;
     this.swipe.press(pointOf(event), { width: innerWidth, height: innerHeight });
@@ -101,10 +102,11 @@ export class Gestures {
   /** @param {PointerEvent} event */
   #move(event) {
     if (event.pointerId !== this.#pointer) return;
+    if (event.pointerType === "mouse" && event.buttons === 0) return this.#abandon(event);
     const wasDragging = this.swipe.state === "dragging";
     this.swipe.move(pointOf(event), this.handlers.way());
     if (this.swipe.state !== "dragging") return;
-    // Only a swipe takes the pointer, so that a click stays one.
+    // Captured only for a swipe, so that clicks still work.
     if (!wasDragging) this.stage.setPointerCapture(event.pointerId);
     this.wake();
   }
@@ -120,8 +122,13 @@ export class Gestures {
 
   /** @param {PointerEvent} event */
   #lost(event) {
-    // A touch belongs to what it first met, and loses that when the stage takes it.
+    // Touches are captured by their first target, which loses them when the stage captures them.
     if (event.pointerId !== this.#pointer || event.type === "lostpointercapture" && event.target !== this.stage) return;
+    this.#abandon(event);
+  }
+
+  /** @param {PointerEvent} event */
+  #abandon(event) {
     this.#pointer = -1;
     this.swipe.abandon(event.timeStamp);
     this.wake();
@@ -146,7 +153,7 @@ export class Gestures {
     const wheel = this.#wheel;
     const isRun = now - wheel.at < WHEEL_REST_MS && Math.sign(delta) === wheel.sign;
     wheel.at = now;
-    // What runs on after a step belongs to it.
+    // Scrolling that goes on after a step is part of it.
     if (isRun && now - wheel.stepAt < WHEEL_AGAIN_MS) {
       if (Math.abs(delta) < 100) wheel.stepAt = Math.max(wheel.stepAt, now - WHEEL_AGAIN_MS + WHEEL_REST_MS);
       return;
@@ -166,7 +173,7 @@ export class Gestures {
     const known = KEYS[event.key];
     if (!known) return this.handlers.pressed(event.key);
     event.preventDefault();
-    // A key that is held would run through the feed faster than anybody can look.
+    // A held key would rush through the feed.
     if (event.repeat && this.swipe.isMoving) return;
     this.step(...known);
   }

@@ -1,20 +1,20 @@
 // @ts-check
 
-/** Tells why a picture stands still, from what arrives: numbers of each second in, one word out. */
+/** Finds out why a picture is frozen, from the numbers of what arrives each second. */
 
-/** A picture that stands still for so long is worth a word, in seconds. */
+/** A picture that is frozen for this long is reported, in seconds. */
 const STILL_S = 3;
-/** Seconds in a row with pictures after which all is well again. */
+/** Seconds in a row with pictures until it has recovered. */
 const STEADY_S = 2;
 
 /**
- * @typedef {object} Arrivals totals of a slot since its connection began
- * @property {number} frames that were decoded
- * @property {number} packets that arrived, of sound and picture
+ * @typedef {object} Arrivals totals of a slot since the connection began
+ * @property {number} frames decoded
+ * @property {number} packets received, of sound and picture
  * @property {number} lost packets
  *
- * @typedef {"fine" | "weak" | "silent"} Condition `weak`: packets are lost, and no picture can be made of the others.
- *   `silent`: nothing arrives. Sound alone, without losses, is how its host wants it
+ * @typedef {"fine" | "weak" | "silent"} Condition `weak`: too many packets are lost for a picture. `silent`: nothing
+ *   arrives. Sound alone, without losses, is fine: the host has turned the picture off
  */
 
 export class Health {
@@ -25,10 +25,10 @@ export class Health {
   #before = null;
   #still = 0;
   #steady = 0;
-  /** Packets that arrived, and that were lost, since the last picture. */
+  /** Received and lost packets since the last picture. */
   #since = { packets: 0, lost: 0 };
 
-  /** Another story, or another connection: what was before says nothing. */
+  /** Starts over for another story or connection. */
   reset() {
     this.condition = "fine";
     this.#before = null;
@@ -37,7 +37,7 @@ export class Health {
   }
 
   /**
-   * Once a second.
+   * Takes in the totals, once a second.
    * @param {Arrivals} now
    * @returns {Condition}
    */

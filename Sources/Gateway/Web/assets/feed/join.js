@@ -1,8 +1,8 @@
 // @ts-check
 
 /**
- * Joining in from the feed: a hand raised in the story that is in view, what its host says to it, and the way to the
- * stage. A viewer has one hand; it stays up while they look at other stories.
+ * Joining in from the feed: raising a hand in the story in view, the host's answer, and the way to the stage. A viewer
+ * has one hand; it stays up while they watch other stories.
  */
 
 import { ask } from "../dialog.js";
@@ -20,24 +20,24 @@ import { pageOf } from "./side.js";
  * @typedef {"down" | "asking" | "raised" | "invited"} HandState
  */
 
-/** As a viewer whom the server knows by name. */
+/** A token stored under this role identifies a viewer by name. */
 const ROLE = "viewer";
 
-/** Fires `change`, and `say` (detail: text) when something is to be said aloud. */
+/** Fires `change`, and `say` (detail: text) with messages for the viewer. */
 export class Joining extends EventTarget {
-  /** Where the hand is up, or about to be. @type {Story | null} */
+  /** The story in which the hand is up, or about to be. @type {Story | null} */
   story = null;
 
   #isAsking = false;
-  /** Whether the hand was up, as far as the server said. */
+  /** Whether the server has reported the hand as raised. */
   #wasRaised = false;
   /** @type {StreamSync | null} */
   #sync = null;
-  /** What is being asked because of an invitation. @type {AbortController | null} */
+  /** Withdraws the question about an invitation. @type {AbortController | null} */
   #question = null;
 
   /**
-   * What has become of the hand in a story.
+   * The state of the viewer's hand in a story.
    * @param {string | undefined} id
    * @returns {HandState}
    */
@@ -47,12 +47,12 @@ export class Joining extends EventTarget {
     return this.#sync?.you?.handRaised ? "raised" : this.#isAsking ? "asking" : "down";
   }
 
-  /** Which of the raised hands is ours; null where the host holds it. */
+  /** Our place among the raised hands; null if the host holds our hand back. */
   get place() {
     return this.#sync?.you?.handPlace ?? null;
   }
 
-  /** What the button of a story does. @param {Story} story */
+  /** Acts on the button of a story. @param {Story} story */
   press(story) {
     switch (this.stateIn(story.id)) {
       case "down": return this.#begin(story);
@@ -61,7 +61,7 @@ export class Joining extends EventTarget {
     }
   }
 
-  /** Takes the hand down, and follows the stream no more. */
+  /** Lowers the hand, and stops following the stream. */
   stop() {
     this.#question?.abort();
     this.#question = null;
@@ -138,7 +138,7 @@ export class Joining extends EventTarget {
     else if (!you?.invited) {
       this.#question?.abort();
       this.#question = null;
-      // The host has lowered it, or it was answered elsewhere.
+      // The host has lowered it, or the viewer answered in another tab.
       if (wasRaised && !this.#wasRaised && !this.#isAsking) return this.stop();
     }
     this.#changed();
@@ -151,7 +151,7 @@ export class Joining extends EventTarget {
     if (story && id !== undefined) await new StageAPI(story.id, ROLE).lowerHand(id).catch(() => {});
   }
 
-  /** Says that the host invites; getting ready, and the stage, are on the stream's own page. */
+  /** Passes on the host's invitation. The stage itself is on the stream's own page. */
   async #invite() {
     const { story } = this;
     if (!story || this.#question?.signal.aborted === false && document.querySelector("dialog[data-name=invited]")) return;

@@ -1,19 +1,19 @@
 // @ts-check
 
 /**
- * The feed as one viewer sees it: what was passed stays where it is, what is on the screen does not move, and what
- * lies ahead follows the server. Nothing comes twice.
+ * The feed as one viewer sees it: stories that they have passed, and those on the screen, keep their places; those
+ * ahead follow the order of the server. No story occurs twice.
  */
 
 /**
  * @typedef {object} Preview
- * @property {string} [url] a picture, as of `capturedAt`
+ * @property {string} [url] of a picture taken at `capturedAt`
  * @property {number} width in pixels
  * @property {number} height
  * @property {string} [capturedAt] ISO 8601
  * @property {string} [blurHash]
  *
- * @typedef {object} Story one live stream
+ * @typedef {object} Story a live stream
  * @property {string} id
  * @property {string | null} [title]
  * @property {string | null} [host] identity
@@ -21,16 +21,16 @@
  * @property {string | null} [startedAt] ISO 8601
  * @property {number} [viewers]
  * @property {boolean} [paused]
- * @property {"on" | "off"} [hls] whether it may be watched by HLS
+ * @property {"on" | "off"} [hls] whether viewers can watch it over HLS
  * @property {Preview | null} [preview]
  */
 
-/** Stories kept, the current one among them; what was passed long ago is let go of first. */
+/** The most stories that are kept, including the current one; those passed longest ago are dropped first. */
 const LIMIT = 1000;
 
 export class StoryList {
   /**
-   * Where the viewer is.
+   * The id of the story that the viewer is at.
    * @type {string | null}
    */
   current = null;
@@ -52,7 +52,7 @@ export class StoryList {
     return this.#order.map((id) => /** @type {Story} */ (this.#stories.get(id)));
   }
 
-  /** Of the current story; −1 while there is none. */
+  /** The index of the current story; −1 if there is none. */
   get index() {
     return this.current === null ? -1 : this.#order.indexOf(this.current);
   }
@@ -82,9 +82,9 @@ export class StoryList {
   }
 
   /**
-   * Puts stories at the end, in their order; of those that are there already only the words change.
+   * Appends stories in their order. Known ones are updated and keep their places.
    * @param {Story[]} stories
-   * @returns {number} how many are new
+   * @returns {number} the number of new ones
    */
   append(stories) {
     let added = 0;
@@ -99,8 +99,8 @@ export class StoryList {
   }
 
   /**
-   * Something went live. It stands behind `after`, but never where the viewer has passed or is about to look: there it
-   * would be missed, or take the place of what is being preloaded.
+   * Inserts a story that went live after `after`, but no earlier than two places after the current one: the viewer
+   * would never see it among those that they have passed, and the next place belongs to the story being preloaded.
    * @param {Story} story
    * @param {string | null | undefined} after null: first
    * @returns {boolean} whether it is new
@@ -114,7 +114,7 @@ export class StoryList {
   }
 
   /**
-   * A story has moved on the server. Where the viewer has passed or is about to look nothing moves.
+   * Moves a story as on the server, unless the viewer has passed it, or it is the current or the next one.
    * @param {string} id
    * @param {string | null | undefined} after
    */
@@ -126,7 +126,7 @@ export class StoryList {
   }
 
   /**
-   * The server's order is another one. What lies ahead is put in it; what it does not name follows, as it stood.
+   * Takes over a new order of the server for the stories ahead; those that it does not name follow in their old order.
    * @param {Story[]} stories
    */
   arrange(stories) {
@@ -140,7 +140,7 @@ export class StoryList {
     this.#trim();
   }
 
-  /** The first place that may change: behind the story that comes next. */
+  /** The first place that can change: after the next story. */
   #firstFree() {
     return this.index < 0 ? 0 : Math.min(this.index + 2, this.#order.length);
   }
@@ -148,13 +148,13 @@ export class StoryList {
   /** @param {string | null | undefined} after */
   #placeBehind(after) {
     const place = after ? this.#order.indexOf(after) : -1;
-    // Behind what is not known, which is further on: last.
+    // An unknown story is further on than all known ones.
     if (after && place < 0) return this.#order.length;
     return Math.max(place + 1, this.#firstFree());
   }
 
   /**
-   * What is shown first, wherever it stands on the server.
+   * Puts a story first, wherever the server has it.
    * @param {Story} story
    */
   begin(story) {
@@ -164,7 +164,7 @@ export class StoryList {
   }
 
   /**
-   * Takes a story that is not here where the viewer is now.
+   * Inserts an unknown story after the current one.
    * @param {Story} story
    */
   insertBesideCurrent(story) {
@@ -175,7 +175,7 @@ export class StoryList {
 
   /**
    * @param {string} id
-   * @returns {boolean} whether it was there
+   * @returns {boolean} whether it was in the list
    */
   remove(id) {
     const place = this.#order.indexOf(id);
@@ -197,7 +197,7 @@ export class StoryList {
 
   /**
    * @param {Story} story
-   * @returns {boolean} whether it is here
+   * @returns {boolean} whether it is in the list
    */
   #update(story) {
     const old = this.#stories.get(story.id);
@@ -225,7 +225,7 @@ const MEMBERS = /** @type {const} */ (
   ["id", "title", "host", "hostName", "startedAt", "viewers", "paused", "hls", "preview"]);
 
 /**
- * Only what is known, and only what is said.
+ * Only known members, and only those that are present.
  * @param {Record<string, any>} story
  * @returns {Story}
  */

@@ -1,7 +1,8 @@
 // @ts-check
 
-/** Everybody who is live at a glance, and the way to one's own stream. */
+/** The menu: everyone who is live, and how to go live oneself. */
 
+import { closeBeside } from "../dialog.js";
 import { $, formatViewers, h, reconcile, setText } from "../dom.js";
 import { decodeBlurHash, isBlurHash } from "./blurhash.js";
 import { paintCard, titleOf } from "./side.js";
@@ -9,13 +10,13 @@ import { paintCard, titleOf } from "./side.js";
 const ADJECTIVES = "amber bright calm clear golden lively mellow quiet silver sunny swift velvet".split(" ");
 const NOUNS = "aurora breeze cedar comet finch harbor lantern maple otter river sparrow tide".split(" ");
 
-/** A name that is easy to say aloud and unlikely to be taken. */
+/** A name for a stream that is easy to say and unlikely to be taken. */
 function suggestName() {
   const [a, b, c] = crypto.getRandomValues(new Uint32Array(3));
   return `${ADJECTIVES[a % ADJECTIVES.length]}-${NOUNS[b % NOUNS.length]}-${c % 90 + 10}`;
 }
 
-/** Where one's own stream begins. */
+/** The address of the studio for a new stream. */
 export const studio = `/live/${suggestName()}`;
 
 /**
@@ -73,8 +74,7 @@ export function makeMenu(feed) {
   };
   feed.addEventListener("change", update);
   $("menu-close").addEventListener("click", () => dialog.close());
-  // A click beside the menu closes it.
-  dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+  closeBeside(dialog);
   return {
     open() {
       if (!dialog.open) dialog.showModal();

@@ -26,7 +26,7 @@ function timeOf(instant) {
   return `on ${date.toLocaleString(undefined, { weekday: "long", day: "numeric", month: "long", hour: "2-digit", minute: "2-digit" })}`;
 }
 
-/** The card of a missing story, and where to go from there. */
+/** The card for a missing story, with links to go on from there. */
 export class MissingCard {
   /** @type {Recordings | null} */
   #recordings = null;
@@ -68,7 +68,7 @@ export class MissingCard {
   /** @param {Missing} missing */
   #lookForRecordings(missing) {
     const api = new StageAPI(missing.id, "viewer");
-    // They are only counted: the stream's page plays them.
+    // Only their number matters: the stream's own page plays them.
     const recordings = this.#recordings = new Recordings({ info: { state: "ended" }, api, addressOf: (path) => path });
     recordings.addEventListener("change", () => this.#offer(missing, recordings.list.length > 0));
     recordings.update();

@@ -1,28 +1,30 @@
 // @ts-check
 
-/** Keeps the list true: reads it page by page as the viewer comes along, and follows what changes. */
+/** Keeps the list up to date: reads it page by page as the viewer goes on, and follows changes over a WebSocket. */
 
 import { FeedFollower } from "./follower.js";
 import { StoryList } from "./list.js";
 import { BEYOND, FeedReader } from "./reader.js";
 
-/** Stories read ahead of where the viewer is. */
+/** The next page is read when fewer stories than this are ahead of the viewer. */
 const READ_AHEAD = 6;
-/** A page of the list that could not be had is asked for again after this time, in milliseconds. */
-const RETRY_MS = 2000;
-/** A new order is read within this time, in milliseconds: not by all viewers at once. */
+/** First and longest pause before a page that could not be read is requested again, in milliseconds. */
+const FIRST_PAUSE_MS = 2000;
+const LONGEST_PAUSE_MS = 32_000;
+/** A new order is read after a random time up to this, in milliseconds, so that not all viewers ask at once. */
 const SPREAD_MS = 3000;
 
 /** @typedef {import("./list.js").Story} Story */
 
 /**
- * Fires `change`; `gone` when the current story has ended, which stays in the list until somebody takes it out; and
- * `resume` when the server was away and is back.
+ * Fires `change`, `gone` (detail: its id) when the current story has ended, which stays in the list until it is taken
+ * out, and `resume` when the connection is there again after an interruption.
  */
 export class FeedNews extends EventTarget {
   list = new StoryList();
 
   #isOn = false;
+  #pause = FIRST_PAUSE_MS;
   /** @type {number | undefined} */
   #retry;
   /** @type {number | undefined} */
@@ -31,19 +33,19 @@ export class FeedNews extends EventTarget {
   /**
    * @param {string} origin
    * @param {<T>(action: (token: string | null) => Promise<T>) => Promise<T>} withToken
-   * @param {() => string | null} token the one that is known
+   * @param {() => string | null | Promise<string | null>} token for the socket
    */
   constructor(origin, withToken, token) {
     super();
     this.reader = new FeedReader(origin, withToken);
     this.follower = new FeedFollower(origin, token);
     this.follower.addEventListener("message", (event) => this.#heard(/** @type {CustomEvent} */ (event).detail));
-    // While the socket does not work the list is read instead, each time that it is tried in vain.
+    // Without the socket, the list is read after each failed attempt.
     this.follower.addEventListener("lost", () => this.reader.hasRead && this.verify());
     this.follower.addEventListener("resume", () => this.dispatchEvent(new Event("resume")));
   }
 
-  /** How many stories there are, as far as the server said; at least as many as are known. */
+  /** The number of stories according to the server, but at least the number of known ones. */
   get count() {
     return Math.max(this.reader.count, this.list.length);
   }
@@ -56,14 +58,13 @@ export class FeedNews extends EventTarget {
 
   stop() {
     this.#isOn = false;
-    clearTimeout(this.#retry);
-    this.#retry = undefined;
+    this.#hurry();
     clearTimeout(this.#reordering);
     this.#reordering = undefined;
     this.follower.stop();
   }
 
-  /** Reads the next page if the viewer comes near the end of what is known. */
+  /** Reads the next page if the viewer is near the end of the known stories. */
   async read() {
     const { reader, list } = this;
     if (!this.#isOn || reader.isBusy || this.#retry !== undefined) return;
@@ -75,16 +76,18 @@ export class FeedNews extends EventTarget {
       this.#retry = setTimeout(() => {
         this.#retry = undefined;
         this.read();
-      }, RETRY_MS);
+      }, this.#pause);
+      this.#pause = Math.min(this.#pause * 2, LONGEST_PAUSE_MS);
       return;
     }
+    this.#pause = FIRST_PAUSE_MS;
     list.append(items);
     this.follower.watch(items.map(({ id }) => id));
     this.#changed();
   }
 
   /**
-   * Asks what a stream is that no page has named; null if it is not live.
+   * Asks about a stream that was on no page; null if it is not live.
    * @param {string} id
    */
   async describe(id) {
@@ -95,9 +98,9 @@ export class FeedNews extends EventTarget {
   }
 
   /**
-   * What the server says of a stream, live or not; null if there is none.
+   * Asks about a stream, live or not; null if there is none of that name.
    * @param {string} id
-   * @throws {SignallingError} when it does not say
+   * @throws {SignallingError} if the server refuses to answer
    */
   async ask(id) {
     const stream = await this.reader.ask(id);
@@ -115,12 +118,21 @@ export class FeedNews extends EventTarget {
     this.dispatchEvent(new Event("change"));
   }
 
+  /** Ends the pause after a failure. */
+  #hurry() {
+    clearTimeout(this.#retry);
+    this.#retry = undefined;
+    this.#pause = FIRST_PAUSE_MS;
+  }
+
   /**
-   * What the WebSocket tells.
+   * Takes in a message of the WebSocket.
    * @param {any} message
    */
   #heard(message) {
     if (message.type === "snapshot") {
+      // The server can be reached.
+      this.#hurry();
       this.reader.count = message.count ?? 0;
       const isNews = this.reader.hasRead;
       this.list.append(message.items);
@@ -137,7 +149,7 @@ export class FeedNews extends EventTarget {
   #take({ added = [], ended = [], moved = [], viewers = {}, edited = [], previews = {}, reordered = false }) {
     const { list, reader } = this;
     for (const { item, after } of added) {
-      // What stands behind a story that was not read yet comes with its page.
+      // After an unknown story, it is on a page that is still to be read.
       if (!after || list.get(after) || reader.isWhole) list.insert(item, after);
       this.dispatchEvent(new CustomEvent("live", { detail: item }));
     }
@@ -151,11 +163,11 @@ export class FeedNews extends EventTarget {
     if (reordered) this.#expectOrder();
   }
 
-  /** More moved at once than is named: the order is read, once for all that is told meanwhile. */
+  /** Reads the whole order, once for all such events meanwhile: more stories moved than the server names. */
   #expectOrder() {
     this.#reordering ??= setTimeout(async () => {
       this.#reordering = undefined;
-      // The first page has not come yet, or a page is on its way that continues the order of before.
+      // The first page has not arrived yet, or the page on its way continues the old order.
       if (!this.reader.hasRead || this.reader.isBusy) return this.#isOn && this.#expectOrder();
       const stories = await this.reader.readAnew(this.list.length);
       if (stories && this.#isOn) this.#arrange(stories);
@@ -175,7 +187,7 @@ export class FeedNews extends EventTarget {
     else this.forget(id);
   }
 
-  /** After news were missed: what is not live any more goes, what is new comes, and all is in its order. */
+  /** Compares the list with the server's after changes may have been missed. */
   async verify() {
     const known = this.list.stories.map(({ id }) => id);
     const live = await this.reader.readAnew(known.length + BEYOND);

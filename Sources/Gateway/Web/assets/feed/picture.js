@@ -1,6 +1,6 @@
 // @ts-check
 
-/** What the viewer wants of the pictures, told to each connection, and a sign while it does not take that. */
+/** Tells each connection the viewer's choice of picture quality, and shows a sign while it is too slow for that. */
 
 import { weaknessOf, wordsForWeakness } from "../picture-choice.js";
 
@@ -30,9 +30,9 @@ export function followPicture(feed, cube, sign, choice) {
     if (choice.name !== "auto" && choice.name !== "sound") tell();
   };
   feed.addEventListener("slots", look);
-  // The first word on the slots may come before the connection has its session.
+  // The first `slots` may be fired before the connection has its session.
   feed.connection.addEventListener("statechange", look);
-  // Browsers play no sound of a track whose first picture has not come: those who want sound alone get that one.
+  // Browsers play no sound before the first picture: viewers who chose sound alone get that one.
   cube.addEventListener("frame", () => choice.name === "sound" && tell());
   choice.addEventListener("change", tell);
 }

@@ -1,6 +1,6 @@
 // @ts-check
 
-/** Where a viewer is in the feed, what lies around, and what stands before it. */
+/** Where a viewer is in the feed, which stories are next to that, and their gates. */
 
 import { readGate } from "../gate.js";
 
@@ -9,7 +9,9 @@ import { readGate } from "../gate.js";
  * @typedef {import("./swipe.js").Direction} Direction
  */
 
-/** A story that was gone when a connection was renewed, as after a restart of the server, is gone back to this long. */
+/**
+ * How long a viewer is brought back to a story that was gone for a moment, in milliseconds: the server was restarted.
+ */
 const RETURN_MS = 30_000;
 
 export class FeedPlace extends EventTarget {
@@ -30,7 +32,7 @@ export class FeedPlace extends EventTarget {
   #isDelayed = false;
 
   /**
-   * Of stories that take a tier that we lack, as far as the server said it.
+   * The gates of stories that require a tier that we do not have, as far as the server has reported them.
    * @internal
    * @type {Map<string, import("../gate.js").Gate>}
    */
@@ -45,7 +47,7 @@ export class FeedPlace extends EventTarget {
     this.list = news.list;
   }
 
-  /** The page plays the current story another way while there is no connection: the feed's state is `playing` then. */
+  /** Set while the page plays the current story in another way, without a connection: the state is `playing` then. */
   get isDelayed() {
     return this.#isDelayed;
   }
@@ -140,14 +142,14 @@ export class FeedPlace extends EventTarget {
   }
 
   /**
-   * It may have come back, and others with it, before we heard that it was gone.
+   * Looks for the lost story in the list: it may have come back before we learned that it was gone.
    * @internal
    */
   lookForLost() {
     if (this.lost) this.news.verify();
   }
 
-  /** The story that will be in view next. Where nothing lies in the viewer's direction one can only turn back. */
+  /** The story that is probably next: in the viewer's direction or, at an end of the feed, the other way. */
   get ahead() {
     const step = this.direction === "forward" ? 1 : -1;
     return this.list.beside(step) ?? this.list.beside(step === 1 ? -1 : 1);

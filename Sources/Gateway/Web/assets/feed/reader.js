@@ -1,28 +1,30 @@
 // @ts-check
 
-/** Reads the feed page by page; a cursor keeps what comes next true while the list changes. */
+/** Reads the feed page by page; a cursor keeps the pages consistent while the list changes. */
 
 import { SignallingError } from "../session.js";
 
-/** Stories asked for at once. */
+/** The number of stories on a page. */
 const PAGE = 20;
-/** The most that a page may have. */
+/** The most that the server allows on a page. */
 const LARGEST_PAGE = 100;
-/** Stories read beyond those that are known, to tell what has ended from what has moved. */
+/** How many more stories than the known ones are read, to tell those that have ended from those that have moved. */
 export const BEYOND = LARGEST_PAGE;
-/** Pages read at once to find out what is still live. */
+/** Most pages read in a row to find out which stories are still live. */
 const PAGES_ANEW = 5;
+/** Longest time an answer may take, in milliseconds. */
+const ANSWER_MS = 10_000;
 
 /** @typedef {import("./list.js").Story} Story */
 
 export class FeedReader {
-  /** How many streams there are, as the server last said; 0 while it has not. */
+  /** The number of live streams that the server reported last; 0 before that. */
   count = 0;
   hasRead = false;
   isBusy = false;
-  /** Whether the last page that there is now was read. */
+  /** Whether the last page was read. */
   isWhole = false;
-  /** The server does not let us read, and would not if it were asked again. */
+  /** Whether the server refuses for good to let us read. */
   isRefused = false;
 
   /** @type {string | null} */
@@ -39,7 +41,7 @@ export class FeedReader {
   }
 
   /**
-   * The next page; null when it cannot be had now.
+   * Reads the next page; null if that fails.
    * @returns {Promise<Story[] | null>}
    */
   async read() {
@@ -52,7 +54,7 @@ export class FeedReader {
       this.hasRead = true;
       return page.items;
     } catch (error) {
-      // The server does not keep orders for ever: what it has now is read from the beginning.
+      // The cursor has expired: read the current order from the start.
       if (error instanceof SignallingError && (error.status === 410 || error.status === 400)) this.#cursor = null;
       return null;
     } finally {
@@ -61,7 +63,7 @@ export class FeedReader {
   }
 
   /**
-   * The list's head as it is now, at least so many if there are so many. What is read next follows on it.
+   * Reads the list from the start, up to a number of stories or its end. The next page continues from there.
    * @param {number} count
    * @returns {Promise<Story[] | null>}
    */
@@ -87,7 +89,7 @@ export class FeedReader {
   }
 
   /**
-   * Whether what was read anew is all, or so much more that what is not in it is gone.
+   * Whether the last `readAnew` read everything, or so much more that known stories that are missing have ended.
    * @param {number} count
    */
   reachesBeyond(count) {
@@ -95,7 +97,7 @@ export class FeedReader {
   }
 
   /**
-   * What is known of one stream; null if it is not live.
+   * Reads the details of a stream; null if it is not live.
    * @param {string} id
    * @returns {Promise<Story | null>}
    */
@@ -105,10 +107,10 @@ export class FeedReader {
   }
 
   /**
-   * What the server says of one stream, live or not; null if there is none of that name.
+   * Reads the details of a stream, live or not; null if there is none of that name.
    * @param {string} id
    * @returns {Promise<(Story & { state: string, startsAt?: string | null }) | null>}
-   * @throws {SignallingError} when it does not say
+   * @throws {SignallingError} if the server refuses to answer
    */
   async ask(id) {
     try {
@@ -136,7 +138,7 @@ export class FeedReader {
   #get(path) {
     return this.withToken(async (token) => {
       const headers = token ? { Authorization: `Bearer ${token}` } : undefined;
-      const response = await fetch(new URL(path, this.origin), { headers });
+      const response = await fetch(new URL(path, this.origin), { headers, signal: AbortSignal.timeout(ANSWER_MS) });
       this.isRefused = response.status === 401;
       if (!response.ok) throw await SignallingError.from(response);
       return response.json();

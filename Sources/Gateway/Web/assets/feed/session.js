@@ -1,66 +1,67 @@
 // @ts-check
 
 /**
- * The one peer connection of a visit: two slots of sound and picture that the server fills with one stream or another,
- * and a channel on which they are asked for. One offer at the beginning is all that is ever negotiated.
+ * The peer connection of the feed: two slots, each with sound and picture, that the server fills with changing streams,
+ * and a data channel to ask for them. There is one offer at the start, and no renegotiation.
  */
 
 import { MediaSession, SignallingError, offerDescriptors } from "../session.js";
 
-/** What comes before a released slot's last frame is surely out of its buffers, in milliseconds. */
+/** Time after which no more frames of a released slot's stream leave its buffers, in milliseconds. */
 const DRAIN_MS = 60;
-/** A server that has named the number of no request for so long knows of none, in milliseconds. */
+/** A server that has not named any request's number by this time does not number them, in milliseconds. */
 const UNNUMBERED_MS = 4000;
-/** Messages that are kept until somebody listens; a server says few before it is asked. */
+/** Most messages that are kept until someone listens; servers send few before they are asked. */
 const MOST_EARLY = 64;
 
 /**
- * @typedef {object} Requests numbers of what was asked of the server in one session, which it names in its answers
- * @property {number} said the last one's; 0 before there is one
- * @property {number} answered up to which request it is known what the slots are; Infinity where the server names none
+ * @typedef {object} Requests numbers of the requests in a session, which the server names in its answers
+ * @property {number} said the number of the last request; 0 before the first
+ * @property {number} answered the last request after which the slots are known; Infinity if the server has no numbers
  *
  * @typedef {object} Slot
  * @property {0 | 1} index
- * @property {MediaStream} media sound and picture; the same for the whole session, whatever it carries
- * @property {string | null} stream what it carries; null while it is empty
- * @property {"full" | "preview" | null} quality full: the focus, with sound
- * @property {number} since frames that were received before are another stream's; by `performance.now()`
- * @property {{ stream: string, timestamp: number } | null} begun where in RTP's time a stream's picture begins, once known
+ * @property {MediaStream} media sound and picture; the same during the whole session
+ * @property {string | null} stream that it carries; null while it is empty
+ * @property {"full" | "preview" | null} quality `full`: the focus, with sound
+ * @property {number} since frames received before this time are of another stream; as of `performance.now()`
+ * @property {{ stream: string, timestamp: number } | null} begun the RTP timestamp of a stream's first picture, once
+ *   known
  * @property {Requests} requests of the session; the same for both slots
  */
 
-/** Fires `slots` when they changed, `notice` (detail: the message), besides what a `MediaSession` fires. */
+/** Fires `slots` when they changed, `notice` (detail: the message), and the events of a `MediaSession`. */
 export class FeedSession extends MediaSession {
   /** @type {[Slot, Slot]} */
   slots;
-  /** Whether the server has told what is in the slots; before that only its answer's word on the first is known. */
+  /** Whether the server has reported the slots; before that, only the first one is known, from its answer. */
   isTold = false;
   /** @type {Requests} */
   requests = { said: 0, answered: 0 };
 
-  /** The server names the numbers of requests. */
+  /** Whether the server names the numbers of requests. */
   #isNumbered = false;
-  /** When a slot was last released. */
+  /** When each slot was last released. */
   #emptySince = [-Infinity, -Infinity];
   /**
-   * What came on the channel before anybody listened: on a busy machine the page learns of the answer to its offer after
-   * the connection stands. Null once somebody does.
+   * Messages that arrived before someone listened: on a busy machine, the page processes the answer to its offer after
+   * the connection is open. Null once someone listens.
    * @type {string[] | null}
    */
   #early = [];
-  /** The channel has told of the slots: from then on it tells every change of them, in order. */
+  /** Whether the channel has reported the slots: from then on it reports each of their changes, in order. */
   #isFollowed = false;
 
   /**
    * @param {RTCPeerConnection} peer
    * @param {import("../session.js").SessionOptions} options
-   * @param {string | null} stream what was asked for to begin with
+   * @param {string | null} stream that we asked to start with
    */
   constructor(peer, options, stream) {
     super(peer, options);
     this.asked = stream;
     this.addEventListener("answer", (event) => this.#begin(/** @type {CustomEvent<Headers>} */ (event).detail));
-    // Known to both sides in advance, so that it is open as soon as the connection is.
+    // Negotiated in advance, so that it opens with the connection.
     this.control = peer.createDataChannel("control", { negotiated: true, id: 0 });
     this.control.addEventListener("message", ({ data }) => {
       if (!this.#early) this.#hear(data);
@@ -71,14 +72,14 @@ export class FeedSession extends MediaSession {
       quality: index === 0 && stream ? "full" : null, since: 0, begun: null, requests: this.requests,
     })));
     const kinds = { audio: 0, video: 0 };
-    // In the order of the offer: the first audio and the first video are slot 0.
+    // In the order of the offer: the first audio and the first video are those of slot 0.
     for (const { receiver } of peer.getTransceivers()) {
       const kind = /** @type {"audio" | "video"} */ (receiver.track.kind);
       this.slots[kinds[kind]++].media.addTrack(receiver.track);
     }
   }
 
-  /** Tells what the server said until now, and from now on at once. */
+  /** Passes on all messages so far, and later ones at once. */
   listen() {
     const early = this.#early ?? [];
     this.#early = null;
@@ -101,8 +102,8 @@ export class FeedSession extends MediaSession {
   }
 
   /**
-   * The first picture may come before the server's first word about the slots on the channel, and be of another story
-   * than was asked for. An older server does not say, and is thought to begin with what was.
+   * Takes the first stream from the server's answer: its picture may arrive before the first message on the channel,
+   * and be of another story than the one that was asked for. An older server does not name it.
    * @param {Headers} headers of its answer
    */
   #begin(headers) {
@@ -114,7 +115,7 @@ export class FeedSession extends MediaSession {
   }
 
   /**
-   * What has arrived of a slot so far.
+   * Totals of what a slot has received.
    * @param {Slot} slot
    * @returns {Promise<import("./health.js").Arrivals>}
    */
@@ -132,19 +133,19 @@ export class FeedSession extends MediaSession {
     return arrivals;
   }
 
-  /** What the server has in focus. */
+  /** The stream that the server has in focus. */
   get focus() {
     return this.slots.find(({ quality }) => quality === "full")?.stream ?? null;
   }
 
-  /** Whether the server's last word on the slots is newer than all that was asked for. */
+  /** Whether the server has reported the slots since our last request. */
   get isAnswered() {
     return this.requests.answered >= this.requests.said;
   }
 
   /**
-   * Says what the viewer does: on the channel, or over HTTP until that is open. What cannot be said yet is made up for
-   * when the server first tells of its slots.
+   * Tells the server what the viewer does: on the channel, or over HTTP until that is open. What cannot be sent yet is
+   * sent when the server first reports the slots.
    * @param {{ type: "peek" | "focus" | "release", [member: string]: unknown }} message
    */
   say(message) {
@@ -157,14 +158,14 @@ export class FeedSession extends MediaSession {
     this.#post(type, body, request).catch(() => {});
   }
 
-  /** An older server answers as well, but does not say what: its word is all there is to know. */
+  /** Trusts every report of an older server, which does not say which request it answers. */
   #doWithoutNumbers() {
     if (this.#isNumbered) return;
     this.requests.answered = Infinity;
     if (this.isTold) this.dispatchEvent(new Event("slots"));
   }
 
-  /** @param {number | undefined} request up to which the slots are known now */
+  /** @param {number | undefined} request that the slots now take into account */
   #answered(request) {
     if (request === undefined) return;
     this.#isNumbered = true;
@@ -187,19 +188,19 @@ export class FeedSession extends MediaSession {
     });
     if (response.ok) {
       const answer = await response.json();
-      // An answer that took longer than the channel to open says less than was heard there: the next story may be missing.
-      // Nor does one that was overtaken by the next request's.
+      // Ignore an answer that is older than the reports on the channel, which it may contradict, or than that of a
+      // later request.
       const isOld = this.#isFollowed || this.#isNumbered && answer.request < this.requests.answered;
       if (!isOld) this.receive({ type: "slots", ...answer });
       return;
     }
-    // Without its number: answers to requests before it may be still to come.
+    // Without its number: answers to earlier requests may still arrive.
     const { rule } = await SignallingError.from(response);
     this.receive({ type: "refused", message: type, reason: rule, .../** @type {any} */ (body) });
   }
 
   /**
-   * Learns from one message of the server.
+   * Takes in a message of the server.
    * @param {any} message
    */
   receive(message) {
@@ -211,13 +212,13 @@ export class FeedSession extends MediaSession {
     const isAnswer = message.type === "refused" && message.request !== undefined;
     if (isAnswer) this.#answered(message.request);
     this.dispatchEvent(new CustomEvent("notice", { detail: message }));
-    // Nothing has changed, which some have waited to know.
+    // The slots are unchanged, but now known to be.
     if (isAnswer && this.isTold) this.dispatchEvent(new Event("slots"));
   }
 
   /**
    * @param {{ kind: string, slot: 0 | 1, stream?: string, quality?: "full" | "preview" }[]} lines
-   * @param {number} [request] after which they are so
+   * @param {number} [request] that they take into account
    */
   #refill(lines, request) {
     const now = performance.now();
@@ -227,12 +228,12 @@ export class FeedSession extends MediaSession {
       if (kind !== "video" || !slot) continue;
       if (slot.stream !== stream) {
         if (stream === null) this.#emptySince[index] = now;
-        // What a slot carried until it was released may still be on its way to the screen, and what it carries now may
-        // have come ahead of this message.
+        // Frames of the previous stream may still be on their way to the screen, and those of the new one may have
+        // arrived before this message.
         else if (slot.stream !== null) slot.since = now;
         else slot.since = Math.min(now, this.#emptySince[index] + DRAIN_MS);
       }
-      // It may have come ahead, too.
+      // That message may have arrived before this one, too.
       if (slot.begun?.stream !== stream) slot.begun = null;
       slot.stream = stream;
       slot.quality = quality;
@@ -243,7 +244,7 @@ export class FeedSession extends MediaSession {
 }
 
 /**
- * Offers two slots and a channel, and returns once the server has answered.
+ * Opens a session with two slots and a channel; resolves once the server has answered.
  * @param {{ origin: string, stream: string | null, preload: "eager" | "on-swipe", token: string | null,
  *   signal?: AbortSignal }} options
  * @returns {Promise<FeedSession>}
@@ -257,7 +258,7 @@ export async function openFeedSession({ origin, stream, preload, token, signal }
     const transceiver = peer.addTransceiver(kind, { direction: "recvonly" });
     if (kind === "video") offerDescriptors(transceiver);
     const { receiver } = transceiver;
-    // The shortest buffer the network's jitter allows; browsers without the attribute ignore it.
+    // The shortest buffer that the jitter of the network allows.
     if ("jitterBufferTarget" in receiver) receiver.jitterBufferTarget = 0;
   }
   const session = new FeedSession(peer, { endpoint: endpoint.href, token }, stream);

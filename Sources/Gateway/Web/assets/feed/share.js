@@ -11,7 +11,7 @@ import { titleOf } from "./side.js";
  */
 export async function share(story, say) {
   if ((await aboutServer()).viewers === "token") {
-    // Only its host can make links with which others may watch.
+    // Only its host can make links that let others watch.
     return say("To watch here, others need an invitation. Ask the host for a link.");
   }
   const url = new URL(`/?stream=${encodeURIComponent(story.id)}`, location.href).href;

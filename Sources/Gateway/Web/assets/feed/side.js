@@ -1,8 +1,8 @@
 // @ts-check
 
 /**
- * One side of the cube: a story's picture and words. First comes the BlurHash, then the preview, then the video, which
- * lies below both and is uncovered once it has drawn a frame of this very story.
+ * A side of the cube: the picture and the texts of a story. First it shows the BlurHash, then the preview, and then the
+ * video, which lies below both and is uncovered once it has drawn a frame of this story.
  */
 
 import { formatDuration, formatViewers, h, icon, initials, setText } from "../dom.js";
@@ -11,24 +11,24 @@ import { holdsLoading, onceShowable } from "../showable.js";
 import { wordsForPlace } from "../waiting.js";
 import { decodeBlurHash, isBlurHash } from "./blurhash.js";
 
-/** Pixels of a decoded BlurHash along its longer side. */
+/** Longer side of a decoded BlurHash, in pixels. */
 const HASH_SIZE = 32;
-/** Shapes that differ by less than this factor fill the screen; others keep all of their picture. */
+/** Pictures whose aspect ratio differs from the screen's by less than this factor are cropped to fill it. */
 const FILL_RATIO = 1.5;
-/** Frames that tell no time of reception are trusted after this time, in milliseconds. */
+/** Frames without a time of reception are trusted after this time, in milliseconds. */
 const TRUST_MS = 400;
 /**
- * A frame that was received before its slot changed is taken for the story's after this time only, in milliseconds: a
- * bad network and a busy machine let frames of the story before come late, but a picture that stands still may have no
- * other.
+ * A frame received before its slot changed is only trusted after this time, in milliseconds: on a bad network or a busy
+ * machine, frames of the previous story arrive late, but a still picture may have no other frame.
  */
 const STILL_MS = 4000;
 /**
- * What is older than a story's first frame by up to so much of RTP's time, 90,000 a second, is surely of the story before,
- * however late it comes. What seems older still may be newer: that time has 32 bits, and begins anew twice a day.
+ * A frame up to this much older than a story's first one, in RTP's 90,000 ticks per second, is of the previous story,
+ * however late it arrives. One that seems even older may be newer: the timestamps have 32 bits, and wrap around twice a
+ * day.
  */
 const OLD_TICKS = 90_000 * 3600;
-/** A video that has drawn nothing for so long does not move, in milliseconds; `remind` looks once a second. */
+/** A video that has drawn nothing for this long is frozen, in milliseconds; `remind` looks once a second. */
 const MOVING_MS = 3000;
 
 /**
@@ -37,42 +37,42 @@ const MOVING_MS = 3000;
  */
 
 /**
- * Fires `frame` (detail: id, at) when the first frame of a story is on the screen, and `arrived` when the slot that it was
- * not given yet carries a picture.
+ * Fires `frame` (detail: id, at) when the first frame of a story is on the screen, and `arrived` when a slot that it
+ * has not attached yet carries a picture.
  */
 export class Side extends EventTarget {
   /**
-   * What is shown; null shows the end.
+   * The story that is shown; null for the end of the feed.
    * @type {Story | null}
    */
   story = null;
-  /** Whether the video itself is seen. */
+  /** Whether the video is visible. */
   isUncovered = false;
 
   /**
-   * What the video has to carry before it may be seen.
+   * What the video must carry before it is uncovered.
    * @type {{ id: string, since: number, at: number, slot: Slot } | null}
    */
   #awaited = null;
-  /** Of its slot, when the video was uncovered: another one says that something else was in there. */
+  /** `since` of its slot when the video was uncovered: if it changes, the slot carried something else meanwhile. */
   #shownSince = 0;
-  /** The viewer has turned away from it. */
+  /** Whether the viewer has turned away from it. */
   #isLeft = false;
   /**
-   * What was asked of the server on the connection that its slot is of.
+   * The requests of its slot's session.
    * @type {Slot["requests"] | null}
    */
   #requests = null;
   /**
-   * The last request when it came back into view or got another story. What the server said of the slot before it had
-   * answered that one, however late, may be true no more.
+   * The last request when it came back into view or got another story. Until the server has answered that, its reports
+   * on the slot may be out of date.
    */
   #needed = 0;
-  /** The request for the next frame. */
+  /** The callback for the next frame. */
   #request = 0;
-  /** Its slot carries its story, so that it has to play. */
+  /** Whether its slot carries its story, so that it should play. */
   #isFed = false;
-  /** When it was last seen that a frame was drawn, and the request for the next one. */
+  /** When a frame was last drawn, and the callback that watches for the next one. */
   #drawnAt = -Infinity;
   #look = 0;
   #isMuted = true;
@@ -87,7 +87,7 @@ export class Side extends EventTarget {
     this.ambient = h("canvas.ambient", { width: 8, height: 8 });
     this.blur = h("canvas", { width: 8, height: 8 });
     this.preview = h("img", { alt: "", decoding: "async", hidden: true });
-    // What was seen last, while a connection is renewed.
+    // The last picture, while a connection is renewed.
     this.last = h("canvas", { width: 8, height: 8, hidden: true });
     this.cover = h("div.cover", {}, this.blur, this.preview, this.last);
     this.words = words();
@@ -101,8 +101,8 @@ export class Side extends EventTarget {
   }
 
   /**
-   * @param {Story | null} story null: the end
-   * @param {string} [position] such as “2 of 8”, for those who do not see it
+   * @param {Story | null} story null for the end
+   * @param {string} [position] such as “2 of 8”, for screen readers
    */
   show(story, position = "") {
     const isOther = this.story?.id !== story?.id;
@@ -121,14 +121,14 @@ export class Side extends EventTarget {
       this.last.hidden = true;
     }
     this.#drawHash(story);
-    // A newer preview is of no use once the video is seen.
+    // The video covers the preview.
     if (!this.isUncovered) this.#loadPreview(story);
     this.words.update(story);
     this.fit();
   }
 
   /**
-   * Shows what stands before the story; what comes before it opens is none of its pictures.
+   * Shows the story's gate. While it is shut, nothing that arrives is of this story.
    * @param {import("../gate.js").Gate | null} gate
    */
   showGate(gate) {
@@ -141,7 +141,7 @@ export class Side extends EventTarget {
     this.gate.update(this.story ? gate : null);
   }
 
-  /** Whether the video is seen, and draws new frames. */
+  /** Whether the video is visible and draws new frames. */
   get isMoving() {
     return this.isUncovered && performance.now() - this.#drawnAt < MOVING_MS;
   }
@@ -153,7 +153,7 @@ export class Side extends EventTarget {
     this.root.classList.remove("is-live");
   }
 
-  /** Takes what is seen now for a cover. */
+  /** Copies the current picture to the cover. */
   keepPicture() {
     const { video, last } = this;
     if (!this.isUncovered || !video.videoWidth) return;
@@ -163,14 +163,14 @@ export class Side extends EventTarget {
     last.hidden = false;
   }
 
-  /** What is seen now stays, although its connection has just gone: a moment later browsers show black. */
+  /** Keeps showing the current picture after its connection was lost: browsers show black a moment later. */
   freeze() {
     if (!this.isUncovered) return;
     this.keepPicture();
     this.coverUp();
   }
 
-  /** The viewer turns away: what is seen now stays, because the next picture of its slot may be another story's. */
+  /** Freezes the picture when the viewer turns away: the next one in its slot may be of another story. */
   leave() {
     this.#isLeft = true;
     this.#isFed = false;
@@ -178,7 +178,7 @@ export class Side extends EventTarget {
     if (this.isUncovered) this.video.pause();
   }
 
-  /** It is in view, or comes next. */
+  /** Resumes: it is in view, or comes next. */
   stay() {
     if (this.#isLeft) this.#awaitAnswer();
     this.#isLeft = false;
@@ -186,14 +186,14 @@ export class Side extends EventTarget {
 
   #tellOfArrival = () => void this.dispatchEvent(new Event("arrived"));
 
-  /** From now on only what the server says after the last request counts. */
+  /** From now on, only reports that take the last request into account count. */
   #awaitAnswer() {
     this.#needed = this.#requests?.said ?? 0;
   }
 
   /**
-   * Lets the slot's video through as soon as it is this story's; without a slot that carries it, what was seen stays
-   * as it was.
+   * Uncovers the slot's video as soon as it shows this story. While no slot carries the story, the picture stays as it
+   * is.
    * @param {Slot | null} slot
    */
   attach(slot) {
@@ -204,7 +204,7 @@ export class Side extends EventTarget {
       this.#awaitAnswer();
     }
     if (video.srcObject !== slot.media) {
-      // What is empty waits until the document has loaded, and what carries a stream until something comes.
+      // An empty slot is attached once the document has loaded, and one with a stream once it has media.
       if (slot.stream === null && document.readyState !== "complete") return;
       if (holdsLoading(slot.media)) return onceShowable(slot.media, this.#tellOfArrival);
       this.keepPicture();
@@ -215,15 +215,15 @@ export class Side extends EventTarget {
     if (this.#isLeft) return;
     if (!story || slot.stream !== story.id) {
       this.#awaited = null;
-      // Its last picture stays while the cube turns away.
+      // Keep its last picture while the cube turns away.
       if (this.isUncovered) video.pause();
       else this.play();
       return;
     }
-    // Something else was in there meanwhile, of which the last frames may be still to come.
+    // The slot carried something else meanwhile, whose last frames may still arrive.
     if (this.isUncovered && this.#shownSince !== slot.since) this.freeze();
     if (slot.requests.answered < this.#needed) {
-      // Who is here before the server's word has come does not know yet what is in there; with it we are called again.
+      // What the slot carries is not known yet; the report calls this again.
       if (!this.isUncovered) this.play();
       return;
     }
@@ -239,11 +239,11 @@ export class Side extends EventTarget {
     const plays = this.#isMuted && !this.video.paused;
     this.#isMuted = isMuted;
     this.video.muted = isMuted;
-    // What began without sound was never asked about it: browsers that want a gesture first pause it now.
+    // Browsers that require a gesture for sound pause a video that started muted when it is unmuted.
     if (plays && !isMuted) this.#begin();
   }
 
-  /** @returns {Promise<boolean>} false when the browser wants a gesture before there is sound */
+  /** @returns {Promise<boolean>} false if the browser requires a gesture before it plays sound */
   async play() {
     return !this.video.paused || this.#begin();
   }
@@ -252,13 +252,13 @@ export class Side extends EventTarget {
   async #begin() {
     const { video } = this;
     if (!video.srcObject && !video.src || this.#isLeft) return true;
-    // A picture that stays because its slot carries something else, or may do so.
+    // The picture is frozen because its slot carries something else, or may do so.
     if (this.isUncovered && !this.#isFed) return true;
     try {
       await video.play();
       return true;
     } catch (error) {
-      // Interrupted by another picture, which plays by itself; or not allowed with sound.
+      // Either another source was set, which plays by itself, or sound is not allowed.
       if (/** @type {Error} */ (error).name !== "NotAllowedError" || this.#isMuted) return true;
       this.dispatchEvent(new Event("blocked"));
       return false;
@@ -266,7 +266,7 @@ export class Side extends EventTarget {
   }
 
   #listen() {
-    // Firefox forgets some requests that were made before a pause.
+    // Firefox drops some callbacks that were requested before a pause.
     this.video.cancelVideoFrameCallback(this.#request);
     this.#request = this.video.requestVideoFrameCallback((/** @type {number} */ now, /** @type {any} */ frame) => {
       const awaited = this.#awaited;
@@ -284,8 +284,8 @@ export class Side extends EventTarget {
   }
 
   /**
-   * Once a second: asks again for what should have come. A video that has to play may have been paused by others, such
-   * as a key for media or a system that saves power.
+   * Once a second, asks again for what should have happened. A video that should play may have been paused otherwise,
+   * such as by a media key or to save power.
    */
   remind() {
     if (this.#isFed && this.video.paused) this.#begin();
@@ -294,13 +294,13 @@ export class Side extends EventTarget {
     if (this.#awaited && performance.now() - this.#awaited.at > TRUST_MS) this.#listen();
   }
 
-  /** What is around a picture that does not fill the screen: itself, blurred, where no BlurHash says it. */
+  /** Without a BlurHash, paints the area around the picture with its own blurred copy. */
   #paintAmbient() {
     const { width, height } = this.ambient;
     this.ambient.getContext("2d").drawImage(this.video, 0, 0, width, height);
   }
 
-  /** Fills the screen where little is lost by it. */
+  /** Lets the picture fill the screen if that crops only a little. */
   fit() {
     const { video, story } = this;
     const isSeen = this.isUncovered && video.videoWidth > 0;
@@ -339,15 +339,15 @@ export class Side extends EventTarget {
 }
 
 /**
- * Whether a frame is of the story that is waited for: by the server's word on where that begins, or else by when it came.
- * The first frames of a story come together with that word, so that the time alone would miss them.
+ * Whether a frame is of the awaited story: by the RTP timestamp of the story's first picture, otherwise by its time of
+ * reception, which alone would miss first frames that arrive together with the report on the slot.
  * @param {{ id: string, since: number, at: number, slot: Slot }} awaited
  * @param {{ receiveTime?: number, rtpTimestamp?: number }} frame
  * @param {number} now
  */
 function isOf({ id, since, at, slot }, { receiveTime, rtpTimestamp }, now) {
   if (slot.begun?.stream === id && rtpTimestamp !== undefined) {
-    // Not greater: later by less than half of what 32 bits count.
+    // Serial number arithmetic, as timestamps wrap around (RFC 1982).
     const ticks = (rtpTimestamp - slot.begun.timestamp) | 0;
     if (ticks >= -OLD_TICKS) return ticks >= 0;
   }
@@ -356,7 +356,7 @@ function isOf({ id, since, at, slot }, { receiveTime, rtpTimestamp }, now) {
 }
 
 /**
- * The address of a stream's own page, which we may see as we may see the feed.
+ * The address of a stream's own page, with the token that the feed was opened with.
  * @param {string} id
  * @param {boolean} [comesBack] whether that page leads back to the story in the feed
  */
@@ -366,7 +366,7 @@ export function pageOf(id, comesBack = false) {
   return `/watch/${encodeURIComponent(id)}${query.size ? `?${query}` : ""}${location.hash}`;
 }
 
-/** What the button of a story says, by what has become of the viewer's hand. */
+/** Labels of the button of a story, by the state of the viewer's hand. */
 const HAND_WORDS = { down: "Join in", asking: "Join in", raised: "Lower hand", invited: "You’re invited" };
 
 /** @param {Story} story */
@@ -375,14 +375,14 @@ export function titleOf(story) {
 }
 
 /**
- * Two colours that belong to a name, for streams that have no picture yet.
+ * Two colours derived from a name, for streams without a picture.
  * @param {CanvasRenderingContext2D} context
  * @param {number} width
  * @param {number} height
  * @param {string} name
  */
 export function paintCard(context, width, height, name) {
-  // Times the golden angle: names that differ by a letter get colours far apart.
+  // Multiplied by the golden angle, so that similar names get different colours.
   const sum = [...name].reduce((total, letter) => (total * 31 + (letter.codePointAt(0) ?? 0)) % 9973, 7) * 137.5 % 360;
   const gradient = context.createLinearGradient(0, 0, width, height);
   gradient.addColorStop(0, `hsl(${sum} 48% 34%)`);
@@ -391,7 +391,7 @@ export function paintCard(context, width, height, name) {
   context.fillRect(0, 0, width, height);
 }
 
-/** What is said of a story that takes a tier, and what opens it. */
+/** The card of a story that requires a tier, with the link to unlock it. */
 function gateCard() {
   const pill = new FreePill();
   const title = h("h3");
@@ -414,7 +414,7 @@ function gateCard() {
   };
 }
 
-/** What is written on a side. */
+/** The texts of a side. */
 function words() {
   const face = h("span.face", { "aria-hidden": "true" });
   const host = h("span.host", { dir: "auto" });
@@ -448,20 +448,23 @@ function words() {
       viewers.setAttribute("aria-label", formatViewers(story.viewers ?? 0));
       this.tick();
     },
-    /** @param {string} text empty while there is none @param {string} hint why there is one */
+    /** @param {string} text empty for none @param {string} hint the explanation */
     showDelay(text, hint) {
       delay.hidden = text === "";
       delay.title = text && hint;
       setText(delay, text);
     },
-    /** @param {boolean} isWithin whether the viewer could go on stage, if the host asked them to @param {string} hint why not */
+    /**
+     * @param {boolean} isWithin whether the viewer could join the stage if the host invited them
+     * @param {string} hint why not
+     */
     showReach(isWithin, hint) {
       join.setAttribute("aria-disabled", String(!isWithin));
       join.title = isWithin ? "" : hint;
     },
     /**
-     * @param {import("./join.js").HandState} state of the viewer's hand in this story
-     * @param {number | null} place which of the raised hands it is; null where the host holds it
+     * @param {import("./join.js").HandState} state of the viewer's hand in the story
+     * @param {number | null} place among the raised hands; null if the host holds it back
      */
     showHand(state, place) {
       setText(joinWords, HAND_WORDS[state]);

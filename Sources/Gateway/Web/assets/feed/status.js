@@ -1,6 +1,6 @@
 // @ts-check
 
-/** What is shown when there is no story to see, and after the last one. */
+/** What the feed shows when there is no story to see, and after the last one. */
 
 import { $, h, icon, setText } from "../dom.js";
 import { SignallingError } from "../session.js";
@@ -11,7 +11,7 @@ import { uninvitedForm, wordsForUninvited } from "./uninvited.js";
 /** @typedef {import("../story-feed.js").StoryFeed} StoryFeed */
 
 /**
- * The brand's words for every state of the feed.
+ * Title and hint for each state of the feed.
  * @type {Record<string, [string, string]>}
  */
 const WORDS = {
@@ -29,14 +29,14 @@ const goLive = () => h("a.button.primary.large", { href: studio }, icon("live"),
 /** A story without a picture for this long is reported as having none, in seconds. */
 const PATIENCE_S = 5;
 
-/** What is shown while the picture stands still. It stays, and a new connection would not help. */
+/** Shown beside a frozen picture, when a new connection would not help. */
 const CONDITIONS = { fine: "", weak: "Weak connection. Trying to resume…", silent: "No signal. Trying to resume…" };
 
 /** @param {StoryFeed} feed */
 export function makeStatus(feed) {
   let shown = "";
   const missing = new MissingCard(feed, { title: $("state"), hint: $("hint"), actions: $("actions") });
-  /** Which story has been without a picture for how many seconds. */
+  /** The story without a picture, and for how many seconds. */
   let blank = { id: "", seconds: 0 };
   /** @type {import("./health.js").Condition} */
   let condition = "fine";
@@ -45,7 +45,7 @@ export function makeStatus(feed) {
     // A story is shown as soon as it is known, long before its video arrives.
     const isShown = current && (state === "connecting" || state === "idle");
     document.body.dataset.state = isShown ? "playing" : state === "playing" && !current ? "connecting" : state;
-    // While there is a picture, only a pill at its edge says so.
+    // While there is a picture, only a pill at its edge reports problems.
     const isBlank = current !== null && current.id === blank.id && blank.seconds >= PATIENCE_S && !feed.isAtEnd;
     const isGated = feed.gateOf(current?.id)?.state === "shut";
     const pill = isGated && state !== "reconnecting" ? "" : state === "reconnecting" ? "Reconnecting…" : CONDITIONS[condition] || (isBlank ? "No picture yet" : "");
@@ -69,9 +69,9 @@ export function makeStatus(feed) {
   update();
   return {
     /**
-     * Once a second.
+     * Updates once a second.
      * @param {boolean} isSeen whether there is a picture of the current story
-     * @param {import("./health.js").Condition} now how it goes on
+     * @param {import("./health.js").Condition} now its condition
      */
     tick(isSeen, now) {
       condition = now;

@@ -1,41 +1,41 @@
 // @ts-check
 
 /**
- * A swipe as a state machine: fingers, keys and time in, progress and decisions out. It knows no element and no clock,
+ * A swipe as a state machine: touches, keys and time in, progress and decisions out. It has no elements and no timers,
  * so that tests can play any gesture.
  *
- * `progress` says how far the picture is turned away from the story that counts now: 0 at rest, 1 when the next one
- * fills the screen, −1 for the one before. A swipe that is committed makes the other story the one that counts, so
- * progress jumps by one and then always runs out towards 0.
+ * `progress` says how far the picture is turned away from the current story: 0 at rest, 1 when the next one fills the
+ * screen, −1 for the previous one. A committed swipe makes the other story the current one: progress jumps by one, and
+ * then settles towards 0.
  */
 
-/** Movement that makes a touch a swipe, in pixels. */
+/** Distance after which a touch is a swipe, in pixels. */
 const SLOP = 8;
-/** A touch that is shorter and moves less is a tap, in milliseconds. */
+/** A shorter touch that stays within that distance is a tap, in milliseconds. */
 const TAP_MS = 350;
-/** Speed that decides by itself, in screens a second. */
+/** Speed from which a swipe is a fling, in screens per second. */
 const FLICK = 0.5;
-/** What a slow finger has to move for the other story to stay, as a share of the screen. */
+/** Distance after which a slow swipe completes, as a share of the screen. */
 const TURN = 1 / 3;
-/** Movement that counts for the speed, in milliseconds. */
+/** Time over which the speed is measured, in milliseconds. */
 const MEMORY_MS = 90;
-/** How fast the picture runs out: a critically damped spring's frequency, in 1/s. */
+/** How fast the picture settles: the frequency of a critically damped spring, in 1/s. */
 const STIFFNESS = 15;
-/** What a finger moves where there is nothing more, as a share. */
+/** How far the picture follows the finger at the end of the feed, as a share. */
 const RUBBER = 0.22;
-/** As good as at rest. */
+/** Below this progress, the picture is at rest. */
 const REST = 0.0015;
 
 /** @typedef {"forward" | "backward"} Direction */
 
 /**
- * @typedef {object} Way what may be reached from the story that counts now
+ * @typedef {object} Way whether there is anything in each direction
  * @property {boolean} forward
  * @property {boolean} backward
  *
- * @typedef {object} Decisions what the machine asks for; each is called at most once for what happened once
- * @property {(direction: Direction) => void} peek a swipe shows the story in this direction
- * @property {(direction: Direction) => void} commit that story counts now
+ * @typedef {object} Decisions callbacks, each called at most once per gesture
+ * @property {(direction: Direction) => void} peek a swipe begins to show the story in this direction
+ * @property {(direction: Direction) => void} commit that story is the current one now
  * @property {() => void} cancel the swipe was called off
  * @property {(x: number, y: number) => void} [tap]
  */
@@ -58,7 +58,7 @@ export class Swipe {
    */
   axis = "x";
   /**
-   * The direction of a story that was peeked and neither committed nor canceled.
+   * The direction of a peek that was neither committed nor canceled.
    * @type {Direction | null}
    */
   peeked = null;
@@ -67,13 +67,13 @@ export class Swipe {
   #way = { forward: true, backward: true };
   #size = { width: 1, height: 1 };
   #start = { x: 0, y: 0, at: 0 };
-  /** Progress when the finger came down. */
+  /** Progress when the touch began. */
   #base = 0;
-  /** What the finger wants, without the resistance at the ends. */
+  /** Progress according to the finger, without the resistance at the ends. */
   #wish = 0;
   /** @type {{ at: number, wish: number }[]} */
   #trail = [];
-  /** The spring's beginning: position, speed and time. */
+  /** Initial position, speed and time of the spring. */
   #spring = { from: 0, speed: 0, at: 0 };
 
   /** @param {Decisions} decisions */
@@ -86,7 +86,7 @@ export class Swipe {
   }
 
   /**
-   * A finger touches the screen. What still runs out is caught where it is.
+   * A finger touches the screen. A picture that is still settling stops where it is.
    * @param {{ x: number, y: number, at: number }} point in pixels and milliseconds
    * @param {{ width: number, height: number }} size of the screen
    */
@@ -111,9 +111,9 @@ export class Swipe {
     const dy = this.#start.y - point.y;
     if (this.state === "held") {
       if (Math.max(Math.abs(dx), Math.abs(dy)) < SLOP) return;
-      // A picture that was caught goes on along its own axis.
+      // A picture that was stopped goes on along its own axis.
       if (this.#base === 0) this.axis = Math.abs(dx) >= Math.abs(dy) ? "x" : "y";
-      // The picture begins to follow where the finger left the slop, however far it has come since.
+      // The picture follows from where the finger became a swipe, even if it has moved much further since.
       const along = this.axis === "x" ? dx : dy;
       const slop = Math.sign(along) * Math.min(SLOP, Math.abs(along));
       if (this.axis === "x") this.#start = { ...this.#start, x: this.#start.x - slop };
@@ -141,7 +141,7 @@ export class Swipe {
     }
     const direction = directionOf(this.#wish);
     this.progress = way[direction] ? this.#wish : this.#wish * RUBBER;
-    // What was left a moment ago and still runs out needs no second request unless the finger pulls it back.
+    // The story that was just left needs no new request unless the finger pulls it back.
     const pullsBack = Math.abs(this.#wish) > Math.abs(this.#base) || Math.sign(this.#wish) !== Math.sign(this.#base);
     if (!way[direction] || !pullsBack || this.peeked === direction) return;
     this.peeked = direction;
@@ -149,7 +149,7 @@ export class Swipe {
   }
 
   /**
-   * In screens a second.
+   * The speed of the finger, in screens per second.
    * @param {number} at
    */
   #speed(at) {
@@ -173,7 +173,7 @@ export class Swipe {
     const speed = this.#speed(point.at);
     const isFlung = Math.abs(speed) >= FLICK;
     const sign = isFlung ? Math.sign(speed) : Math.sign(this.#wish);
-    // Flung back to where it came from is no way to somewhere else.
+    // A fling back to the start completes nothing.
     const isFar = isFlung ? Math.sign(this.#wish) === sign || this.#base !== 0 : this.#isBeyond;
     const direction = directionOf(sign);
     if (sign !== 0 && isFar && this.#way[direction] && this.#isAhead(sign)) {
@@ -185,21 +185,21 @@ export class Swipe {
   }
 
   /**
-   * Whether letting go now may lead on: from what was caught in its run, only by going on in that way or by pulling it
-   * back, both of which move away from where it was caught.
+   * Whether a swipe can complete in this direction. If it began on a picture that was settling, it must have moved on
+   * from there in this direction.
    * @param {number} sign
    */
   #isAhead(sign) {
     return Math.sign(this.#wish - this.#base) === sign || this.#isBeyond;
   }
 
-  /** Whether the finger has moved the picture far enough for the other story to stay. */
+  /** Whether the finger has moved far enough to complete a slow swipe. */
   get #isBeyond() {
     return Math.abs(this.#wish) > TURN;
   }
 
   /**
-   * The browser took over the gesture, or its story is gone.
+   * Cancels the swipe: the browser took over the gesture, or the story is gone.
    * @param {number} at
    */
   abandon(at) {
@@ -209,19 +209,19 @@ export class Swipe {
   }
 
   /**
-   * A step by key, wheel, tap or button.
+   * Takes a step by key, wheel, tap or button.
    * @param {Direction} direction
    * @param {"x" | "y"} axis
    * @param {number} at
    * @param {Way} way
-   * @returns {boolean} false where there is nothing
+   * @returns {boolean} false if there is nothing in that direction
    */
   step(direction, axis, at, way) {
     if (this.state === "held" || this.state === "dragging") this.abandon(at);
     if (this.state === "settling") this.tick(at);
     this.#way = way;
     if (!way[direction]) {
-      // A nudge says that there is nothing more.
+      // A nudge shows that there is nothing more.
       if (this.state === "resting") {
         this.axis = axis;
         this.#settle(signOf(direction) * 1.2, at);
@@ -235,7 +235,7 @@ export class Swipe {
   }
 
   /**
-   * Turns to a story without asking for a decision, such as when the one before has ended.
+   * Turns to a story without a decision, for example because the previous one has ended.
    * @param {Direction} direction
    * @param {"x" | "y"} axis
    * @param {number} at
@@ -276,7 +276,7 @@ export class Swipe {
   }
 
   /**
-   * Moves what runs out.
+   * Moves a settling picture.
    * @param {number} at in milliseconds
    * @returns {number} progress
    */
@@ -286,7 +286,7 @@ export class Swipe {
     const t = Math.max(0, at - this.#spring.at) / 1000;
     const bent = speed + STIFFNESS * from;
     const position = (from + bent * t) * Math.exp(-STIFFNESS * t);
-    // It never runs through to the other side, where another story would come into sight.
+    // It never overshoots, which would show another story.
     const isThrough = from !== 0 && Math.sign(position) !== Math.sign(from);
     const isStill = Math.abs(position) < REST && t > 0.05;
     this.progress = isThrough || isStill || t > 2 ? 0 : Math.max(-1, Math.min(1, position));

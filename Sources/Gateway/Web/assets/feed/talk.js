@@ -1,8 +1,8 @@
 // @ts-check
 
 /**
- * The comments on the story in view: followed once the viewer stays with it, and left with it. One socket at a time,
- * however fast the viewer swipes.
+ * The comments on the story in view, from shortly after the viewer arrives until they leave. There is only one socket
+ * at a time, however fast the viewer swipes.
  */
 
 import { Audience } from "../audience.js";
@@ -16,7 +16,7 @@ import { StreamSync } from "../sync.js";
 import { makeComments, makeReactions } from "../talk.js";
 import { ensureToken, knownToken, replaceToken } from "../tokens.js";
 
-/** As a viewer whom the server knows by name. */
+/** A token stored under this role identifies a viewer by name. */
 const ROLE = "viewer";
 /** Viewers who swipe on sooner do not load the comments, in milliseconds. */
 const STAY_MS = 350;
@@ -27,7 +27,7 @@ export class StoryTalk {
   #timer;
   /** @type {(() => void) | null} */
   #leave = null;
-  /** What is followed now; for tests. @type {Audience | null} */
+  /** The audience being followed; for tests. @type {Audience | null} */
   audience = null;
 
   /**
@@ -80,7 +80,7 @@ export class StoryTalk {
     const gifts = makeGifts(part);
     const [duel, barrage] = [makeDuelBar(part), makeBarrage(part)];
     this.layer.append(barrage.root, duel.root, gifts.root, comments.root, reactions.root);
-    // The story's title stands above what is said.
+    // The title of the story is placed above the comments.
     const watch = new ResizeObserver(() => {
       document.body.style.setProperty("--talk-height", `${comments.root.offsetHeight}px`);
     });
@@ -98,5 +98,5 @@ export class StoryTalk {
   }
 }
 
-/** What viewers are asked before their first comment. */
+/** The question before a viewer's first comment. */
 export const NAME_WORDS = { title: "Your name", text: "Everyone sees it next to your comments.", yes: "Continue" };

@@ -1,6 +1,6 @@
 // @ts-check
 
-/** What people without access can do: open an invitation, or make one if the server is theirs. */
+/** For people without access: a field to open an invitation, and how to make one for people who run the server. */
 
 import { h, setText } from "../dom.js";
 import { claimsOf, knownToken } from "../tokens.js";
@@ -24,11 +24,11 @@ export function addressOf(text) {
     const page = stream && stream !== "*" ? `/${role === "viewer" ? "watch" : "live"}/${encodeURIComponent(stream)}` : "/";
     return `${page}#token=${encodeURIComponent(given)}`;
   }
-  // People leave out what every address begins with.
+  // People often leave out the scheme.
   const link = /^https?:/i.test(given) ? given : `${location.protocol}//${given}`;
   if (!URL.canParse(link)) return null;
   const { host, pathname, search, hash } = new URL(link);
-  // With the origin, because a path may begin with two slashes, which alone would be another host's address.
+  // With the origin, because a path that begins with two slashes would be the address of another host.
   return host === location.host ? `${location.origin}${pathname}${search}${hash}` : null;
 }
 
@@ -46,7 +46,7 @@ export function uninvitedForm() {
       setText(problem, address ? "" : "That isn’t an invitation to this server.");
       if (!address) return field.focus();
       location.assign(address);
-      // Where nothing but the token is another one, the page stays.
+      // If only the token differs, the page stays open.
       if (new URL(address, location.href).pathname === location.pathname) location.reload();
     },
   }, h("div.row", {}, field, h("button.button.primary", {}, "Open")), problem);

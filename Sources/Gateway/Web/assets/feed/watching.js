@@ -1,22 +1,22 @@
 // @ts-check
 
-/** Looks once a second whether the story in view is seen, why not, and whether another connection would help. */
+/** Checks once a second whether the story in view can be seen, why not, and whether a new connection would help. */
 
 import { Health } from "./health.js";
 
-/** Decoded pictures that are not shown for so long are a reason for another connection, in seconds. */
+/** If pictures are decoded but not shown for this long, a new connection is opened, in seconds. */
 const UNSEEN_S = 5;
-/** After the first such connection the next is begun no sooner than this, and then twice as late each time, in milliseconds. */
+/** Shortest time between two such connections, in milliseconds; doubled each time, up to the longest. */
 const HEAL_AGAIN_MS = 20_000;
 const LONGEST_HEAL_MS = 600_000;
 
 export class Watching {
   #health = new Health();
-  /** Of what the last look was. */
+  /** What the last check was about. */
   #key = "";
   /** @type {unknown} */
   #session = null;
-  /** For how many seconds pictures were decoded and none was shown. */
+  /** For how many seconds pictures have been decoded without being shown, and their number at the start. */
   #unseen = { seconds: 0, frames: 0 };
   #healedAt = -Infinity;
   #healAgain = HEAL_AGAIN_MS;
@@ -49,14 +49,14 @@ export class Watching {
   }
 
   /**
-   * A connection whose pictures are decoded but not shown is begun anew: a browser may wait for a time that its clock
-   * says is far ahead.
+   * Renews a connection whose pictures are decoded but not shown: some browsers wait for a presentation time far in the
+   * future.
    * @param {boolean} isSeen
    * @param {number} frames
    */
   #heal(isSeen, frames) {
     const unseen = this.#unseen;
-    // Nothing is drawn where nobody looks.
+    // Hidden pages draw nothing.
     if (isSeen || document.visibilityState !== "visible") {
       unseen.seconds = 0;
       return;

@@ -1,34 +1,36 @@
 // @ts-check
 
-/** The story that a visit begins with, because a link or a reload names it; and what became of it if it is not live. */
+/** The story that a link or a reload names to start with, and its state if it is not live. */
 
 import { SignallingError } from "../session.js";
 
-/** A server that does not answer is asked again after this time, in milliseconds. */
-const AGAIN_MS = 2000;
-/** What streams can be called. */
+/** First and longest pause before a server that did not answer is asked again, in milliseconds. */
+const FIRST_PAUSE_MS = 2000;
+const LONGEST_PAUSE_MS = 32_000;
+/** Valid names of streams. */
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
 /**
  * @typedef {import("./list.js").Story} Story
  *
- * @typedef {object} Missing a story that was wished for and is not live
+ * @typedef {object} Missing a story that was asked for but is not live
  * @property {string} id
- * @property {"ended" | "backstage" | "unknown" | "forbidden"} why `unknown`: nobody has made it; `forbidden`: our token
- *   is for another stream
+ * @property {"ended" | "backstage" | "unknown" | "forbidden"} why `unknown`: there is no such stream; `forbidden`: the
+ *   token is for another stream
  * @property {string | null} [title]
  * @property {string | null} [hostName]
  * @property {string | null} [startsAt] ISO 8601
  */
 
-/** Fires `change` when the story was found, or is known not to be live. */
+/** Fires `change` when the story was found, or turned out not to be live. */
 export class Wish extends EventTarget {
-  /** Null when there is none, or none any more. @type {string | null} */
+  /** The id of the story; null if there is none, or no longer. @type {string | null} */
   id;
-  /** Known once it was asked for. @type {Missing | null} */
+  /** Set once the server has answered that it is not live. @type {Missing | null} */
   missing = null;
 
   #isFound = false;
+  #pause = FIRST_PAUSE_MS;
   /** @type {number | undefined} */
   #timer;
 
@@ -40,14 +42,14 @@ export class Wish extends EventTarget {
     super();
     this.id = id || null;
     this.news = news;
-    // It may stand on a page of the list that nobody reads.
+    // It may be on a page of the list that is never read.
     news.addEventListener("live", (event) => {
       const { detail } = /** @type {CustomEvent} */ (event);
       if (this.missing && detail.id === this.id) this.#found(detail);
     });
   }
 
-  /** Looks whether the story is live; it may stand on a page of the list that was not read. */
+  /** Asks the server whether the story is live: it may be on a page of the list that was not read. */
   async look() {
     const { id } = this;
     clearTimeout(this.#timer);
@@ -64,26 +66,30 @@ export class Wish extends EventTarget {
       if (id !== this.id) return;
       const status = error instanceof SignallingError ? error.status : 0;
       if (status === 403) this.#lacks({ id, why: "forbidden" });
-      // The connection is told the same, and that is said.
+      // The connection fails with the same error, which is shown.
       else if (status === 401) this.rest();
-      else this.#timer = setTimeout(() => this.look(), AGAIN_MS);
+      else {
+        this.#timer = setTimeout(() => this.look(), this.#pause);
+        this.#pause = Math.min(this.#pause * 2, LONGEST_PAUSE_MS);
+      }
     }
   }
 
-  /** Whether the story is live: it was asked for, or the list has it by now. */
+  /** Whether the story is live, by the server's answer or by the list. */
   get isThere() {
     return this.#isFound || this.news.list.get(this.id) !== null;
   }
 
-  /** Nothing is wished for any more. */
+  /** Forgets the story. */
   drop() {
     this.rest();
     this.id = null;
   }
 
-  /** Asks no more for now. */
+  /** Stops asking for now. */
   rest() {
     clearTimeout(this.#timer);
+    this.#pause = FIRST_PAUSE_MS;
     this.missing = null;
     this.#isFound = false;
   }

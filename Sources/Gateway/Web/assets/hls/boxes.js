@@ -1,23 +1,23 @@
 // @ts-check
 
 /**
- * When a piece of fragmented MP4 begins: bytes in, seconds out.
+ * Reads from fragmented MP4 when a piece begins.
  *
  * Source: ISO/IEC 14496-12 §4.2 (boxes), §8.4.2 (mdhd), §8.3.2 (tkhd), §8.8.7 (tfhd), §8.8.12 (tfdt).
  */
 
-/** Boxes that hold others on the way to what is read here. */
+/** Boxes that contain the ones that are read here. */
 const CONTAINERS = new Set(["moov", "trak", "mdia", "moof", "traf"]);
-/** More boxes than this are none of ours. */
+/** The most boxes that are read; the server writes far fewer. */
 const MOST_BOXES = 4096;
 
-/** The bytes are no fragmented MP4. */
+/** The bytes are not fragmented MP4. */
 export class BoxError extends Error {
   name = "BoxError";
 }
 
 /**
- * Ticks a second of each track of an initialization segment, by the track's number.
+ * The timescales (ticks per second) of an initialization segment's tracks, by track number.
  * @param {ArrayBuffer} bytes
  * @returns {Map<number, number>}
  * @throws {BoxError}
@@ -26,7 +26,7 @@ export function timescalesOf(bytes) {
   const scales = new Map();
   let track = 0;
   read(bytes, (type, view) => {
-    // Version 1 has times of eight bytes in place of four.
+    // In version 1, times have eight bytes instead of four.
     const longer = type === "tkhd" || type === "mdhd" ? 8 * Number(uint8(view, 0) === 1) : 0;
     if (type === "tkhd") track = uint32(view, 12 + longer);
     if (type === "mdhd" && uint32(view, 12 + longer) > 0) scales.set(track, uint32(view, 12 + longer));
@@ -36,14 +36,14 @@ export function timescalesOf(bytes) {
 }
 
 /**
- * From when on there is something of each of its tracks, in seconds: sound may begin a moment before pictures do.
+ * The time from which on all of its tracks have media, in seconds: sound may begin slightly before the picture.
  * @param {ArrayBuffer} bytes of fragments
  * @param {Map<number, number>} scales
  * @returns {number}
  * @throws {BoxError}
  */
 export function beginningOf(bytes, scales) {
-  /** By the tracks' numbers. @type {Map<number, number>} */
+  /** By track number. @type {Map<number, number>} */
   const beginnings = new Map();
   let track = 0;
   read(bytes, (type, view) => {
@@ -51,7 +51,7 @@ export function beginningOf(bytes, scales) {
     if (type !== "tfdt") return;
     const scale = scales.get(track);
     const time = uint8(view, 0) === 1 ? uint32(view, 4) * 2 ** 32 + uint32(view, 8) : uint32(view, 4);
-    // What follows are later fragments.
+    // Only the first fragment of each track counts.
     if (scale && !beginnings.has(track)) beginnings.set(track, time / scale);
   });
   if (!beginnings.size) throw new BoxError("no fragment says when it begins");
@@ -60,7 +60,7 @@ export function beginningOf(bytes, scales) {
 
 /**
  * @param {ArrayBuffer} bytes
- * @param {(type: string, content: DataView) => void} take is given each box, those within others too
+ * @param {(type: string, content: DataView) => void} take called for each box, including nested ones
  */
 function read(bytes, take) {
   let count = 0;

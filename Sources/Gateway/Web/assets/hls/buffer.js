@@ -1,19 +1,19 @@
 // @ts-check
 
 /**
- * What a `<video>` plays of a stream that comes in pieces: one source buffer whose times begin at 0 and have no gap,
- * whatever the times of the pieces are.
+ * The source of a `<video>` for a stream that arrives in pieces: one source buffer whose timeline starts at 0 and has
+ * no gaps, whatever the timestamps of the pieces are.
  */
 
 import { beginningOf, timescalesOf } from "./boxes.js";
 
-/** What was played longer ago is given up, in seconds, and once there is so much of it. */
+/** How much played media is kept, and how much there has to be before the rest is removed, in seconds. */
 const KEPT_S = 8;
 const SPENT_S = 20;
-/** Longest time a browser may take to open a source, or to take a piece in, in milliseconds. */
+/** Longest time a browser may take to open a source or to append a piece, in milliseconds. */
 const PATIENCE_MS = 30_000;
 
-/** What this browser has of media sources; iPhones have the managed one alone. @type {typeof MediaSource | undefined} */
+/** The browser's MediaSource; iPhones have only the managed one. @type {typeof MediaSource | undefined} */
 export const Source = /** @type {any} */ (globalThis).ManagedMediaSource ?? globalThis.MediaSource;
 
 export class LiveBuffer {
@@ -23,9 +23,12 @@ export class LiveBuffer {
   #buffer = null;
   #address = "";
   #codecs = "";
-  /** Of the tracks of what was begun last. @type {Map<number, number>} */
+  /** Timescales of the tracks of the last initialization segment. @type {Map<number, number>} */
   #scales = new Map();
-  /** The next piece begins there, in seconds, whatever its times say; null where it goes on by its times. @type {number | null} */
+  /**
+   * Where the next piece begins, in seconds, whatever its timestamps say; null if they continue.
+   * @type {number | null}
+   */
   #joint = 0;
 
   /** @param {HTMLVideoElement} video */
@@ -33,11 +36,11 @@ export class LiveBuffer {
     this.video = video;
   }
 
-  /** @throws when the browser does not take a source */
+  /** @throws if the browser does not open the source */
   async open() {
     const { video } = this;
     this.#address = URL.createObjectURL(this.#source);
-    // Without this a managed source does not open.
+    // Otherwise a managed source does not open.
     video.disableRemotePlayback = true;
     const opened = happens(this.#source, "sourceopen");
     video.srcObject = null;
@@ -49,40 +52,40 @@ export class LiveBuffer {
     const { video } = this;
     if (video.src === this.#address) {
       video.removeAttribute("src");
-      // Somebody else's picture may be in it already.
+      // Something else may be attached to it already.
       if (!video.srcObject) video.load();
     }
     video.playbackRate = 1;
     URL.revokeObjectURL(this.#address);
   }
 
-  /** Where what there is ends, in seconds. */
+  /** The end of the buffered media, in seconds. */
   get end() {
     const buffered = this.#buffer && this.#source.readyState === "open" ? this.#buffer.buffered : null;
     return buffered?.length ? buffered.end(buffered.length - 1) : 0;
   }
 
-  /** What there is to be played yet, in seconds. */
+  /** How much is buffered beyond the current position, in seconds. */
   get ahead() {
     return Math.max(0, this.end - this.video.currentTime);
   }
 
   /**
-   * What comes next has other times than what was before.
-   * @param {number} [overlap] seconds of what was before that it replaces
+   * The timestamps of the next piece do not continue those before.
+   * @param {number} [overlap] how many seconds at the end it replaces
    */
   join(overlap = 0) {
     this.#joint = Math.max(0, this.end - overlap);
   }
 
-  /** Whether what follows may be of these codecs: tracks cannot come or go. @param {string} codecs */
+  /** Whether the source buffer can change to these codecs: the number of tracks is fixed. @param {string} codecs */
   takes(codecs) {
     return this.#codecs === "" || this.#codecs.split(",").length === codecs.split(",").length;
   }
 
   /**
-   * Takes in how what follows is to be read.
-   * @param {ArrayBuffer} bytes an initialization segment
+   * Appends an initialization segment.
+   * @param {ArrayBuffer} bytes
    * @param {string} codecs
    */
   async begin(bytes, codecs) {
@@ -95,7 +98,7 @@ export class LiveBuffer {
     await this.#append(bytes);
   }
 
-  /** @param {ArrayBuffer} bytes of a part or a segment */
+  /** Appends a part or a segment. @param {ArrayBuffer} bytes */
   async append(bytes) {
     const buffer = this.#buffer;
     if (!buffer) return;
@@ -105,7 +108,7 @@ export class LiveBuffer {
     await this.#append(bytes);
   }
 
-  /** Nothing more comes. */
+  /** Marks the end of the stream. */
   finish() {
     if (this.#source.readyState === "open") this.#source.endOfStream();
   }

@@ -1,16 +1,16 @@
 // @ts-check
 
-/** How a player asks for what it plays, and how it waits. */
+/** Requests, downloads and pauses of the HLS player. */
 
 import { SignallingError } from "../session.js";
 
-/** Longest time an answer may take, in milliseconds: the server lets wait up to six seconds. */
+/** Longest time an answer may take, in milliseconds; the server delays answers by up to six seconds. */
 const ANSWER_MS = 12_000;
 
 /**
  * @param {string} address
  * @param {AbortSignal} signal
- * @throws {SignallingError} when there is no such thing
+ * @throws {SignallingError} if the server refuses
  */
 export async function ask(address, signal) {
   const response = await fetch(address, { signal: AbortSignal.any([AbortSignal.timeout(ANSWER_MS), signal]) });
@@ -20,7 +20,7 @@ export async function ask(address, signal) {
 
 /**
  * @param {Response} answer
- * @param {(count: number) => void} came is told how many bytes there are; what it throws ends it
+ * @param {(count: number) => void} came called with the number of bytes so far; throwing ends the download
  * @returns {Promise<ArrayBuffer>}
  */
 export async function read(answer, came) {

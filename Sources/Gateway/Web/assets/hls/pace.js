@@ -1,24 +1,24 @@
 // @ts-check
 
-/** Where in a stream a player is, and how it stays there: near its end, or so far behind it as its viewer went back. */
+/** Keeps a player at its distance from the end of a stream: near it, or as far behind as its viewer went back. */
 
 import { chunksFrom, chunksFromBehind, endOf, firstChunks } from "./playlist.js";
 import { choicesOf, sourceOf } from "./renditions.js";
 import { StuckRule } from "./stuck.js";
 
-/** Further behind than it is to be it plays faster; much further, it jumps. In seconds. */
+/** This much further behind than intended, it plays faster; much further, it jumps. In seconds. */
 const LATE_S = 0.5;
 export const FAR_S = 4;
-/** Nobody hears that it plays so much faster. */
+/** Playback rate to catch up with: too little to be heard. */
 const CATCH_UP_RATE = 1.06;
-/** Each time that it stands still it stays so much further behind, up to a limit, in seconds. */
+/** Each stall adds this much distance, up to a limit, in seconds. */
 const STEP_BACK_S = 0.5;
 const FURTHEST_BACK_S = 3;
-/** Less than this is nothing to play, in seconds. */
+/** With less than this buffered there is nothing to play, in seconds. */
 export const EMPTY_S = 0.1;
-/** Nothing is loaded while there is so much to be played, in seconds: by a live player while its video does not play. */
+/** With this much buffered nothing more is loaded, in seconds; by a live player only while it is paused. */
 const ENOUGH_S = 10;
-/** Who went back begins with so much, in seconds. */
+/** After going back, playback starts with this much buffered, in seconds. */
 const BEGINNING_S = 1;
 
 /**
@@ -28,20 +28,20 @@ const BEGINNING_S = 1;
  * @typedef {import("./playlist.js").Variant} Variant
  */
 
-/** As near to what is live as the server wants it and the link lets it. */
+/** As close to live as the server asks for and the connection allows. */
 export class LivePace {
   hasBegun = false;
-  /** It waits until there is enough to go on with. */
+  /** Waits until enough is buffered to continue. */
   isHeld = true;
-  /** Other renditions may be taken. */
+  /** Plays live, and may switch renditions. */
   isLive = true;
   #stuck = new StuckRule();
   #holdBack = 0;
-  /** How much further behind than the server says, because of what stood still. */
+  /** How much further behind than the server asks for, because of stalls. */
   #steppedBack = 0;
 
   /**
-   * @param {Variant[]} variants those that there are
+   * @param {Variant[]} variants all of them
    * @param {(codecs: string) => boolean} plays whether this browser plays them
    * @returns {Variant[]} those to choose from
    */
@@ -49,26 +49,31 @@ export class LivePace {
     return choicesOf(variants, plays);
   }
 
-  /** What is to be loaded. @param {Playlist} playlist @param {Position | null} position @param {boolean} isFirst */
+  /** What to load. @param {Playlist} playlist @param {Position | null} position @param {boolean} isFirst */
   next(playlist, position, isFirst) {
     this.#holdBack = playlist.holdBack;
     if (isFirst && !position) return { chunks: firstChunks(playlist), isJump: false };
     return chunksFrom(playlist, position);
   }
 
-  /** From where to go on if something is not there any more. @returns {Position | null} */
+  /** Where to continue if something is gone from the server. @returns {Position | null} */
   afterLoss() {
     return null;
   }
 
-  /** The next thing that comes has a source of its own. */
+  /** What is loaded next gets a source of its own. */
   startAnew() {
     this.#stuck.startAnew();
     this.hasBegun = false;
     this.isHeld = true;
   }
 
-  /** Something new is there. @param {LiveBuffer} buffer @param {HTMLVideoElement} video @returns {boolean} whether it plays */
+  /**
+   * Something was appended.
+   * @param {LiveBuffer} buffer
+   * @param {HTMLVideoElement} video
+   * @returns {boolean} whether it plays
+   */
   came(buffer, video) {
     const wanted = this.#holdBack + this.#steppedBack;
     const isFar = buffer.ahead > wanted + FAR_S && !video.paused;
@@ -85,7 +90,7 @@ export class LivePace {
   }
 
   /**
-   * Whether the browser shows nothing of what it has, and is to be given another source now.
+   * Whether the browser does not show what is buffered, and needs another source now.
    * @param {LiveBuffer} buffer
    * @param {HTMLVideoElement} video
    * @param {number} now in seconds
@@ -94,36 +99,36 @@ export class LivePace {
     return this.#stuck.look(buffer, video, now);
   }
 
-  /** What came was played: the next time there is to be more before that. */
+  /** Playback stalled: more is to be buffered from now on. */
   stood() {
     this.#steppedBack = Math.min(this.#steppedBack + STEP_BACK_S, FURTHEST_BACK_S);
     this.isHeld = true;
   }
 
   /**
-   * What does not play loads no more than it may need.
+   * While paused it loads no more than it may need.
    * @param {LiveBuffer} buffer
    * @param {HTMLVideoElement} video
    * @param {AbortSignal} signal
-   * @returns {Promise<boolean>} whether what it has is old by now
+   * @returns {Promise<boolean>} whether what is buffered is out of date by now
    */
   async whileEnough(buffer, video, signal) {
     if (!this.hasBegun || !video.paused || buffer.ahead < ENOUGH_S || this.#stuck.isStuck(buffer, video)) return false;
-    await happens(video, ["play"], signal);
+    await happens(video, "play", signal);
     return true;
   }
 }
 
-/** As far behind as somebody went back. It goes neither faster nor further ahead, and takes the source alone. */
+/** As far behind as the viewer went back. It never plays faster or jumps ahead, and has a single rendition. */
 export class PastPace {
   hasBegun = false;
   isHeld = true;
   isLive = false;
-  /** How far it can go back, in seconds; null before that is known. @type {number | null} */
+  /** How far the viewer can go back, in seconds; null while unknown. @type {number | null} */
   reach = null;
-  /** Where in what comes first it begins, in seconds. */
+  /** Where in the first chunk playback starts, in seconds. */
   #offset = 0;
-  /** Seconds to be played from there on, as far as they are there, and when that was told. */
+  /** When the end of the playlist was captured, and when it was read. */
   #end = { date: /** @type {number | null} */ (null), at: 0 };
 
   /** @param {number} behind in seconds */
@@ -143,7 +148,7 @@ export class PastPace {
     const last = segments.at(-1);
     this.#end = { date: last?.date == null ? null : last.date + last.duration * 1000, at: performance.now() };
     if (position && position.number >= endOf(playlist).number) return chunksFrom(playlist, position);
-    // What it was to go on with is not there any more: what is oldest now is nearest to it.
+    // Its position is gone from the server: the oldest segment is closest to it.
     const isLost = position !== null && position.number < playlist.first;
     const { chunks, offset } = chunksFromBehind(playlist, isLost ? Infinity : this.behind, isLost ? null : position);
     if (!position) this.#offset = offset;
@@ -173,7 +178,7 @@ export class PastPace {
     return true;
   }
 
-  /** It loads far ahead, and would not notice soon. */
+  /** It buffers far ahead, so this could not be noticed in time. */
   isStuck() {
     return false;
   }
@@ -184,14 +189,14 @@ export class PastPace {
 
   /** @param {LiveBuffer} buffer @param {HTMLVideoElement} video @param {AbortSignal} signal */
   async whileEnough(buffer, video, signal) {
-    while (this.hasBegun && buffer.ahead >= ENOUGH_S) await happens(video, ["timeupdate"], signal);
+    while (this.hasBegun && buffer.ahead >= ENOUGH_S) await happens(video, "timeupdate", signal);
     return false;
   }
 
   /**
-   * How far behind what is live is shown, in seconds; null where nobody told.
-   * @param {number | null} date when what is at the end of the buffer was captured
-   * @param {number} ahead seconds that are to be played before that
+   * How far behind live the picture is, in seconds; null if unknown.
+   * @param {number | null} date when the end of the buffer was captured
+   * @param {number} ahead seconds that are buffered before that
    */
   behindNow(date, ahead) {
     if (date === null || this.#end.date === null) return null;
@@ -199,11 +204,17 @@ export class PastPace {
   }
 }
 
-/** @param {EventTarget} target @param {string[]} events @param {AbortSignal} signal */
-async function happens(target, events, signal) {
-  await new Promise((done) => {
-    for (const event of events) target.addEventListener(event, done, { once: true, signal });
-    signal.addEventListener("abort", done, { once: true });
+/** Waits for an event. @param {EventTarget} target @param {string} event @param {AbortSignal} signal */
+async function happens(target, event, signal) {
+  await new Promise((resolve) => {
+    const done = () => {
+      target.removeEventListener(event, done);
+      // A viewer who went back waits some times a second, and would leave a listener each time.
+      signal.removeEventListener("abort", done);
+      resolve(undefined);
+    };
+    target.addEventListener(event, done);
+    signal.addEventListener("abort", done);
   });
   signal.throwIfAborted();
 }

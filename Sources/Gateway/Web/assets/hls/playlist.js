@@ -1,19 +1,19 @@
 // @ts-check
 
 /**
- * HLS playlists: text in, values out, and what a player loads next. No network, no clock.
+ * Parses HLS playlists, and decides what a player loads next. Has no network and no clock.
  *
  * Source: RFC 8216bis §4.4 (tags), §6.3.7 (parts), §6.2.5.2 (what a reload waits for).
  */
 
-/** Longer playlists are none of live streams, in characters. */
+/** Longest playlist that is accepted, in characters. */
 const LONGEST = 1 << 20;
-/** Who is so much further behind than they should be goes on near the end, in seconds. */
+/** A player that is this much further behind than it should be jumps to the end, in seconds. */
 const FAR_BEHIND = 6;
-/** No segment or part is longer, in seconds. */
+/** Longest segment or part that is accepted, in seconds. */
 const LONGEST_DURATION = 60;
 
-/** The text is no playlist, or one that nothing can be played by. */
+/** The text is not a playlist, or not one that can be played. */
 export class PlaylistError extends Error {
   name = "PlaylistError";
 }
@@ -22,29 +22,29 @@ export class PlaylistError extends Error {
  * @typedef {object} Variant one rendition of a stream
  * @property {string} uri
  * @property {string} codecs as a media type names them
- * @property {number} bitrate of all of it on average, or else of its richest segment, in bit/s
- * @property {number | null} height of its pictures, in pixels; null where it has none, or does not say
+ * @property {number} bitrate average, or else peak, in bit/s
+ * @property {number | null} height of its picture, in pixels; null if it has none, or does not say
  *
  * @typedef {object} Part
  * @property {string} uri
  * @property {number} duration in seconds
- * @property {boolean} isIndependent begins with a key frame
+ * @property {boolean} isIndependent whether it begins with a key frame
  *
  * @typedef {object} Segment
  * @property {number} number its media sequence number
- * @property {string | null} map what has to be appended before it
- * @property {boolean} isDiscontinuous its times have nothing to do with those before
- * @property {Part[]} parts of the latest segments alone
- * @property {string | null} uri null while it is not whole
- * @property {number} duration in seconds, of what there is
- * @property {number | null} date when its first picture was captured, in milliseconds of the clock of days
+ * @property {string | null} map the initialization segment to append before it
+ * @property {boolean} isDiscontinuous whether its timestamps do not continue those before
+ * @property {Part[]} parts only the latest segments have them
+ * @property {string | null} uri null while it is incomplete
+ * @property {number} duration in seconds, of what exists so far
+ * @property {number | null} date wall-clock time at which its first picture was captured, in milliseconds
  *
  * @typedef {object} Playlist
- * @property {Segment[]} segments the oldest first
- * @property {number} first the number of the oldest, or of the one to come
- * @property {number} holdBack how far from its end to play, in seconds
- * @property {boolean} canBlock whether the server waits for what is asked for
- * @property {string | null} hint the part that comes next
+ * @property {Segment[]} segments oldest first
+ * @property {number} first the number of the oldest, or of the next if there is none
+ * @property {number} holdBack how far from the end to play, in seconds
+ * @property {boolean} canBlock whether the server delays its answer until what was requested exists
+ * @property {string | null} hint the next part
  * @property {boolean} hasEnded
  *
  * @typedef {{ number: number, part: number }} Position of the next thing to load
@@ -54,12 +54,12 @@ export class PlaylistError extends Error {
  * @property {string | null} map
  * @property {number} duration in seconds
  * @property {boolean} isDiscontinuous
- * @property {number | null} date when it was captured, in milliseconds of the clock of days
+ * @property {number | null} date wall-clock time at which it was captured, in milliseconds
  * @property {Position} next what follows it
  */
 
 /**
- * Whether it is what was recorded of a stream that has ended: nothing that is live.
+ * Whether a playlist is of the recording of a stream that has ended.
  * @param {string} text
  */
 export function isRecorded(text) {
@@ -67,9 +67,9 @@ export function isRecorded(text) {
 }
 
 /**
- * The renditions that a multivariant playlist names, the richest first.
+ * The renditions of a multivariant playlist, best first.
  * @param {string} text
- * @returns {Variant[]} one at least
+ * @returns {Variant[]} at least one
  * @throws {PlaylistError}
  */
 export function parseVariants(text) {
@@ -93,7 +93,7 @@ export function parseVariants(text) {
 }
 
 /**
- * A media playlist, without delta updates.
+ * Parses a media playlist without delta updates.
  * @param {string} text
  * @returns {Playlist}
  * @throws {PlaylistError}
@@ -161,7 +161,7 @@ export function parsePlaylist(text) {
 }
 
 /**
- * What comes behind everything that a playlist names.
+ * The position after everything in a playlist.
  * @param {Playlist} playlist
  * @returns {Position}
  */
@@ -172,11 +172,11 @@ export function endOf({ segments, first }) {
 }
 
 /**
- * What is to be loaded, in its order: from where the player is, or from a key frame near the end where that is far behind,
- * or not there any more.
+ * What to load, in order: from the player's position, or from a key frame near the end if that position is far behind
+ * or gone.
  * @param {Playlist} playlist
- * @param {Position | null} position null for a player that begins
- * @returns {{ chunks: Chunk[], isJump: boolean }} a jump: what comes has nothing to do with what was loaded before
+ * @param {Position | null} position null for a player that starts
+ * @returns {{ chunks: Chunk[], isJump: boolean }} a jump: the chunks do not continue what was loaded before
  */
 export function chunksFrom(playlist, position) {
   const all = playlist.segments.flatMap((segment) => chunksOf(segment));
@@ -198,11 +198,11 @@ export function chunksFrom(playlist, position) {
 }
 
 /**
- * What is to be loaded by who went back: from where the player is, or from the segment that holds what was so long ago.
+ * What to load for a viewer who went back: from the player's position, or from the segment that contains that time.
  * @param {Playlist} playlist
- * @param {number} behind seconds before its end; further than it goes is its beginning
- * @param {Position | null} position null for a player that begins
- * @returns {{ chunks: Chunk[], offset: number }} the offset, in seconds, is where in the first of them that is
+ * @param {number} behind seconds before the end; the start, if that is more than there is
+ * @param {Position | null} position null for a player that starts
+ * @returns {{ chunks: Chunk[], offset: number }} the offset of that time in the first chunk, in seconds
  */
 export function chunksFromBehind({ segments }, behind, position) {
   const all = segments.flatMap((segment) => chunksOf(segment));
@@ -218,11 +218,11 @@ export function chunksFromBehind({ segments }, behind, position) {
 }
 
 /**
- * What a rendition goes on with where another one was left: from the last key frame of its own that is not after what was
- * loaded, or from its first one.
+ * Where a rendition continues after another one was left: at its own last key frame that is not later than what was
+ * loaded, or at its first one.
  * @param {Playlist} playlist
- * @param {{ map: string | null, date: number | null }} left what was appended last, and when the end of it was captured
- * @returns {Chunk[]} empty where there is nothing of its own yet; before that comes what it took over from others
+ * @param {{ map: string | null, date: number | null }} left what was appended last, and when its end was captured
+ * @returns {Chunk[]} empty while it only has what it took over from other renditions
  */
 export function chunksAfter(playlist, { map, date: moment }) {
   const own = playlist.segments.filter((segment) => segment.map !== map).flatMap((segment) => chunksOf(segment));
@@ -234,7 +234,7 @@ export function chunksAfter(playlist, { map, date: moment }) {
 }
 
 /**
- * What a rendition begins with near its end, of its own.
+ * What to start a rendition with: chunks of its own near the end.
  * @param {Playlist} playlist
  * @returns {Chunk[]}
  */
@@ -244,7 +244,7 @@ export function firstChunks(playlist) {
 }
 
 /**
- * A segment by its parts, or whole where those are not named any more.
+ * A segment in parts, or as a whole if its parts are no longer listed.
  * @param {Segment} segment
  * @returns {(Chunk & { place: Position, isIndependent: boolean })[]}
  */

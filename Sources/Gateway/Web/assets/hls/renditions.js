@@ -1,48 +1,48 @@
 // @ts-check
 
 /**
- * Which of a stream's renditions a player takes: the richest that its link carries, or the one that somebody chose. No
- * network, no clock.
+ * Chooses the rendition to load: the best that the connection carries, or the one that the viewer chose. Has no network
+ * and no clock.
  */
 
 /**
- * What the link takes is known by two averages of how long a bit takes: one that follows quickly, and one that does not; in
- * seconds of media.
+ * Bandwidth is estimated from two moving averages of the time per bit, a fast and a slow one. These are their
+ * half-lives, in seconds of media.
  */
 const HALF_LIVES_S = [2, 5];
-/** Less comes all at once, on any link, in bytes. */
+/** Smaller downloads say nothing about bandwidth, because they arrive all at once, in bytes. */
 const LEAST_BYTES = 16_000;
-/** A transfer cannot be told from a shorter one, in seconds. */
+/** The shortest transfer that can be measured, in seconds. */
 const SHORTEST_S = 0.005;
-/** What is known of the link is forgotten after this time, in seconds: a poor rendition tells little. */
+/** An estimate expires after this time, in seconds: small downloads do not refresh it. */
 const MEMORY_S = 10;
-/** A rendition takes a link that carries so many times its bits, and another one so many to go up. */
+/** How many times its bitrate a rendition needs to stay, and to be switched up to. */
 const NEEDED = 1.1;
 const NEEDED_ABOVE = 1.5;
-/** A link that carries so many times what is taken is not why something did not come. */
+/** A connection that carries this many times the current bitrate is not the cause of a stall. */
 const AMPLE = 2.5;
-/** What comes slowly is not given up before this time, in seconds. */
+/** A slow download is not given up before this time, in seconds. */
 const GIVE_UP_S = 1;
-/** Who went down stays there for so long, in seconds, and for longer each time that going up did not last. */
+/** Shortest time at a lower rendition, in seconds; doubled, up to a limit, each time that going up did not last. */
 const REST_S = 10;
 const LONGEST_REST_S = 160;
 const LASTING_S = 30;
 
 /** @typedef {import("../picture-choice.js").ChoiceName} ChoiceName */
 
-/** How playlists name what every player takes, and what goes on as its publisher sends it. */
+/** The addresses of the rendition that every player supports, and of the publisher's own stream. */
 const SOURCE = "media.m3u8";
 const ORIGINAL = "media.m3u8?rendition=original";
 
-/** @param {import("./playlist.js").Variant[]} variants @returns {import("./playlist.js").Variant} what every player takes */
+/** The one that every player supports. @param {import("./playlist.js").Variant[]} variants */
 export function sourceOf(variants) {
   return variants.find(({ uri }) => uri === SOURCE) ?? variants[0];
 }
 
 /**
- * What a player chooses from: where its browser plays what the publisher sends, that takes the place of the source, which
- * would have to be made, and what takes no less than it is no use.
- * @param {import("./playlist.js").Variant[]} variants the richest first
+ * The renditions to choose from. If the browser plays the publisher's own stream, that replaces the one that the server
+ * would have to encode, and renditions with no lower bitrate are left out.
+ * @param {import("./playlist.js").Variant[]} variants best first
  * @param {(codecs: string) => boolean} plays whether this browser plays them
  */
 export function choicesOf(variants, plays) {
@@ -53,28 +53,28 @@ export function choicesOf(variants, plays) {
 }
 
 export class RenditionRule {
-  /** Of the renditions, the richest first. */
+  /** The current rendition. */
   #index = 0;
-  /** In seconds a bit; null before anything came. @type {number[] | null} */
+  /** Seconds per bit; null before the first download. @type {number[] | null} */
   #averages = null;
   #sampledAt = -Infinity;
-  /** Of the rendition that is taken, as it comes, in bit/s; null before anything came. @type {number | null} */
+  /** Measured bitrate of the current rendition, in bit/s; null before its first download. @type {number | null} */
   #bitrate = null;
   #wentUpAt = -Infinity;
   #wentDownAt = -Infinity;
   #rest = REST_S;
   #hasStood = false;
 
-  /** What the link takes, in bit/s, as far as is known at a time in seconds. @param {number} now */
+  /** The estimated bandwidth in bit/s; null if it is unknown. @param {number} now in seconds */
   estimate(now) {
     return this.#averages && now - this.#sampledAt <= MEMORY_S ? 1 / Math.max(...this.#averages) : null;
   }
 
   /**
-   * Something came.
+   * Takes in a download.
    * @param {number} bytes
-   * @param {number} seconds from its first byte to its last
-   * @param {number} duration that it is played, in seconds
+   * @param {number} seconds from the first byte to the last
+   * @param {number} duration of the media, in seconds
    * @param {number} now
    */
   note(bytes, seconds, duration, now) {
@@ -90,27 +90,27 @@ export class RenditionRule {
     this.#sampledAt = now;
   }
 
-  /** What there was is played, and nothing more is there. */
+  /** Playback stalled: everything was played. */
   stood() {
     this.#hasStood = true;
   }
 
   /**
-   * Whether something comes so slowly that it would be there too late.
-   * @param {number} bytes that are there
+   * Whether a download is so slow that it would finish too late.
+   * @param {number} bytes received so far
    * @param {number} total
-   * @param {number} seconds since the first one came
-   * @param {number} ahead what there is to be played yet, in seconds
+   * @param {number} seconds since the first byte
+   * @param {number} ahead buffered media, in seconds
    */
   isHopeless(bytes, total, seconds, ahead) {
     return seconds >= GIVE_UP_S && (total - bytes) * seconds > ahead * bytes;
   }
 
   /**
-   * @param {import("./playlist.js").Variant[]} variants the richest first
+   * @param {import("./playlist.js").Variant[]} variants best first
    * @param {ChoiceName} choice
    * @param {number} now in seconds
-   * @returns {number} which of them is taken from now on
+   * @returns {number} the index of the rendition to load
    */
   choose(variants, choice, now) {
     const before = this.#index;
@@ -132,10 +132,10 @@ export class RenditionRule {
     const index = Math.min(this.#index, last);
     const estimate = this.estimate(now);
     let lower = index;
-    // What is taken now may be less than what was said of it.
+    // The measured bitrate can be lower than the declared one.
     const bitrateOf = (/** @type {number} */ at) => at === index && this.#bitrate || variants[at].bitrate;
     while (lower < last && estimate !== null && estimate < bitrateOf(lower) * NEEDED) lower += 1;
-    // Where the link carries much more, it stood still because nothing was made.
+    // If the connection carries much more, playback stalled because the server had nothing to send.
     const isLinkPoor = estimate === null || estimate < bitrateOf(index) * AMPLE;
     if (hasStood && isLinkPoor && lower === index) lower = Math.min(lower + 1, last);
     if (lower > index) {

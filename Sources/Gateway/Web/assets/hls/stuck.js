@@ -1,31 +1,31 @@
 // @ts-check
 
 /**
- * When a browser shows nothing of what it has: WebKit on GStreamer now and then does not come to the end of a seek, and
- * waits for ever. Another source helps.
+ * Detects a browser that does not show what it has buffered: WebKit on GStreamer sometimes never completes a seek.
+ * Giving it a new source helps.
  */
 
-/** So long it may take to show what it has, in seconds. */
+/** Longest time until buffered media is shown, in seconds. */
 const TIMEOUT_S = 10;
-/** What did not help so many times does not help. */
+/** After this many new sources in a row without success, another would not help, either. */
 const MOST_TIMES = 3;
-/** There is something to show if there is more than this, in seconds. */
+/** With more than this buffered there is something to show, in seconds. */
 const SOMETHING_S = 1;
 
 export class StuckRule {
-  /** When it was last seen to be well, and when it was last looked at, in seconds; null where that says nothing of the source. */
+  /** When it last worked, and when it was last checked, in seconds; null for a new source. */
   #wellAt = /** @type {number | null} */ (null);
   #lookedAt = /** @type {number | null} */ (null);
-  /** How many sources it was given since something was shown. */
+  /** New sources since something was last shown. */
   #times = 0;
 
-  /** What comes next has another source. */
+  /** The video gets another source. */
   startAnew() {
     this.#wellAt = this.#lookedAt = null;
   }
 
   /**
-   * Whether it shows nothing of what it has, and may yet be helped. What nobody sees need not be shown.
+   * Whether buffered media is not shown, and a new source may help. A hidden page need not show anything.
    * @param {import("./buffer.js").LiveBuffer} buffer
    * @param {HTMLVideoElement} video
    */
@@ -35,15 +35,15 @@ export class StuckRule {
   }
 
   /**
-   * To be called now and then.
+   * Call it regularly.
    * @param {import("./buffer.js").LiveBuffer} buffer
    * @param {HTMLVideoElement} video
    * @param {number} now in seconds
-   * @returns {boolean} whether it is to be given another source now
+   * @returns {boolean} whether the video needs another source now
    */
   look(buffer, video, now) {
     if (video.readyState >= HTMLMediaElement.HAVE_CURRENT_DATA) this.#times = 0;
-    // Nothing is known of a time in which nobody looked: a video that was paused may be well, and just seek.
+    // After a gap between checks nothing is known: a video that was paused may simply be seeking.
     const isNew = this.#lookedAt === null || now - this.#lookedAt > TIMEOUT_S;
     this.#lookedAt = now;
     if (isNew || this.#wellAt === null || !this.isStuck(buffer, video)) this.#wellAt = now;

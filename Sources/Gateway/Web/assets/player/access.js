@@ -1,16 +1,21 @@
 // @ts-check
 
 /**
- * The token with which a player watches: the one that its page gave it, or one of its own for an invitation, which many
- * people may have. It is renewed before it ends, because the server tells no news to one that has ended.
+ * The token with which a player watches: the one that its page gave it, or, for an invitation, which many people may
+ * share, one of its own. It is renewed before it expires, because the server then stops sending news.
  */
 
 import { SignallingError } from "../session.js";
 import { claimsOf, exchange, post } from "../tokens.js";
 
-/** A token is renewed this long before it ends, or after half of what is left of it, in milliseconds. */
+/**
+ * A token is renewed this long before it expires, or when half of the time that is left has passed, whichever is later,
+ * in milliseconds.
+ */
 const RENEWAL_MS = 180_000;
-/** Timers of browsers cannot be set further ahead, in milliseconds. */
+/** If the server does not answer and less than this is left, it is not asked again, in milliseconds. */
+const LEAST_LEFT_MS = 5000;
+/** Browsers' timers cannot run longer, in milliseconds. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export class Access {
@@ -87,18 +92,31 @@ export class Access {
   /** @param {string | null} token */
   #keep(token) {
     this.#token = token;
-    const { exp } = /** @type {{ exp?: unknown }} */ (claimsOf(token) ?? {});
-    const left = typeof exp === "number" ? exp * 1000 - Date.now() : 0;
     clearTimeout(this.#timer);
-    if (left <= 0 || this.#isClosed) return;
-    const wait = Math.max(left - RENEWAL_MS, left / 2);
+    if (this.#left > 0) this.#plan();
+  }
+
+  /** Milliseconds until the token expires; 0 for none, and for one that does not say. */
+  get #left() {
+    const { exp } = /** @type {{ exp?: unknown }} */ (claimsOf(this.#token) ?? {});
+    return typeof exp === "number" ? exp * 1000 - Date.now() : 0;
+  }
+
+  #plan() {
+    if (this.#isClosed) return;
+    const wait = Math.max(this.#left - RENEWAL_MS, this.#left / 2);
     this.#timer = setTimeout(() => this.#renew(), Math.min(wait, LONGEST_TIMER_MS));
   }
 
-  /** One that cannot be renewed ends in its time, and then the player says so. */
+  /** A token that is not renewed expires, and then the player says so. */
   async #renew() {
-    const response = await post(this.address, {}, this.#token).catch(() => null);
-    if (!response?.ok || this.#isClosed) return;
-    this.#keep((await response.json()).token);
+    const asked = this.#token;
+    const response = await post(this.address, {}, asked).catch(() => null);
+    const fresh = response?.ok ? await response.json().catch(() => null) : null;
+    // The page may have set another one meanwhile.
+    if (this.#isClosed || asked !== this.#token) return;
+    if (fresh) return this.#keep(fresh.token);
+    const isRefused = response !== null && !response.ok && response.status !== 429 && response.status < 500;
+    if (!isRefused && this.#left > LEAST_LEFT_MS) this.#plan();
   }
 }

@@ -41,6 +41,8 @@ export class Face {
   #clock;
   /** @type {() => void} */
   #show = () => {};
+  /** Shows the controls for a while. @type {() => void} */
+  #wake;
 
   /**
    * @param {import("../rostrum-player.js").RostrumPlayer} player
@@ -69,7 +71,7 @@ export class Face {
       this.#bar.element, this.#bar.menu.panel);
     shadow.adoptedStyleSheets = [style()];
     shadow.append(this.#root);
-    listen(this.#root, {
+    this.#wake = listen(this.#root, {
       mayListen: () => player.controls && this.#playback !== null,
       mayFade: () => this.#playback?.isShown === true && !this.#playback.isPaused && !this.#bar.menu.isOpen,
       toggle: () => this.#toggle(),
@@ -87,7 +89,8 @@ export class Face {
 
   connected() {
     clearInterval(this.#clock);
-    // For the countdown, and how far back it goes; what else changes is told.
+    this.#wake();
+    // For the countdown, and how far back one can go; of other changes it is told.
     this.#clock = setInterval(() => {
       const playback = this.#playback;
       if (playback?.state === "backstage" || playback?.gate || playback?.reception.rewind.reach) this.#show();
@@ -130,6 +133,7 @@ export class Face {
   #draw(state, problem, strings) {
     const { video } = this;
     const { controls, poster } = this.player;
+    const focused = /** @type {ShadowRoot} */ (this.#root.getRootNode()).activeElement;
     const playback = this.#playback;
     const stream = playback?.stream ?? null;
     const info = stream?.info ?? null;
@@ -167,6 +171,8 @@ export class Face {
         mayPip: isShown && document.pictureInPictureEnabled === true && "requestPictureInPicture" in video,
       });
     }
+    // A button that goes away takes the focus along, and without it the keys do nothing.
+    if (controls && focused?.closest("[hidden]")) root.focus({ preventScroll: true });
   }
 
   // What the viewer does.

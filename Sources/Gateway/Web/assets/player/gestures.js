@@ -1,12 +1,12 @@
 // @ts-check
 
-/** Keys and pointers over a player, and whether anybody moves. */
+/** Keyboard and pointer input of a player, and when its controls fade. */
 
 /** Controls fade this long after the last movement, in milliseconds. */
 const FADE_MS = 3000;
-/** A second click within this time asks for the full screen, in milliseconds. */
+/** A second click within this time asks for full screen, in milliseconds. */
 const DOUBLE_MS = 250;
-/** What an arrow changes. */
+/** How much an arrow key changes. */
 const VOLUME_STEP = 0.05;
 const SKIP_SECONDS = 5;
 
@@ -22,19 +22,27 @@ const SKIP_SECONDS = 5;
  * @property {() => void} leave closes what is open
  */
 
-/** @param {HTMLElement} root @param {Actions} actions */
+/** What a click or tap is meant for itself. */
+const CONTROLS = "a, button, input, .menu, .bar .row";
+
+/**
+ * @param {HTMLElement} root
+ * @param {Actions} actions
+ * @returns {() => void} shows the controls as if someone had moved; to be called when the player comes into a page
+ */
 export function listen(root, actions) {
   /** @type {number | undefined} */
   let fading;
   /** @type {number | undefined} */
   let clicking;
-  /** By what the last press was: not every browser says so of a click. */
+  /** What the last press was made with: not every browser says so of a click. */
   let pointer = "mouse";
   const isStill = () => root.classList.contains("still-pointer");
   const fade = () => {
     clearTimeout(fading);
     if (actions.mayFade()) root.classList.add("still-pointer");
-    else fading = setTimeout(fade, FADE_MS);
+    // A timer would keep a player that was removed from its page alive for ever.
+    else if (root.isConnected) fading = setTimeout(fade, FADE_MS);
   };
   const wake = () => {
     root.classList.remove("still-pointer");
@@ -47,20 +55,23 @@ export function listen(root, actions) {
     wake();
     if (!actions.mayListen() || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     const target = /** @type {HTMLElement} */ (event.target);
-    const isSlider = target.matches("input");
+    const isVolume = target.matches("input.volume");
+    // The timeline's own step is too small to leave the live edge, or to get anywhere in a recording.
+    const isTimeline = target.matches("input.position");
+    const [back, forth] = [-SKIP_SECONDS, SKIP_SECONDS].map((seconds) => () => actions.skip(seconds));
     const action = {
       k: actions.toggle,
       m: actions.toggleSound,
       f: actions.toggleFull,
-      // A button is pressed by it, and a slider is moved by arrows.
+      // It presses a button, and arrows move the volume's slider.
       " ": target.matches("button") ? null : actions.toggle,
-      ArrowUp: isSlider ? null : () => actions.louder(VOLUME_STEP),
-      ArrowDown: isSlider ? null : () => actions.louder(-VOLUME_STEP),
-      ArrowLeft: isSlider ? null : () => actions.skip(-SKIP_SECONDS),
-      ArrowRight: isSlider ? null : () => actions.skip(SKIP_SECONDS),
+      ArrowUp: isVolume ? null : isTimeline ? forth : () => actions.louder(VOLUME_STEP),
+      ArrowDown: isVolume ? null : isTimeline ? back : () => actions.louder(-VOLUME_STEP),
+      ArrowLeft: isVolume ? null : back,
+      ArrowRight: isVolume ? null : forth,
     }[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (!action) return;
-    // The page does not scroll by it.
+    // Otherwise the page would scroll.
     event.preventDefault();
     action();
   };
@@ -69,7 +80,7 @@ export function listen(root, actions) {
   const click = (event) => {
     const target = /** @type {HTMLElement} */ (event.target);
     if (!target.closest(".menu, [aria-haspopup]")) actions.leave();
-    if (target.closest("button, input, .menu, .bar .row") || !actions.mayListen()) return;
+    if (target.closest(CONTROLS) || !actions.mayListen()) return;
     // A finger only wants to see what there is.
     if (pointer !== "mouse") return;
     clearTimeout(clicking);
@@ -81,7 +92,7 @@ export function listen(root, actions) {
   const down = (event) => {
     pointer = event.pointerType;
     // The first tap shows the controls, the next one hides them.
-    const isOnPicture = !(/** @type {HTMLElement} */ (event.target)).closest("button, input, .menu, .bar .row");
+    const isOnPicture = !(/** @type {HTMLElement} */ (event.target)).closest(CONTROLS);
     if (pointer === "touch" && isOnPicture && !isStill() && actions.mayFade()) {
       clearTimeout(fading);
       root.classList.add("still-pointer");
@@ -98,5 +109,5 @@ export function listen(root, actions) {
     clearTimeout(fading);
     fade();
   });
-  wake();
+  return wake;
 }

@@ -3,6 +3,7 @@
 /** What a player does with one stream: plays it, or what was recorded of it, and knows why it does not. Draws nothing. */
 
 import { Recordings } from "../recordings.js";
+import { reloadAfterErrors } from "../reloading.js";
 import { SignallingError } from "../session.js";
 
 /**
@@ -50,6 +51,7 @@ export class Playback extends EventTarget {
     video.addEventListener("ended", () => this.#next(), { signal });
     // Of a live stream nobody is told the time.
     video.addEventListener("timeupdate", () => this.recording && this.#changed(), { signal });
+    reloadAfterErrors(video, () => this.recording?.id, () => this.#locate(), signal);
     for (const event of ["play", "pause", "durationchange", "loadeddata", "playing", "resize"]) {
       video.addEventListener(event, () => this.#changed(), { signal });
     }
@@ -166,6 +168,14 @@ export class Playback extends EventTarget {
     this.video.src = this.recordings.address(recording);
     this.video.play().catch(() => {});
     this.#changed();
+  }
+
+  /** The address of the recording that plays; null if it is gone. */
+  async #locate() {
+    const { recording, recordings } = this;
+    // This request also replaces an expired token.
+    await recordings.ask();
+    return recording && recordings.list.some(({ id }) => id === recording.id) ? recordings.address(recording) : null;
   }
 
   /** In a recording, or in what is live and was. @param {number} seconds from where it is */

@@ -52,10 +52,14 @@ export const audienceControls = {
 
 /** @param {HTMLVideoElement | null} video */
 async function toggleFullScreen(video) {
-  if (document.fullscreenElement) await document.exitFullscreen();
-  else if (document.documentElement.requestFullscreen) await document.documentElement.requestFullscreen();
-  // iPhones show only a video itself on the full screen.
-  else /** @type {any} */ (video)?.webkitEnterFullscreen?.();
+  try {
+    if (document.fullscreenElement) await document.exitFullscreen();
+    else if (document.documentElement.requestFullscreen) await document.documentElement.requestFullscreen();
+    // On iPhones only a video can fill the screen.
+    else /** @type {any} */ (video)?.webkitEnterFullscreen?.();
+  } catch {
+    // The browser does not allow it, or there is no picture yet.
+  }
 }
 
 /**

@@ -27,7 +27,7 @@ export const desk = {
   /** @param {Room} room @param {HTMLElement} layer */
   mount(room, layer) {
     const { own } = room;
-    const notice = h("p.notice.muted#notice", { role: "status" });
+    const notice = h("p.notice.muted#notice");
     const goWords = h("span");
     const go = h("button.button.primary.large#go", { type: "button", onclick: () => room.goLive() },
       icon("live"), goWords);
@@ -47,10 +47,12 @@ export const desk = {
       const now = /** @type {import("../room.js").StudioState} */ (room.state);
       if (!(now in WORDS)) return;
       const words = now === "expired" && room.isLinkRevoked ? REVOKED : WORDS[now];
-      setText(state, words);
       const isOut = now === "removed" || now === "expired";
       const isNews = now === "reconnecting" || now === "starting" || now === "ended" || isOut;
-      setText(notice, isNews ? words : room.isOffAir ? offAirWords(room) : own.source?.notice ?? "");
+      const hint = isNews ? "" : room.isOffAir ? offAirWords(room) : own.source?.notice ?? "";
+      setText(notice, isNews ? words : hint);
+      // The only live region of the two, because screen readers would read the same words twice.
+      setText(state, [words, hint].filter(Boolean).join(" "));
       const { isOn } = room.onAir;
       share.hidden = !room.onAir.canShareScreen;
       share.setAttribute("aria-pressed", String(room.onAir.screen !== null));

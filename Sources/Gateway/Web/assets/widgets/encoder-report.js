@@ -2,6 +2,7 @@
 
 import { callName, h, icon, isolate } from "../dom.js";
 import { formatBitrate } from "../stats.js";
+import { memberOf } from "../sync.js";
 
 /** @typedef {import("../stage-api.js").Encoder} Encoder */
 
@@ -36,7 +37,8 @@ function describe({ video, audio, link }) {
  * @param {import("../room.js").Room} room
  */
 export function encoderReport(room) {
-  const element = h("div#encoder-report", { role: "status" });
+  // Not a live region: its numbers change every few seconds, and what needs attention is said as a message.
+  const element = h("div#encoder-report");
   /** By who publishes. @type {Map<string, Encoder>} */
   const encoders = new Map();
   /** What was said aloud, so that it is said once. @type {Set<string>} */
@@ -45,7 +47,7 @@ export function encoderReport(room) {
   let end = "";
 
   /** @param {string} id */
-  const nameOf = (id) => isolate(callName(id, room.sync.known?.speakers[id]?.name));
+  const nameOf = (id) => isolate(callName(id, memberOf(room.sync.known?.speakers, id)?.name));
 
   const show = () => {
     const lines = [...encoders].map(([participant, encoder]) => {

@@ -2,6 +2,7 @@
 
 import { ask, confirm } from "../dialog.js";
 import { callName, isolate } from "../dom.js";
+import { memberOf } from "../sync.js";
 
 /**
  * A dialog with what a host can do about a person.
@@ -10,8 +11,9 @@ import { callName, isolate } from "../dom.js";
  */
 export async function manage(room, id) {
   const { known } = room.sync;
-  const member = known?.speakers[id];
-  const name = callName(id, member?.name || known?.viewers[id]?.name || known?.raisedHands[id]?.name);
+  const member = memberOf(known?.speakers, id);
+  const inAudience = memberOf(known?.viewers, id)?.name || memberOf(known?.raisedHands, id)?.name;
+  const name = callName(id, member?.name || inAudience);
   const choices = member
     ? [
       ...(member.audioMuted ? [] : [{ value: "mute-audio", label: "Mute microphone" }]),
@@ -57,7 +59,7 @@ function placeOf(room, id) {
 
 /** What can be done with a person's raised hand. @param {import("../room.js").Room} room @param {string} id */
 function waitingChoices(room, id) {
-  const hand = room.sync.known?.raisedHands[id];
+  const hand = memberOf(room.sync.known?.raisedHands, id);
   if (!hand) return [];
   if (hand.held) return [{ value: "release", label: "Put back in line" }];
   const [place, count] = [placeOf(room, id), waiting(room).length];

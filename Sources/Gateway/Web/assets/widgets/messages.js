@@ -5,13 +5,14 @@ import { h } from "../dom.js";
 /** Messages stay this long, in milliseconds. */
 const STAY_MS = 6000;
 
-/** Shows what the page has to say for a moment; screen readers read it aloud. */
+/** Shows for a moment what the page has to say; screen readers read it aloud. */
 export const messages = {
   name: "messages",
   layer: /** @type {const} */ ("float"),
   /** @param {import("../room.js").Room} room @param {HTMLElement} layer */
   mount(room, layer) {
-    const root = h("div.messages", { role: "status", "aria-live": "polite" });
+    // Only the new line is read, not those that are still there.
+    const root = h("div.messages", { role: "status", "aria-live": "polite", "aria-atomic": "false" });
     layer.append(root);
     /** @param {Event} event */
     const show = (event) => {

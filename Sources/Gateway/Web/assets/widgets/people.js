@@ -2,6 +2,7 @@
 
 import { callName, follow, h, icon, isolate, reconcile, setText } from "../dom.js";
 import { inOrder, makeBadges } from "../ranks.js";
+import { memberOf } from "../sync.js";
 import { manage } from "./manage.js";
 
 /** @typedef {import("../room.js").Room} Room */
@@ -23,7 +24,7 @@ export const people = {
     const alone = h("div.group.alone#alone", { hidden: true },
       h("p", { role: "status" }, "Viewers see and hear only you, even when others are on stage."),
       h("p.actions", {}, h("button.button.small#show-everybody", {
-        type: "button", onclick: () => room.edit({ programme: "composed" }),
+        type: "button", onclick: () => room.attempt(() => room.edit({ programme: "composed" })),
       }, "Show everyone on stage")));
     const unkept = h("p.group#unkept", { role: "status", hidden: true },
       "Viewers can’t rewind this stream: the server has no room to keep it. They can once another stream ends.");
@@ -46,7 +47,7 @@ export const people = {
       const bySince = (/** @type {[string, any]} */ [, a], /** @type {[string, any]} */ [, b]) =>
         a.since.localeCompare(b.since);
       // A hand stays up until its owner has answered; here they show as invited.
-      const raised = Object.entries(known.raisedHands).filter(([id]) => !(id in known.invitations));
+      const raised = Object.entries(known.raisedHands).filter(([id]) => !memberOf(known.invitations, id));
       hands.show(room.isHost ? waitingList(raised) : [], (id) => row(room, id, [
         ["Invite", "invite", () => room.api.invite(id)], ["Lower", "lower", () => room.api.lowerHand(id)],
       ]));
@@ -61,7 +62,8 @@ export const people = {
       invited.show(room.isHost ? Object.entries(known.invitations).sort(bySince) : [], (id) => row(room, id, [
         ["Withdraw", "withdraw", () => room.api.endInvitation(id)],
       ]));
-      const isElsewhere = (/** @type {string} */ id) => id in known.raisedHands || id in known.invitations;
+      const isElsewhere = (/** @type {string} */ id) =>
+        memberOf(known.raisedHands, id) || memberOf(known.invitations, id);
       const named = inOrder(Object.entries(known.viewers).filter(([id]) => !isElsewhere(id)), room.audience);
       // Of those who are counted, some have their place above, and some have said no name.
       const elsewhere = Object.keys(known.viewers).length - named.length;

@@ -4,6 +4,7 @@ import { confirm } from "../dialog.js";
 import { callName, follow, formatDuration, h, icon, reconcile, setText } from "../dom.js";
 import { RecordedComments } from "../recorded-comments.js";
 import { Recordings, formatSize, isClip } from "../recordings.js";
+import { reloadAfterErrors } from "../reloading.js";
 
 /** @typedef {import("../room.js").Room} Room @typedef {import("../recordings.js").Recording} Recording */
 
@@ -30,6 +31,14 @@ export const playback = {
     let current = "";
     /** Whether it was chosen, or is being played. */
     let isWatched = false;
+    const end = new AbortController();
+    reloadAfterErrors(video, () => current, async () => {
+      const id = current;
+      // This request also replaces an expired token.
+      await recordings.ask();
+      const recording = recordings.list.find((each) => each.id === id);
+      return recording ? recordings.address(recording) : null;
+    }, end.signal);
     /** @param {Recording | undefined} recording @param {boolean} [isWanted] whether a person chose it */
     const choose = (recording, isWanted = false) => {
       current = recording?.id ?? "";
@@ -78,6 +87,7 @@ export const playback = {
     const unfollow = follow(room, () => recordings.update());
     return () => {
       unfollow();
+      end.abort();
       recordings.close();
       comments.choose("");
       document.body.classList.remove("playback");

@@ -1,6 +1,6 @@
 // @ts-check
 
-import { follow, h, icon } from "../dom.js";
+import { follow, h, icon, reconcile, setText } from "../dom.js";
 import { toldByServer } from "../server.js";
 
 /** @typedef {import("../room.js").Room} Room */
@@ -54,17 +54,29 @@ export const restream = {
       return droppedPictures && state === "live"
         ? `${STATES.live}, but too slow: ${droppedPictures} frames dropped` : STATES[state];
     };
+    /** @param {string} key its number */
+    const makeRow = (key) => {
+      const address = h("span");
+      const remove = h("button.button", { type: "button", onclick: () => removeTarget(Number(key)) },
+        icon("close"), h("span", {}, "Remove"));
+      const sign = icon("warning");
+      const text = h("span");
+      const words = h("p", {}, sign, text);
+      const line = h("li", { "data-number": key }, h("div.row", {}, address, remove), words);
+      line.update = (/** @type {Restream} */ target) => {
+        line.dataset.state = target.state;
+        setText(address, target.url);
+        remove.setAttribute("aria-label", `Remove ${target.url}`);
+        words.className = target.state === "failed" ? "warning" : "muted";
+        sign.toggleAttribute("hidden", target.state !== "failed");
+        setText(text, describe(target));
+      };
+      return line;
+    };
+    // Rows stay where they are, so that news of one target take nobody's focus away.
     const showList = () => {
-      list.replaceChildren(...[...known.values()].sort((one, other) => one.number - other.number).map((target) => {
-        const { number, state } = target;
-        const remove = h("button.button", {
-          type: "button", "aria-label": `Remove ${target.url}`, onclick: () => removeTarget(number),
-        }, icon("close"), h("span", {}, "Remove"));
-        const words = h(state === "failed" ? "p.warning" : "p.muted", {}, state === "failed" ? icon("warning") : "",
-          h("span", {}, describe(target)));
-        return h("li", { "data-number": String(number), "data-state": state },
-          h("div.row", {}, h("span", {}, target.url), remove), words);
-      }));
+      const targets = [...known.values()].sort((one, other) => one.number - other.number);
+      reconcile(list, targets.map((each) => [String(each.number), each]), makeRow);
     };
     /** @template T @param {() => Promise<T>} request @returns {Promise<T | undefined>} */
     const ask = async (request) => {

@@ -4,6 +4,8 @@ import { follow, formatDuration, h, setText } from "../dom.js";
 
 /** With less than this to rewind, the timeline is hidden, in seconds. */
 const LEAST_REACH_S = 10;
+/** How far an arrow key goes, in seconds: a slider's own step would be too small to leave the live edge. */
+const KEY_STEP_S = 10;
 
 /** The timeline of a stream that viewers can rewind; it ends at the live edge. */
 export const rewind = {
@@ -25,6 +27,14 @@ export const rewind = {
     position.addEventListener("change", () => {
       isDragged = false;
       viewing.rewind.go(Number(position.max) - Number(position.value));
+    });
+    position.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
+      const step = {
+        ArrowLeft: KEY_STEP_S, ArrowDown: KEY_STEP_S, ArrowRight: -KEY_STEP_S, ArrowUp: -KEY_STEP_S,
+      }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      viewing.rewind.go(Math.max(0, (viewing.rewind.behind ?? 0) + step));
     });
     const show = () => {
       const { behind: away, reach } = viewing.rewind;

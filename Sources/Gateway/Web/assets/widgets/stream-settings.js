@@ -1,9 +1,9 @@
 // @ts-check
 
 import { askForWords, makeTalkFields, USUAL } from "../audience-settings.js";
-import { ask } from "../dialog.js";
 import { h } from "../dom.js";
 import { LAYERS } from "../layers.js";
+import { askAndSave } from "../saving.js";
 import { toldByServer } from "../server.js";
 
 /** @typedef {import("../room.js").Room} Room */
@@ -28,31 +28,31 @@ const WIDGET_NAMES = {
 /** Makes the stream, with its doors closed. @param {Room} room */
 export async function openBackstage(room) {
   const form = makeForm(room);
-  const answer = await ask({
+  const isMade = await askAndSave({
     name: "stream", title: "Open the backstage", body: [form.element],
     choices: [{ value: "open", label: "Open", look: "primary" }, { value: "no", label: "Cancel" }],
-  });
-  if (answer !== "open") return;
-  if (!await room.attempt(async () => { await room.create(form.details()); return true; })) return;
-  await saveInteraction(room, form.interaction());
+  }, () => room.create(form.details()));
+  if (!isMade) return;
+  // Not together with the stream, which cannot be made twice.
+  await room.attempt(() => saveInteraction(room, form.interaction()));
   await room.enterStage();
 }
 
 /** Changes the title, the start and what viewers see. @param {Room} room */
 export async function editStream(room) {
   const form = makeForm(room);
-  const answer = await ask({
+  await askAndSave({
     name: "stream", title: "Stream settings", body: [form.element],
     choices: [{ value: "save", label: "Save", look: "primary" }, { value: "no", label: "Cancel" }],
+  }, async () => {
+    await room.edit(form.details());
+    await saveInteraction(room, form.interaction());
   });
-  if (answer !== "save") return;
-  await room.edit(form.details());
-  await saveInteraction(room, form.interaction());
 }
 
 /** @param {Room} room @param {Partial<import("../audience.js").AudienceSettings>} settings those that changed */
 async function saveInteraction(room, settings) {
-  if (Object.keys(settings).length > 0) await room.attempt(() => room.api.editInteraction(settings));
+  if (Object.keys(settings).length > 0) await room.api.editInteraction(settings);
 }
 
 /** @param {Room} room */

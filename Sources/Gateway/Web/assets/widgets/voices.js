@@ -2,6 +2,9 @@
 
 import { h } from "../dom.js";
 
+/** What counts as a gesture to browsers, which play no sound before one: of touches only the end does. */
+const GESTURES = ["pointerdown", "pointerup", "keydown", "click"];
+
 /** Plays the voices of the others on stage. */
 export const voices = {
   name: "voices",
@@ -19,19 +22,23 @@ export const voices = {
       root.replaceChildren(...playing.map((media) => h("audio", { autoplay: true, srcObject: media })));
       play();
     };
-    // Sound may play once a button was pressed, which after a reload has not happened yet.
-    const play = () => {
-      for (const audio of root.querySelectorAll("audio")) {
-        audio.play().catch(() => addEventListener("pointerdown", play, { once: true }));
-      }
+    const deafen = () => {
+      for (const gesture of GESTURES) removeEventListener(gesture, play);
+    };
+    const play = async () => {
+      const audios = [...root.querySelectorAll("audio")];
+      const isPlaying = await Promise.all(audios.map((audio) => audio.play().then(() => true, () => false)));
+      // After a reload nobody has touched the page yet.
+      if (isPlaying.every(Boolean)) deafen();
+      else if (root.isConnected) for (const gesture of GESTURES) addEventListener(gesture, play);
     };
     room.addEventListener("change", update);
     update();
     return () => {
       room.removeEventListener("change", update);
-      removeEventListener("pointerdown", play);
       for (const audio of root.querySelectorAll("audio")) audio.srcObject = null;
       root.remove();
+      deafen();
     };
   },
 };

@@ -3,6 +3,7 @@ export function follow(server, stream, token, changed) {
   let known = {};
   let version;
   let socket;
+  let timer;
 
   function merge(target, patch) {   // RFC 7396
     if (patch === null || typeof patch !== "object" || Array.isArray(patch)) return patch;
@@ -30,13 +31,16 @@ export function follow(server, stream, token, changed) {
       changed(known);
     };
     // 4401: a new token is needed; 4403: removed from the stream.
-    socket.onclose = ({ code }) => code === 4401 || code === 4403 || setTimeout(connect, 1000);
+    socket.onclose = ({ code }) => {
+      if (code !== 4401 && code !== 4403) timer = setTimeout(connect, 1000);
+    };
   }
 
   connect();
   const beat = setInterval(() => socket.readyState === WebSocket.OPEN && socket.send('{"type":"heartbeat"}'), 5000);
   return () => {
     clearInterval(beat);
+    clearTimeout(timer);
     socket.onclose = null;
     socket.close();
   };

@@ -1,0 +1,355 @@
+"""How pages keep their connections: sockets, tokens and sessions, on networks and servers that come and go."""
+
+from __future__ import annotations
+
+import pytest
+
+from clock import CLOCK
+from drivers import Browser, Page
+from server import Server
+from test_modules import FAKE_SOCKETS
+
+#: As long as pauses are without the part that is left to chance.
+NO_CHANCE = "() => { Math.random = () => 0.5; }"
+
+
+@pytest.fixture
+def page(chromium: Browser, server: Server):
+    """A page without a network, whose sockets and time are the test's."""
+    with chromium.open(server.origin + "/healthz", before_load=FAKE_SOCKETS) as page:
+        page.evaluate(CLOCK)
+        page.evaluate(NO_CHANCE)
+        yield page
+
+
+def test_a_handshake_that_nobody_answers_is_given_up(page: Page) -> None:
+    seen = page.evaluate("""async () => {
+        globalThis.WebSocket = class extends WebSocket { readyState = 0; };
+        const {ReconnectingSocket} = await import('/assets/reconnecting-socket.js');
+        const socket = new ReconnectingSocket(() => new URL('/v1/feed/sync', location.href), () => null);
+        let lost = 0;
+        socket.addEventListener('lost', () => { lost++; });
+        socket.start();
+        const seen = [];
+        const look = () => seen.push([sockets.length, lost]);
+        await passTime(14_000);
+        look();
+        await passTime(2_000);
+        look();
+        // One that opens is left alone.
+        sockets[1].open();
+        await passTime(15_000);
+        look();
+        return seen;
+    }""")
+    assert seen == [[1, 0], [2, 1], [2, 1]]
+
+
+def test_a_token_that_cannot_be_had_yet_is_asked_for_again(page: Page) -> None:
+    """A socket without one would be refused where viewers need a token, and that is for good."""
+    told = page.evaluate("""async () => {
+        const {StreamSync} = await import('/assets/sync.js');
+        const unheard = [];
+        addEventListener('unhandledrejection', ({reason}) => unheard.push(String(reason)));
+        let isThere = false;
+        const sync = new StreamSync('s1', async () => {
+            if (!isThere) throw new TypeError('there is no network');
+            return 'a token';
+        });
+        await passTime(600);
+        const before = [sockets.length, sync.isWanted];
+        isThere = true;
+        await passTime(1_000);
+        sockets[0].open();
+        return {before, sent: sockets.map(({sent}) => sent.map(text => JSON.parse(text))), unheard};
+    }""")
+    assert told == {"before": [0, True], "sent": [[{"type": "token", "token": "a token"}]], "unheard": []}
+
+
+def test_a_server_that_closes_what_it_accepts_is_tried_ever_less_often(page: Page) -> None:
+    pauses = page.evaluate("""async () => {
+        const made = [];
+        globalThis.WebSocket = class extends WebSocket {
+            constructor(address) { super(address); made.push(performance.now()); }
+        };
+        const {ReconnectingSocket} = await import('/assets/reconnecting-socket.js');
+        new ReconnectingSocket(() => new URL('/v1/feed/sync', location.href), () => null).start();
+        await passTime(0);
+        const pauses = [];
+        for (const says of [false, false, false, false, true]) {
+            const socket = sockets.at(-1), lostAt = performance.now();
+            socket.open();
+            if (says) socket.say({type: 'snapshot'});
+            socket.lose(1013, 'unavailable');
+            await passTime(20_000);
+            pauses.push(made.at(-1) - lostAt);
+        }
+        return pauses;
+    }""")
+    assert pauses == [500, 1_000, 2_000, 4_000, 500]
+
+
+def test_a_socket_that_a_page_may_not_open_is_tried_again(page: Page) -> None:
+    """A page over HTTPS that is told of a server without TLS: its browser throws instead of connecting."""
+    told = page.evaluate("""async () => {
+        const unheard = [];
+        addEventListener('unhandledrejection', ({reason}) => unheard.push(String(reason)));
+        let isAllowed = false;
+        globalThis.WebSocket = class extends WebSocket {
+            constructor(address) {
+                if (!isAllowed) throw new DOMException('mixed content', 'SecurityError');
+                super(address);
+            }
+        };
+        const {ReconnectingSocket} = await import('/assets/reconnecting-socket.js');
+        new ReconnectingSocket(() => new URL('/v1/feed/sync', location.href), () => null).start();
+        await passTime(600);
+        const before = sockets.length;
+        isAllowed = true;
+        await passTime(1_000);
+        return [before, sockets.length, unheard];
+    }""")
+    assert told == [0, 1, []]
+
+
+#: Opens the page with an invitation; `answers` are what the server says to it, and `limits` how long that may take.
+INVITED = """() => {
+    const part = btoa(JSON.stringify({use: 'invitation', stream: 's1', role: 'viewer'}));
+    history.replaceState(null, '', `#token=x.${part}.y`);
+    globalThis.limits = [];
+    AbortSignal.timeout = limit => {
+        limits.push(limit);
+        return new AbortController().signal;
+    };
+    globalThis.answers = [];
+    globalThis.fetch = async () => answers.shift()();
+}"""
+
+
+def test_an_invitation_is_presented_again_to_a_server_that_was_busy(page: Page) -> None:
+    page.evaluate(INVITED)
+    told = page.evaluate("""async () => {
+        const {ensureToken, deathOfLink} = await import('/assets/tokens.js');
+        const problem = {status: 503, title: 'Service Unavailable', detail: 'The server is starting.'};
+        const expiresAt = new Date(Date.now() + 3_600_000).toISOString();
+        const headers = {'Content-Type': 'application/problem+json'};
+        answers.push(
+            () => new Response(JSON.stringify(problem), {status: 503, headers}),
+            () => { throw new TypeError('there is no network'); },
+            () => new Response(JSON.stringify({token: 'mine', expiresAt}), {status: 201}));
+        const ask = () => ensureToken('s1', 'viewer').catch(error => error.message);
+        return [await ask(), await ask(), await ask(), deathOfLink(), limits];
+    }""")
+    assert told == ["The server is starting.", "there is no network", "mine", None, [10_000] * 3]
+
+
+def test_who_has_no_token_is_told_apart_from_who_may_have_one_later(page: Page) -> None:
+    page.evaluate(INVITED)
+    told = page.evaluate("""async () => {
+        const {ensureToken, deathOfLink} = await import('/assets/tokens.js');
+        answers.push(() => new Response('{"rule": "link-revoked"}', {status: 403}));
+        return [await ensureToken('s1', 'viewer'), deathOfLink()];
+    }""")
+    assert told == [None, "revoked"]
+
+
+def test_pages_work_where_the_browser_keeps_nothing(page: Page) -> None:
+    """With cookies blocked, or in a frame with a sandbox, the mere mention of a storage throws."""
+    told = page.evaluate("""async () => {
+        for (const name of ['sessionStorage', 'localStorage']) {
+            Object.defineProperty(globalThis, name, {get() { throw new DOMException('blocked', 'SecurityError'); }});
+        }
+        const {keepToken, knownToken} = await import('/assets/tokens.js');
+        const {PictureChoice} = await import('/assets/picture-choice.js');
+        const {keepName, ownName} = await import('/assets/person.js');
+        const none = [knownToken('s1', 'viewer'), ownName(), new PictureChoice().name];
+        keepToken('s1', 'viewer', {token: 'mine', expiresAt: new Date(Date.now() + 3_600_000).toISOString()});
+        keepName(' Ann ');
+        new PictureChoice().choose('low');
+        const kept = [knownToken('s1', 'viewer'), ownName(), new PictureChoice().name];
+        keepName('');
+        return [none, kept, ownName()];
+    }""")
+    assert told == [[None, "", "auto"], ["mine", "Ann", "low"], ""]
+
+
+def test_a_session_is_replaced_only_if_the_server_says_that_it_is_gone(page: Page) -> None:
+    told = page.evaluate("""async () => {
+        const {Persistent} = await import('/assets/persistent.js');
+        let answer = null, opened = 0;
+        const shown = new Set();
+        globalThis.fetch = async (address, {headers}) => {
+            shown.add(headers.Authorization);
+            if (answer === null) throw new TypeError('there is no network');
+            return new Response(null, {status: answer});
+        };
+        const connection = new Persistent(async () => {
+            opened++;
+            const session = Object.assign(new EventTarget(), {
+                state: 'connected', resource: 'https://host/whep/s1/1', options: {token: 'mine'}, close() {},
+                abandon() { session.state = 'lost'; session.dispatchEvent(new Event('statechange')); },
+            });
+            return session;
+        });
+        connection.start();
+        await settled();
+        const states = [];
+        for (answer of [null, 200, 429, 503, 404]) {
+            await connection.recheck();
+            states.push(connection.state);
+        }
+        // Without one it is opened at once.
+        await connection.recheck();
+        await settled();
+        return {states, opened, state: connection.state, shown: [...shown]};
+    }""")
+    assert told == {
+        "states": ["connected", "connected", "connected", "connected", "retrying"], "opened": 2, "state": "connected",
+        "shown": ["Bearer mine"],
+    }
+
+
+def test_a_session_that_is_closed_before_its_answer_is_ended_on_the_server(page: Page) -> None:
+    told = page.evaluate("""async () => {
+        const {MediaSession} = await import('/assets/session.js');
+        const url = new URL('/whep/x', location.href).href, asked = [];
+        let answer = null;
+        globalThis.fetch = (resource, {method}) => {
+            asked.push(method);
+            if (method !== 'POST') return Promise.resolve(new Response(null));
+            return new Promise(resolve => { answer = resolve; });
+        };
+        class Peer extends EventTarget {
+            connectionState = 'new';
+            getTransceivers() { return []; }
+            async createOffer() { return {type: 'offer', sdp: 'v=0'}; }
+            async setLocalDescription(description) { this.localDescription = description; }
+            async setRemoteDescription() { if (this.isClosed) throw new DOMException('closed', 'InvalidStateError'); }
+            close() { this.isClosed = true; }
+        }
+        const session = new MediaSession(new Peer(), {endpoint: url});
+        const opened = session.open().catch(error => error.name);
+        await settled();
+        session.close();
+        const response = new Response('v=0', {status: 201, headers: {Location: '/whep/x/1', ETag: '"1"'}});
+        answer(Object.defineProperty(response, 'url', {value: url}));
+        const end = await opened;
+        session.close();
+        return [end, asked, session.state];
+    }""")
+    assert told == ["InvalidStateError", ["POST", "DELETE"], "closed"]
+
+
+def test_a_server_that_says_nothing_of_itself_is_asked_ever_less_often(page: Page) -> None:
+    told = page.evaluate("""async () => {
+        const {toldByServer} = await import('/assets/server.js');
+        let isThere = false;
+        const times = [];
+        globalThis.fetch = async () => {
+            times.push(performance.now());
+            if (!isThere) throw new TypeError('there is no network');
+            return new Response('{"rtmp": true}');
+        };
+        const about = toldByServer();
+        await passTime(60_000);
+        isThere = true;
+        await passTime(10_000);
+        return [times, (await about).rtmp];
+    }""")
+    assert told == [[0, 2_000, 6_000, 14_000, 30_000, 62_000], True]
+
+
+def test_the_guides_example_stops_also_while_it_waits(page: Page) -> None:
+    made = page.evaluate("""async () => {
+        const made = [];
+        globalThis.WebSocket = class {
+            static OPEN = 1;
+            constructor() { made.push(this); }
+            send() {}
+            close() {}
+        };
+        const {follow} = await import('/assets/docs/examples/follow.js');
+        const stop = follow(location.origin, 's1', null, () => {});
+        made[0].onclose({code: 1006});
+        await passTime(1_000);
+        const before = made.length;
+        made[1].onclose({code: 1006});
+        stop();
+        await passTime(10_000);
+        return [before, made.length, timers()];
+    }""")
+    assert made == [2, 2, 0]
+
+
+def test_the_connection_test_shows_no_token_in_an_address(page: Page) -> None:
+    told = page.evaluate("""async () => {
+        history.replaceState(null, '', '#token=abc');
+        globalThis.RTCPeerConnection = undefined;
+        globalThis.fetch = async () => new Response('{"hls": false}');
+        const {tryAll} = await import('/assets/check/ways.js');
+        const found = tryAll(() => {});
+        while (!globalThis.sockets.length) await settled();
+        sockets[0].open();
+        sockets[0].say({type: 'snapshot'});
+        await found;
+        return [sockets[0].address.search, sockets[0].sent.map(text => JSON.parse(text))];
+    }""")
+    assert told == ["?authenticate=message", [{"type": "token", "token": "abc"}]]
+
+
+#: A viewer of a live stream, whose sessions never open: `asked` counts them.
+VIEWING = """async () => {
+    const {Viewing} = await import('/assets/viewing.js');
+    const {PictureChoice} = await import('/assets/picture-choice.js');
+    globalThis.asked = 0;
+    const told = {stream: {state: 'live'}, refusal: null, isShut: false, isOpen: true};
+    const sync = Object.assign(new EventTarget(), told);
+    globalThis.viewing = new Viewing({
+        sync, endpoint: '/whep/s1', hls: '/hls/s1/', codec: null, hasToken: false, isLinkDead: false,
+        withToken: () => { asked++; return new Promise(() => {}); },
+    }, new PictureChoice(null));
+}"""
+
+
+def test_who_was_sent_away_opens_no_session(page: Page) -> None:
+    page.evaluate(VIEWING)
+    assert page.evaluate("""() => {
+        viewing.sync.refusal = 'removed';
+        viewing.attach(document.createElement('video'));
+        const before = asked;
+        viewing.sync.refusal = null;
+        viewing.goLive();
+        return [before, asked];
+    }""") == [0, 1]
+
+
+def test_numbers_of_a_session_that_ended_meanwhile_are_nobodys(page: Page) -> None:
+    page.evaluate(VIEWING)
+    assert page.evaluate("""async () => {
+        let answer = null;
+        viewing.attach(document.createElement('video'));
+        viewing.connection.state = 'connected';
+        viewing.stats = {read: () => new Promise(resolve => { answer = resolve; })};
+        await passTime(1_000);
+        const wasAsked = answer !== null;
+        // The viewer goes back in the stream.
+        viewing.leave();
+        answer({frames: 9, bytes: 90_000, videoPackets: 90, lost: 0, height: 720});
+        await settled();
+        return [wasAsked, viewing.numbers, viewing.state === 'live'];
+    }""") == [True, None, False]
+
+
+def test_a_page_that_comes_back_asks_for_nothing_that_was_refused(
+    chromium: Browser, server: Server, stream: str
+) -> None:
+    with chromium.open(f"{server.origin}/watch/{stream}") as page:
+        page.wait_for("() => rostrum.room.viewing.video && rostrum.sync.isOpen", what="the page follows the stream")
+        come_back = """() => {
+            dispatchEvent(new PageTransitionEvent('pagehide', {persisted: true}));
+            dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}));
+            return rostrum.connection.state;
+        }"""
+        assert page.evaluate(come_back) == "connecting"
+        page.evaluate("() => rostrum.sync.refuse('removed')")
+        assert page.evaluate(come_back) == "closed"
