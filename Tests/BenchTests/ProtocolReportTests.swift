@@ -198,7 +198,8 @@ private let after = ProcessFiles.Usage(processorSeconds: 15, residentBytes: 50_0
         (sums.sent, sums.retransmitted, sums.lost, sums.dropped, sums.bytes) = (10, 20, 30, 40, 50)
         (earlier.sent, earlier.retransmitted, earlier.lost, earlier.dropped, earlier.bytes) = (1, 2, 3, 4, 5)
         let left = sums.since(earlier)
-        #expect([left.sent, left.retransmitted, left.lost, left.dropped, left.bytes] == [9, 18, 27, 36, 45])
+        #expect((left.sent, left.retransmitted, left.lost, left.dropped) == (9, 18, 27, 36))
+        #expect(left.bytes == 45)
     }
 }
 

@@ -48,6 +48,30 @@ def test_a_device_that_is_gone_keeps_no_other_from_opening(page: Page) -> None:
     }""") == {"deviceId": {"exact": "headset"}}
 
 
+def test_a_camera_that_is_chosen_while_another_is_looked_for_is_opened(page: Page) -> None:
+    page.evaluate(DEVICES)
+    assert page.evaluate("""async () => {
+        own.camera = 'gone';
+        found = [device('videoinput', 'cam')];
+        const opened = own.open();
+        own.choose({camera: 'cam'});
+        await opened;
+        return [own.camera, wanted.map(({video}) => video.deviceId)];
+    }""") == ["cam", [{"exact": "cam"}]]
+
+
+def test_a_screen_is_asked_for_within_the_gesture(page: Page) -> None:
+    """Safari shares none once a page has waited for anything else."""
+    page.evaluate(DEVICES)
+    assert page.evaluate("""() => {
+        let asked = 0;
+        navigator.mediaDevices.getDisplayMedia = () => { asked++; return new Promise(() => {}); };
+        Object.assign(own, {kind: 'screen', camera: 'cam', microphone: 'headset'});
+        own.open();
+        return asked;
+    }""") == 1
+
+
 def test_a_screen_that_is_no_longer_shared_when_the_microphone_is_there_is_told(page: Page) -> None:
     page.evaluate(DEVICES)
     assert page.evaluate("""async () => {

@@ -2,8 +2,8 @@ import Base
 import Interaction
 import Stage
 import Store
-import TestSupport
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Node

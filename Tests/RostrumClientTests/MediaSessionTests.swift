@@ -131,7 +131,8 @@ import Testing
             let error = await #expect(throws: RostrumError.self) { try await stream.watch(engine: engine) }
             #expect(
                 error == .refused(status: 409, rule: "no-publisher", detail: "No.", retryAfter: nil))
-            #expect(try await engine.connection(0).isClosed.value)
+            let isClosed = try await engine.connection(0).isClosed.value
+            #expect(isClosed)
         }
         #expect(requests.value.count == 1)
     }

@@ -149,12 +149,15 @@ export async function devices(kind) {
 }
 
 /**
- * Whether a chosen camera or microphone is gone. Browsers tell only once the person has allowed a device.
+ * Whether a camera or microphone that was chosen is gone. Browsers tell only once the person has allowed one, and some
+ * name only those of the kind that was allowed.
+ * @param {"videoinput" | "audioinput"} kind
  * @param {string} id
  */
-export async function isGone(id) {
+export async function isGone(kind, id) {
   const all = await navigator.mediaDevices?.enumerateDevices().catch(() => []) ?? [];
-  return all.some(({ label }) => label) && !all.some(({ deviceId }) => deviceId === id);
+  const same = all.filter((device) => device.kind === kind);
+  return all.some(({ label }) => label) && same.every(({ deviceId, label }) => label && deviceId !== id);
 }
 
 /**

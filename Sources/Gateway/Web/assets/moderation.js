@@ -156,6 +156,8 @@ async function openModeration({ audience }) {
 
   /** @param {string} id */
   async function liftSilence(id) {
+    // What it says of this stays when the lists come.
+    isTroubled = false;
     try {
       await api.unsilence(id);
       setText(words, `${isolate(nameOf(id))} can comment again.`);

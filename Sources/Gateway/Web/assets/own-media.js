@@ -140,9 +140,8 @@ export class OwnMedia extends EventTarget {
   async #openChosen() {
     const { kind, source: before } = this;
     try {
-      // Asked for by its id, a device that was unplugged would keep the others from opening, too.
-      if (this.camera && await isGone(this.camera)) this.camera = "";
-      if (this.microphone && await isGone(this.microphone)) this.microphone = "";
+      // Safari asks for a screen only at once, within a gesture, and a missing microphone keeps none from opening.
+      if (kind !== "screen") await this.#forgetGone();
       const opened = await openSource(kind, this);
       if (this.#isUnwanted) return opened.stop();
       const picture = opened.media.getVideoTracks()[0];
@@ -166,6 +165,14 @@ export class OwnMedia extends EventTarget {
       // The source that was on air stays on air, and is the chosen one again.
       if (before) this.kind = before.kind;
     }
+  }
+
+  /** Asked for by its id, a device that was unplugged would keep the others from opening, too. */
+  async #forgetGone() {
+    const { camera, microphone } = this;
+    // Another one may be chosen meanwhile.
+    if (camera && await isGone("videoinput", camera) && this.camera === camera) this.camera = "";
+    if (microphone && await isGone("audioinput", microphone) && this.microphone === microphone) this.microphone = "";
   }
 
   /** Releases camera and microphone, also those for which permission is still pending. */

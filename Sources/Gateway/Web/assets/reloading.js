@@ -30,6 +30,12 @@ export function reloadAfterErrors(video, file, locate, signal) {
     if (address === null || signal.aborted || file() !== before || !video.error) return;
     video.src = address;
     video.currentTime = time;
+    // Some browsers forget a time that is set before they know the file.
+    const { src } = video;
+    const goThere = () => {
+      if (video.src === src && Math.abs(video.currentTime - time) > 1) video.currentTime = time;
+    };
+    video.addEventListener("loadedmetadata", goThere, { once: true, signal });
     if (isPlaying) video.play().catch(() => {});
   };
   const retry = () => {

@@ -32,7 +32,8 @@ export const rewind = {
       const step = {
         ArrowLeft: KEY_STEP_S, ArrowDown: KEY_STEP_S, ArrowRight: -KEY_STEP_S, ArrowUp: -KEY_STEP_S,
       }[event.key];
-      if (!step) return;
+      // With these, arrow keys are the browser's.
+      if (!step || event.ctrlKey || event.metaKey || event.altKey) return;
       event.preventDefault();
       viewing.rewind.go(Math.max(0, (viewing.rewind.behind ?? 0) + step));
     });
