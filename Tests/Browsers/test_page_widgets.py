@@ -353,6 +353,9 @@ def test_comments_that_nobody_could_see_do_not_cross_the_picture_later(page: Pag
 def test_a_gifts_name_can_be_read_on_a_small_phone(chromium: Browser, server: Server) -> None:
     with chromium.open(server.origin + "/healthz", Viewport(320, 568)) as page:
         page.evaluate("""async () => {
+            const meta = document.createElement('meta');
+            Object.assign(meta, {name: 'viewport', content: 'width=device-width, initial-scale=1'});
+            document.head.append(meta);
             for (const name of ['style', 'dialog']) {
                 const sheet = document.createElement('link');
                 Object.assign(sheet, {rel: 'stylesheet', href: `/assets/${name}.css`});

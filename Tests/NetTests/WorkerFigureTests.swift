@@ -1,4 +1,5 @@
 import Base
+import CLinux
 import Glibc
 import Testing
 

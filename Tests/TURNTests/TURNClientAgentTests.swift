@@ -198,7 +198,8 @@ private struct RelayedPath {
         } else {
             let password = TURNTestClient.password(of: RelayedPath.username)
             let text = Array("\(RelayedPath.username):rostrum:\(password)".utf8)
-            let key = try #require(RelayedPath.authenticator.md5(text.span))
+            let digest = RelayedPath.authenticator.md5(text.span)
+            let key = try #require(digest)
             let writer = STUNWriter(request.kind.success, transactionID: id)
             _ = path.hear(writer.sealed(key: key, by: RelayedPath.authenticator))
         }
