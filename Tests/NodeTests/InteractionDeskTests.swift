@@ -1,6 +1,7 @@
 import Base
 import Foundation
 import Interaction
+import Stage
 import Testing
 
 @testable import Node

@@ -1,5 +1,5 @@
 import Base
-import Forwarding
+import Crypto
 import Peer
 import Stage
 import TestSupport
@@ -7,6 +7,7 @@ import Testing
 import Transcoder
 import Wire
 
+@testable import Forwarding
 @testable import Node
 
 /// What a stage decides about people who have sessions, and when it decides it.

@@ -2,6 +2,7 @@ import Base
 import Forwarding
 import Stage
 import StoryFeed
+import Synchronization
 import TestSupport
 import Testing
 import Wire

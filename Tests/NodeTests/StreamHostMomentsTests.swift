@@ -2,6 +2,7 @@ import Base
 import Interaction
 import Stage
 import Store
+import Synchronization
 import TestSupport
 import Testing
 

@@ -3,6 +3,7 @@ import Interaction
 import Restream
 import Stage
 import Store
+import Synchronization
 import TestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import Base
 import Stage
+import Synchronization
 import TestSupport
 import Testing
 

@@ -169,14 +169,14 @@ import Testing
     }
 
     @Test func `is in exchange for an invitation, without a name if there is none`() async throws {
-        try await withKeeper(.invitation("invited", name: nil), renewal: "mine") { keeper in
+        try await withKeeper(.invitation("invited", name: nil), renewal: "mine") { keeper async throws in
             #expect(try await keeper.current() == "mine")
         }
         #expect(requests.value == ["/v1/streams/talk/tokens Bearer invited "])
     }
 
     @Test func `is for development, with all that it is to say`() async throws {
-        try await withKeeper(.development(.host, identity: "ann", name: "Ann")) { keeper in
+        try await withKeeper(.development(.host, identity: "ann", name: "Ann")) { keeper async throws in
             #expect(try await keeper.current(at: .distantPast) == Self.token)
             #expect(await keeper.identity == "ann")
         }
@@ -184,7 +184,7 @@ import Testing
     }
 
     @Test func `is renewed before its end, and not before that`() async throws {
-        try await withKeeper(.guest(name: nil), renewal: "fresh") { keeper in
+        try await withKeeper(.guest(name: nil), renewal: "fresh") { keeper async throws in
             #expect(try await keeper.current(at: .distantPast) == Self.token)
             #expect(try await keeper.current(at: Self.end.addingTimeInterval(-61)) == Self.token)
             #expect(requests.value.count == 1)
@@ -216,7 +216,7 @@ import Testing
     }
 
     @Test func `is not asked for where the app keeps one`() async throws {
-        try await withKeeper(.none, renewal: "other") { keeper in
+        try await withKeeper(.none, renewal: "other") { keeper async throws in
             #expect(try await keeper.current() == nil)
             await keeper.keep("kept")
             #expect(try await keeper.current() == "kept")
