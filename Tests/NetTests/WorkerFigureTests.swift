@@ -41,7 +41,7 @@ import Testing
     @Test(
         arguments: [
             (EADDRINUSE, "in use by another program"), (EADDRNOTAVAIL, "not an address of this machine"),
-            (EACCES, "not permitted"), (EPERM, "not permitted"), (EAFNOSUPPORT, "no IPv6"),
+            (EACCES, "this user may not"), (EPERM, "this user may not"), (EAFNOSUPPORT, "no IPv6"),
             (EMFILE, "ulimit -n"), (ENFILE, "ulimit -n"), (ENOBUFS, "cannot bind UDP address 127.0.0.1:80: "),
         ] as [(Int32, String)])
     func `is said in words that help`(code: Int32, words: String) {

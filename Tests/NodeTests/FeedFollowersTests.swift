@@ -222,7 +222,7 @@ private final class Reader: SyncFollower {
         let (slow, number) = follow()
         slow.state.withLock { $0.isSlow = true }
         try update("b")
-        _ = first.take()
+        for reader in [first, slow] { _ = reader.take() }
         followers.closeAll(.goingAway)
         for reader in [first, slow] { #expect(reader.state.withLock { $0.closed } == .goingAway) }
         #expect(followers.count == 0 && followers.deadline == nil)

@@ -137,8 +137,8 @@ import Wire
         try await desk.begin(source, nil)
         let answer = try await ask()
         await desk.stop()
-        #expect(await answer.value == .unknownFile)
-        await #expect(throws: HLSRefusal.unavailable) { try await desk.begin(source, nil) }
+        #expect(await answer.value == .stopping)
+        await #expect(throws: HLSRefusal.stopping) { try await desk.begin(source, nil) }
         await desk.listen(to: show, nil, as: 1) { _ in }
         #expect(await desk.counters.active == 0)
         #expect(await desk.counters.waiting == 0)

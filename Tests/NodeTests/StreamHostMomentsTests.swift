@@ -35,13 +35,11 @@ import Testing
     // MARK: People who are sent away
 
     /// Without a ban they may come again at once, before anybody was told that they are gone.
-    @Test(arguments: [false, true])
-    func `counts nobody who came again before their removal was durable`(isByThemselves: Bool) async throws {
+    @Test func `counts nobody who came again before their removal was durable`() async throws {
         try await goLive()
         let first = try await rig.host.follow(as: bob, since: nil, TestFollower())
         rig.store.hold()
-        let removal = try await decide(
-            isByThemselves ? .leave : .remove(bob.id), from: isByThemselves ? bob : ann)
+        let removal = try await decide(.remove(bob.id), from: ann)
         let again = TestFollower()
         let second = try await rig.host.follow(as: bob, since: nil, again)
         #expect(await rig.host.stage?.isPresent(bob.id) == true)

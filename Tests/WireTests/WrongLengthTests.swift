@@ -49,7 +49,10 @@ private func written(_ value: AMF0Value) -> [UInt8] {
 
         static func amf(_ name: String, _ value: AMF0Value, _ width: Int) -> Format {
             Format(name, written(value), [(1, width)]) { bytes in
-                String(describing: try AMF0Value.sequence(parsing: bytes.span))
+                let values = try AMF0Value.sequence(parsing: bytes.span)
+                // Of no bytes it is a sequence of no values.
+                guard !values.isEmpty else { throw WireError.truncated }
+                return String(describing: values)
             }
         }
     }

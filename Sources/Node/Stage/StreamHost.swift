@@ -425,12 +425,13 @@ package actor StreamHost {
     private func fail(_ batches: [CommitBatch], _ refusal: StageRefusal) -> StageRefusal {
         refusedReports.keep(batches, at: environment.now().elapsed)
         if let kept = journal.kept {
+            let counts = stage?.counts
             stage?.revert(to: kept.stage, at: environment.now())
             // A removal that was not stored has taken them out of the stage's presence; they are still connected.
             for case (let connection, let sender?) in connections {
                 _ = stage?.connect(sender, by: connection, at: environment.now())
             }
-            sync.isAudienceChanged = true
+            if stage?.counts != counts { sync.isAudienceChanged = true }
             interaction.revert(to: kept.interaction)
             duels.revert(to: kept.duels, at: environment.now().elapsed)
             restreams = kept.restreams
