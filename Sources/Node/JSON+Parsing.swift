@@ -12,7 +12,8 @@ extension JSON {
     /// - Returns: nil if it is malformed, is nested deeper than 512 levels, or holds a number beyond a `Double`.
     /// - Source: RFC 8259.
     package init?(parsing bytes: [UInt8]) {
-        guard let value = try? JSONSerialization.jsonObject(with: Data(bytes), options: .fragmentsAllowed) else {
+        guard let value = try? JSONSerialization.jsonObject(with: Data(bytes), options: .fragmentsAllowed)
+        else {
             return nil
         }
         self.init(value)
