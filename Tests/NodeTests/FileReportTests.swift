@@ -29,6 +29,8 @@ import Testing
 
     @Test func `is stored once the disk works again, and once only`() async throws {
         try await create()
+        // Its audience is told of before anything else.
+        await rig.wait(.seconds(1))
         rig.store.fail(with: .unavailable("full"))
         await rig.host.report(recording: file("r"))
         await rig.host.report(clip: file("c"))

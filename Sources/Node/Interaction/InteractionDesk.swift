@@ -160,9 +160,11 @@ struct InteractionDesk {
 
     /// Discards what could not be made durable.
     mutating func revert(to record: InteractionRecord) {
+        // Another one is that of the next programme under the stream's name, which did not begin.
+        let isOther = committed != record
         committed = record
         machine.revert(to: record)
-        // This may have been the desk of the next programme under the stream's name, which did not begin.
+        guard isOther else { return }
         overview = nil
         ranks.note()
     }
