@@ -111,9 +111,10 @@ def test_a_preloaded_neighbour_is_moving_when_it_comes_into_view(browser: Browse
     # Not far enough to turn: both are seen, and the next one's own picture, not its preview, is on its side.
     page.drag(RIGHT, (245, 420), seconds=0.3, lifts=False)
     assert page.evaluate("() => rostrum.cube.backSide.isUncovered")
-    share = place(page)["progress"]
-    assert 0.2 < share < 1 / 3
-    # Deep on the side that comes, the middle of its height. The finger rests; what it moved last may not be drawn yet.
+    # The finger rests; what it moved last may come to the page, and be drawn, only now.
+    wait_until(lambda: place(page)["progress"] > 0.2, 10, "it is as far as the finger")
+    assert place(page)["progress"] < 1 / 3
+    # Deep on the side that comes, the middle of its height.
     wait_until(lambda: sum(picture(page).getpixel((375, 430))) > 30, 10, "there is a picture on the side that comes")
     page.lift()
     wait_for_story(page, order[turn])
