@@ -29,7 +29,11 @@ APP = """<!doctype html><html lang="en"><meta charset="utf-8"><title>An app</tit
   const nameOf = (type, listener) => `${{type}} ${{ids.get(listener) ?? ids.set(listener, ids.size).get(listener)}}`;
   for (const target of [window, document]) {{
     const {{addEventListener: add, removeEventListener: remove}} = target;
-    target.addEventListener = function (...given) {{ kept.add(nameOf(...given)); return add.apply(target, given); }};
+    target.addEventListener = function (...given) {{
+      kept.add(nameOf(...given));
+      given[2]?.signal?.addEventListener('abort', () => kept.delete(nameOf(...given)));
+      return add.apply(target, given);
+    }};
     target.removeEventListener = function (...given) {{ kept.delete(nameOf(...given)); return remove.apply(target, given); }};
   }}
   for (const type of ['statechange', 'error', 'volumechange']) {{
