@@ -91,6 +91,15 @@ struct PresenceTable: Equatable, Sendable {
         departures.append((id, time))
     }
 
+    /// Grants a participant without a connection the grace time anew, because they have acted; does nothing for others.
+    /// - Parameter time: when the grace time ends, which is never before the end of any that was granted earlier.
+    mutating func prolong(_ id: ParticipantID, until time: MonotonicTime) {
+        // Once a second at most, so that the list of departures does not grow with what they do.
+        guard let goneAt = entries[id]?.goneAt, goneAt + .seconds(1) <= time else { return }
+        entries[id]?.goneAt = time
+        departures.append((id, time))
+    }
+
     private mutating func insert(
         _ id: ParticipantID, name: String?, mayJoinBackstage: Bool, mayModerate: Bool,
         connections: Set<Stage.Connection>, goneAt: MonotonicTime?

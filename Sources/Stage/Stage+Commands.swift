@@ -61,18 +61,24 @@ extension Stage {
         try decide(command, from: sender, at: now, into: &outcome)
         for change in outcome.changes { record.apply(change) }
         follow(outcome.changes, at: now)
-        // A sender of a command counts as present for the grace time, even without a connection. Admins do not,
-        // unless they have raised a hand or speak.
-        let isInvolved = record.hands[sender.id] != nil || record.speakers[sender.id] != nil
-        if command != .leave, record.banned[sender.id] == nil, !presence.contains(sender.id),
-            sender.authority != .admin || isInvolved
-        {
-            presence.touch(
-                sender.id, name: sender.name, mayJoinBackstage: sender.mayJoinBackstage,
-                until: now.elapsed + Self.presenceGrace)
-            outcome.events.append(.joined(sender.id, name: sender.name))
+        if command != .leave, record.banned[sender.id] == nil {
+            notePresence(of: sender, at: now, in: &outcome)
         }
         return outcome
+    }
+
+    /// Counts the sender of a command as present for the grace time, even without a connection.
+    ///
+    /// Admins are not, unless they have raised a hand or speak.
+    private mutating func notePresence(of sender: Sender, at now: Moment, in outcome: inout Outcome) {
+        let isInvolved = record.hands[sender.id] != nil || record.speakers[sender.id] != nil
+        guard sender.authority != .admin || isInvolved else { return }
+        let end = now.elapsed + Self.presenceGrace
+        // From their latest command on: a hand that was raised a moment ago must not sink because of the first one.
+        guard !presence.contains(sender.id) else { return presence.prolong(sender.id, until: end) }
+        presence.touch(
+            sender.id, name: sender.name, mayJoinBackstage: sender.mayJoinBackstage, until: end)
+        outcome.events.append(.joined(sender.id, name: sender.name))
     }
 
     private mutating func decide(

@@ -248,6 +248,43 @@ import Testing
         #expect(rig.stage.record.hands.isEmpty)
     }
 
+    @Test mutating func `is granted from the latest of several commands on`() throws {
+        try rig.apply(.raiseHand, from: bob)
+        rig.wait(10)
+        try rig.apply(.lowerHand(bob.id), from: bob)
+        rig.wait(4)
+        try rig.apply(.raiseHand, from: bob)
+        // A second after the first command's grace time: the hand is two seconds old.
+        rig.wait(2)
+        #expect(rig.stage.record.hands.count == 1)
+        #expect(rig.wait(12).changes.isEmpty)
+        #expect(rig.wait(1).changes == [.left(bob.id)])
+        #expect(rig.stage.record.hands.isEmpty)
+    }
+
+    @Test mutating func `of somebody who has left is granted anew by each command`() throws {
+        let socket = rig.connect(bob)
+        rig.disconnect(bob, socket)
+        rig.wait(14)
+        try rig.apply(.raiseHand, from: bob)
+        #expect(rig.wait(14).changes.isEmpty)
+        #expect(rig.wait(1).changes == [.left(bob.id)])
+    }
+
+    /// As `sfu-bench sync` does for as long as it runs.
+    @Test mutating func `of an operator who raises and lowers a hand lasts as long as the hand`() throws {
+        let root = StageRig.sender("root", .admin)
+        for _ in 0..<60 {
+            try rig.apply(.raiseHand, from: root)
+            rig.wait(1)
+            #expect(rig.stage.record.hands.count == 1)
+            let lowered = try rig.apply(.lowerHand(root.id), from: root)
+            #expect(lowered.changes == [.handLowered(root.id)])
+        }
+        // An operator without a hand is not present by commands.
+        #expect(rig.wait(15).events == [.left(root.id)])
+    }
+
     @Test mutating func `is counted, and listed up to a limit`() throws {
         var sockets: [Stage.Connection] = []
         for number in 0..<150 { sockets.append(rig.connect(StageRig.viewer("v\(number)"))) }
