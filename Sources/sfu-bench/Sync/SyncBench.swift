@@ -57,7 +57,7 @@ final class SyncBench: ReportingRun {
         let shared = SyncShared()
         let baseline = await probe.usage()
         let began = MonotonicClock.now()
-        let threads = try startThreads(shared)
+        let threads = try startThreads(shared, viewer)
         defer { for thread in threads { thread.stop() } }
         var report = SyncReport(options)
         // Besides the timeout, followers get the time to connect at 500 a second.
@@ -98,16 +98,19 @@ final class SyncBench: ReportingRun {
 
     /// Starts the threads: readers for most followers, and one for the sample.
     ///
-    /// The first one also sends the commands.
-    private func startThreads(_ shared: SyncShared) throws -> [SyncThread] {
+    /// The first one also sends the commands, and its first follower is whose hand they move: somebody without any
+    /// connection leaves after a while, and a hand that sinks with them is no command's change.
+    /// - Parameter token: of whose hand it is; nil where the server wants none.
+    private func startThreads(_ shared: SyncShared, _ token: String?) throws -> [SyncThread] {
         let following = options.following
         // At least one follower is left for the readers.
         let sample = min(following.sample, following.clients - 1)
         let readers = options.machine.threads
-        let setup = { [address, handshake] (followers: Int, isSample: Bool, commands: Bool) in
+        let (anonymous, named) = (handshake(nil), handshake(token))
+        let setup = { [address] (followers: Int, isSample: Bool, commands: Bool) in
             SyncReader.Setup(
-                address: address, handshake: handshake, followers: followers, isSample: isSample,
-                commands: commands)
+                address: address, handshake: anonymous, firstHandshake: commands ? named : anonymous,
+                followers: followers, isSample: isSample, commands: commands)
         }
         func cpu(_ index: Int) -> Int? {
             let cpus = options.machine.cpus
@@ -131,11 +134,10 @@ final class SyncBench: ReportingRun {
         return threads
     }
 
-    /// The followers' handshake, without a token.
-    ///
-    /// Followers need none, and a named follower costs the server more than an anonymous one.
-    private var handshake: [UInt8] {
-        SocketCrowd.handshake("/v1/streams/\(stream)/sync", to: address)
+    /// A follower's handshake.
+    /// - Parameter token: nil for most, who need none: a named follower costs the server more than an anonymous one.
+    private func handshake(_ token: String?) -> [UInt8] {
+        SocketCrowd.handshake("/v1/streams/\(stream)/sync", to: address, token: token)
     }
 
     // MARK: Commands

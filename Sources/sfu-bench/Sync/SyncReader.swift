@@ -11,6 +11,8 @@ final class SyncReader {
         let address: TransportAddress
         /// The complete request of a WebSocket handshake.
         let handshake: [UInt8]
+        /// The same for the thread's first follower.
+        let firstHandshake: [UInt8]
         let followers: Int
         /// Whether its followers' times are also counted separately.
         let isSample: Bool
@@ -36,8 +38,8 @@ final class SyncReader {
         self.setup = setup
         self.shared = shared
         streams = try ClientStreams(waker: waker)
-        let handshake = setup.handshake
-        crowd = SocketCrowd(streams, to: setup.address, count: setup.followers) { _ in handshake }
+        let (first, others) = (setup.firstHandshake, setup.handshake)
+        crowd = SocketCrowd(streams, to: setup.address, count: setup.followers) { $0 == 0 ? first : others }
         seen = [Int](repeating: 0, count: setup.followers)
     }
 
