@@ -22,12 +22,16 @@ struct LiveStream {
     private(set) var emptySince: MonotonicTime?
     /// Nil if the stage has no sessions.
     private(set) var room: StageRoom?
+    /// Whether the source is lost and another host's media was still on its way then.
+    private var expectsHost = false
 
     /// Whether the stream can be forgotten without losing anything.
     var isUnused: Bool { publishers.isEmpty && audience.isEmpty && speakers.isEmpty && room == nil }
     var isLive: Bool { publisher != nil }
     /// Whether there is a source, or a session that will become it once its media flows.
     var hasSourceOrSuccessor: Bool { publisher != nil || !publishers.isEmpty }
+    /// Whether the stream has lost its source, and goes on only because another host's media is on its way.
+    var awaitsHost: Bool { expectsHost && !hasSourceOrSuccessor }
     var all: Set<SessionID> { publishers.union(audience).union(speakers) }
     /// The audience's sessions that have a control channel, in an order that is the same in each run.
     var told: [SessionID] { own.values.flatMap(\.self).sorted() }
@@ -57,23 +61,41 @@ struct LiveStream {
     mutating func setSource(_ session: SessionID) {
         publisher = session
         emptySince = nil
+        expectsHost = false
     }
 
     /// Notes that the stream has ended; its viewers wait no longer for a source that never came than for one that is
     /// lost.
     mutating func end(at time: MonotonicTime) {
         if publisher == nil, emptySince == nil { emptySince = time }
+        expectsHost = false
     }
 
-    /// The session on the stage that may replace a lost source: the earliest with a host's rights whose media flows.
-    func successor(among sessions: SessionCensus) -> SessionID? {
-        let candidates = speakers.compactMap { sessions[$0] }.filter { record in
-            let authority = record.request.sender?.authority
-            return (authority == .host || authority == .admin) && room?.hasSent(record.id) == true
-                && record.closesAt == nil
-        }
-        return candidates.min { $0.order < $1.order }?.id
+    /// What becomes of a published stream that has lost its source.
+    enum Succession: Equatable {
+        /// This session replaces the source.
+        case host(SessionID, worker: Int)
+        /// A host has just come to the stage, and their media is on its way: on a busy machine it comes long after they
+        /// are told that they are connected.
+        case awaited
     }
+
+    /// The earliest session on the stage with a host's rights whose media flows; or whether there is one that is as new
+    /// as a source whose first packet is awaited.
+    /// - Returns: nil if there is no other host.
+    func succession(among sessions: SessionCensus, at now: MonotonicTime) -> Succession? {
+        let hosts = speakers.compactMap { sessions[$0] }.filter { record in
+            let authority = record.request.sender?.authority
+            return (authority == .host || authority == .admin) && record.closesAt == nil
+        }
+        let next = hosts.filter { room?.hasSent($0.id) == true }.min { $0.order < $1.order }
+        if let next { return .host(next.id, worker: next.worker) }
+        let isAwaited = hosts.contains { !$0.plan.sources.isEmpty && now < $0.created + Stage.sourceGrace }
+        return isAwaited ? .awaited : nil
+    }
+
+    /// Notes whether the stream goes on without a source because another host's media is on its way.
+    mutating func setAwaitsHost(_ isExpected: Bool) { expectsHost = isExpected }
 
     /// Makes a session on the stage a publisher.
     mutating func promote(_ session: SessionID) {

@@ -13,10 +13,11 @@ struct LiveStreamTable {
         _modify { yield &streams[id] }
     }
 
-    /// The streams that are unused or have lost their source, in an order that is the same in each run.
+    /// The streams that are unused, have lost their source or wait for another host's media, in an order that is the
+    /// same in each run.
     var idle: [StreamID] {
-        streams.compactMap { $0.value.isUnused || $0.value.emptySince != nil ? $0.key : nil }
-            .sorted { $0.description < $1.description }
+        streams.filter { $0.value.isUnused || $0.value.emptySince != nil || $0.value.awaitsHost }
+            .keys.sorted { $0.description < $1.description }
     }
 
     /// Adds a session to its stream, whatever its purpose.

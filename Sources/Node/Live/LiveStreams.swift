@@ -74,22 +74,6 @@ struct LiveStreams {
 
     // MARK: Sessions that begin
 
-    /// Throws if there is no place for the session, on the server or on the stage.
-    func checkPlace(for request: SessionRequest) throws(SessionRefusal) {
-        guard !isStopping else { throw .stopping }
-        try sessions.checkPlace(for: request)
-        guard request.purpose == .stage, !request.isAudience else { return }
-        guard request.participant != nil, streams[request.stream]?.room?.isFull != true else {
-            throw .overloaded
-        }
-    }
-
-    /// Throws if a player that does not wait would find no source.
-    func checkSource(of request: SessionRequest) throws(SessionRefusal) {
-        guard request.purpose == .play, request.patience == nil else { return }
-        guard streams[request.stream]?.isLive == true else { throw .noPublisher }
-    }
-
     /// Admits a session or refuses it, as things are now, whatever was true before its offer was parsed.
     /// - Returns: what the worker must receive before anything else, and what follows.
     mutating func admit(
@@ -181,18 +165,21 @@ struct LiveStreams {
         }
         actions.append(.notify(.disconnect(id), stream))
         // A session that takes over becomes the source once its media flows; until then the stream goes on.
-        guard record.request.isSource, streams[stream]?.hasSourceOrSuccessor != true else { return actions }
-        return actions + (succeed(in: stream, at: now) ?? [.notify(.setSource(nil), stream)])
+        let hasLostSource = record.request.isSource && streams[stream]?.hasSourceOrSuccessor != true
+        guard hasLostSource || streams[stream]?.awaitsHost == true else { return actions }
+        return actions + succeed(in: stream, at: now)
     }
 
-    /// Continues a published stream that has lost its source with another host on its stage: the same person on
-    /// another device, or a second host.
-    /// - Returns: nil if there is no other host.
-    private mutating func succeed(in stream: StreamID, at now: MonotonicTime) -> [LiveAction]? {
+    /// Continues a published stream that has lost its source with another host on its stage, the same person on another
+    /// device or a second host, as soon as their media flows; without one, the stage is told that there is no source.
+    private mutating func succeed(in stream: StreamID, at now: MonotonicTime) -> [LiveAction] {
         // A stream that was created by a command belongs to its host, who may come back.
-        guard let snapshot = directory[stream], snapshot.isPublished, snapshot.state == .live,
-            let id = streams[stream]?.successor(among: sessions), let worker = sessions[id]?.worker
-        else { return nil }
+        let goesOn = directory[stream].map { $0.isPublished && $0.state == .live } ?? false
+        let succession = goesOn ? streams[stream]?.succession(among: sessions, at: now) : nil
+        streams[stream]?.setAwaitsHost(succession == .awaited)
+        guard case .host(let id, let worker) = succession else {
+            return succession == .awaited ? [] : [.notify(.setSource(nil), stream)]
+        }
         streams[stream]?.promote(id)
         sessions.update(id) {
             $0.request.isHost = true
@@ -253,6 +240,8 @@ struct LiveStreams {
     private mutating func setSource(_ id: SessionID, at now: MonotonicTime) -> [LiveAction] {
         guard let record = sessions[id], record.request.isSource else { return [] }
         let stream = record.stream
+        // A host who was awaited became the source before the event that its media has started.
+        guard streams[stream]?.publisher != id else { return [] }
         streams.setSource(id, of: stream)
         sessions.noteSource(id, watchedBy: streams[stream]?.audience ?? [], at: now)
         return [.report(.source(record))] + announceProgramme(of: stream)
@@ -276,9 +265,10 @@ struct LiveStreams {
         let actions =
             conduct(record.stream, at: now) { $0.receive(event) }
             + tellVoice(event, of: record.stream, at: now) + refresh
-        // A camera may have been switched on or off.
+        // A camera may have been switched on or off, or the next host is here.
         guard case .sourceChanged = event else { return actions }
-        return actions + [.programmeChanged(record.stream)]
+        let next = streams[record.stream]?.awaitsHost == true ? succeed(in: record.stream, at: now) : []
+        return actions + [.programmeChanged(record.stream)] + next
     }
 
     /// Handles that a worker has performed everything before a fence, or accepts no more.
@@ -487,6 +477,8 @@ struct LiveStreams {
         sessions.advance(to: now)
         for id in streams.idle {
             guard let stream = streams[id] else { continue }
+            // The next host's media may never come.
+            if stream.awaitsHost { actions += succeed(in: id, at: now) }
             if stream.isUnused {
                 streams[id] = nil
             } else if let since = stream.emptySince, !stream.isLive, directory[id]?.state == .ended,
