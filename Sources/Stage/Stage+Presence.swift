@@ -43,6 +43,7 @@ extension Stage {
     package mutating func setSource(_ new: Source?, at now: Moment) -> Outcome {
         let old = source
         source = new
+        sourceDeadline = nil
         guard record.origin == .published, record.phase != .ended else { return Outcome() }
         var outcome = Outcome()
         if let new {
@@ -84,7 +85,7 @@ extension Stage {
     package var deadline: MonotonicTime? {
         var next = presence.deadline
         if record.phase != .ended {
-            for time in [hostDeadline, doorsDeadline].compactMap({ $0 }) {
+            for time in [hostDeadline, doorsDeadline, sourceDeadline].compactMap({ $0 }) {
                 next = min(next ?? time, time)
             }
         }
@@ -95,8 +96,11 @@ extension Stage {
         record.phase == .backstage && !areDoorsOpen ? doorsOpenAt : nil
     }
 
-    /// Performs what is due: departures, the end of a stream without its host or source, and the opening of doors.
+    /// Performs what is due: departures, the end of a stream without its host or source, what follows from its source,
+    /// and the opening of doors.
     package mutating func advance(to now: Moment) -> Outcome {
+        let isSourceDue = sourceDeadline.map { record.phase != .ended && $0 <= now.elapsed } ?? false
+        let renewed = isSourceDue ? setSource(source, at: now) : Outcome()
         var outcome = Outcome()
         for id in presence.takeDeparted(by: now.elapsed) { depart(id, into: &outcome) }
         if let hostDeadline, record.phase != .ended, hostDeadline <= now.elapsed {
@@ -111,6 +115,10 @@ extension Stage {
         for change in outcome.changes { record.apply(change) }
         follow(outcome.changes, at: now)
         openDoors(at: now)
+        // What follows from the source is in the record already.
+        outcome.changes = renewed.changes + outcome.changes
+        outcome.effects = renewed.effects + outcome.effects
+        outcome.events = renewed.events + outcome.events
         return outcome
     }
 

@@ -25,6 +25,8 @@ package struct Stage: Equatable, Sendable {
     package static let presenceGrace = Duration.seconds(15)
     /// How long a published stream waits for its source's first packet.
     package static let sourceGrace = Duration.seconds(60)
+    /// When what follows from a source is decided again after the store has refused it.
+    package static let sourcePause = Duration.seconds(5)
 
     /// The present state; ahead of the durable one while a commit is under way.
     package internal(set) var record: StageRecord
@@ -33,6 +35,8 @@ package struct Stage: Equatable, Sendable {
     package internal(set) var source: Source?
     /// When the stream ends unless its host, or its source, comes back.
     var hostDeadline: MonotonicTime?
+    /// When it is decided again what follows from the source; set only if the store refused that.
+    var sourceDeadline: MonotonicTime?
     /// The kinds of links that may have been created since they were last revoked.
     var freshLinks = StageRecord.LinkKinds.all
     /// Whether `details.admissionTime` has come.
@@ -105,6 +109,12 @@ package struct Stage: Equatable, Sendable {
     ///
     /// Presence stays as it is. Members who are only in the record get the usual grace time.
     package mutating func revert(to record: StageRecord, at now: Moment) {
+        // Sources are told of once: nobody else would make the stream live, or the source's owner its host.
+        if record.origin == .published, record.phase != .ended, let source {
+            let isHostUndone = self.record.host == source.owner && record.host != source.owner
+            let isStartUndone = self.record.phase == .live && record.phase == .backstage
+            if isHostUndone || isStartUndone { sourceDeadline = now.elapsed + Self.sourcePause }
+        }
         self.record = record
         freshLinks = .all
         awaitMembers(at: now)

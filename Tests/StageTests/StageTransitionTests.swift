@@ -441,6 +441,49 @@ import Testing
         #expect(rig.wait(30).changes == [.ended(rig.now.wall, .sourceLeft)])
     }
 
+    /// Nobody tells of a source again that goes on.
+    @Test mutating func `belong to a second host although the disk did not take that at first`() throws {
+        let (ann, bob) = (StageRig.ann, StageRig.sender("bob", .host))
+        rig.connect(ann)
+        _ = rig.setSource("ann")
+        rig.connect(bob)
+        try rig.apply(.join, from: bob)
+        let before = rig.stage.record
+        for _ in 0..<2 {
+            _ = rig.setSource("bob", isSuccessor: true)
+            rig.stage.revert(to: before, at: rig.now)
+            #expect(rig.stage.record.host == ann.id)
+        }
+        let early = rig.wait(4)
+        #expect(early.changes.isEmpty)
+        let (deadline, next) = (rig.stage.deadline, rig.now.elapsed + .seconds(1))
+        #expect(deadline == next)
+        let late = rig.wait(1)
+        #expect(late.changes.count == 2)
+        #expect(rig.stage.standing(of: bob) == .host && rig.stage.standing(of: ann) == .speaker)
+        #expect(rig.stage.deadline == nil, "once")
+    }
+
+    @Test mutating func `are live with their source although the disk did not take that at first`() {
+        let before = rig.stage.record
+        _ = rig.setSource("ann")
+        rig.stage.revert(to: before, at: rig.now)
+        #expect(rig.stage.record.phase == .backstage)
+        let late = rig.wait(5)
+        #expect(late.changes == [.wentLive(rig.now.wall)] && late.events == [.live])
+        #expect(rig.stage.record.phase == .live)
+    }
+
+    @Test mutating func `decide nothing again of a source that is gone`() {
+        let before = rig.stage.record
+        _ = rig.setSource("ann")
+        rig.stage.revert(to: before, at: rig.now)
+        _ = rig.setSource(nil)
+        let late = rig.wait(5)
+        #expect(late.changes.isEmpty)
+        #expect(rig.stage.record.phase == .backstage)
+    }
+
     @Test mutating func `wait once more for their source when their end could not be saved`() {
         _ = rig.setSource("ann")
         let before = rig.stage.record
