@@ -12,7 +12,7 @@ import pytest
 
 from drivers import Browser, Page, wait_until
 from media import (
-    STATE, check_no_complaints, end_stream, go_live, press_go_live, wait_for_frames, wait_for_sound, wait_for_state, watch,
+    STATE, STUDIO, check_no_complaints, end_stream, go_live, press_go_live, wait_for_frames, wait_for_sound, wait_for_state, watch,
 )
 from server import Server
 
@@ -148,7 +148,8 @@ def test_a_stream_goes_on_with_the_host_who_is_there(
         with go_live(chromium, server, stream) as second:
             second.wait_for("() => rostrum.room.you?.role === 'speaker'", what="there is a host already")
             first.close()
-            second.wait_for("() => rostrum.room.you?.role === 'host'", what="the stream is the second one's")
+            second.wait_for(
+                "() => rostrum.room.you?.role === 'host'", what="the stream is the second one's", about=STUDIO)
             wait_for_frames(viewer)
             wait_for_sound(viewer)
             # Its pictures may come before the viewer's page is told who the host is, which counts as away until then.

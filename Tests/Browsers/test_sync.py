@@ -40,7 +40,7 @@ def test_no_follower_of_many_is_forgotten(server: Server) -> None:
     """The server serves some of them at a time; whoever has something to hear meanwhile must get a turn without a call."""
     done = follow(server, "--clients", "900", "--sample", "5", "--commands", "60", "--pause", "10ms")
     assert done.returncode in (MEASURED, VOID), done.stdout + done.stderr
-    assert json.loads(done.stdout)["complete"] == 60
+    assert json.loads(done.stdout)["complete"] == 60, done.stdout
 
 
 def test_lost_followers_fail_the_run(logs) -> None:
