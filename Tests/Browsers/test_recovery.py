@@ -12,7 +12,8 @@ import pytest
 
 from drivers import Browser, Page, wait_until
 from media import (
-    STATE, STUDIO, check_no_complaints, end_stream, go_live, press_go_live, wait_for_frames, wait_for_sound, wait_for_state, watch,
+    STATE, STUDIO, check_no_complaints, end_stream, go_live, press_go_live, wait_for_frames, wait_for_sound, wait_for_state,
+    watch,
 )
 from server import Server
 
