@@ -1,4 +1,5 @@
 import Base
+import Forwarding
 
 /// Whether there is a place for a session, and something to play.
 extension LiveStreams {
