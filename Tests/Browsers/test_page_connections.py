@@ -240,6 +240,26 @@ def test_a_session_that_is_closed_before_its_answer_is_ended_on_the_server(page:
     assert told == ["InvalidStateError", ["POST", "DELETE"], "closed"]
 
 
+def test_who_keeps_the_last_picture_hears_of_a_sessions_end_before_its_tracks_end(page: Page) -> None:
+    """Where a track has ended browsers show black, at once on a busy machine."""
+    told = page.evaluate("""async () => {
+        const {MediaSession} = await import('/assets/session.js');
+        const told = [];
+        class Peer extends EventTarget {
+            connectionState = 'connected';
+            getTransceivers() { return []; }
+            close() { told.push('ended'); }
+        }
+        for (const end of [session => session.abandon(), session => session.close()]) {
+            const session = new MediaSession(new Peer(), {endpoint: location.href});
+            session.addEventListener('statechange', () => told.push(session.state));
+            end(session);
+        }
+        return told;
+    }""")
+    assert told == ["lost", "ended", "closed", "ended"]
+
+
 def test_a_server_that_says_nothing_of_itself_is_asked_ever_less_often(page: Page) -> None:
     told = page.evaluate("""async () => {
         const {toldByServer} = await import('/assets/server.js');

@@ -268,8 +268,9 @@ export class MediaSession extends EventTarget {
   #end(state) {
     clearTimeout(this.#trickleTimer);
     clearTimeout(this.#patience);
-    this.peer.close();
+    // Before the tracks end, which makes browsers show black: whoever keeps the last picture has to copy it now.
     this.#become(state);
+    this.peer.close();
   }
 
   #connectionChanged() {
