@@ -32,10 +32,10 @@ import Testing
     }
 
     @Test(arguments: [
-        "", "https://", "http://a", "HTTPS://a", "javascript:alert(1)", "data:text/html,x", "//a", "a.example",
-        " https://a", "https://a ", "https://a b", "https://a\n", "https://a\"b", "https://a'b", "https://a<b",
-        "https://a>b", "https://a\\b", "https://a`b", "https://a{b}", "https://a|b", "https://a^b",
-        "https://ä.example", "https://a\u{7F}", "https://a\0", "https://a\u{200B}",
+        "", "https://", "http://a", "HTTPS://a", "javascript:alert(1)", "data:text/html,x", "//a",
+        "a.example", " https://a", "https://a ", "https://a b", "https://a\n", "https://a\"b", "https://a'b",
+        "https://a<b", "https://a>b", "https://a\\b", "https://a`b", "https://a{b}", "https://a|b",
+        "https://a^b", "https://ä.example", "https://a\u{7F}", "https://a\0", "https://a\u{200B}",
         "https://" + String(repeating: "a", count: 493),
     ])
     func `leads to nothing else, and shows nothing else`(address: String) {

@@ -1,6 +1,7 @@
 import Base
 import Foundation
 import Gateway
+import TestSupport
 import Testing
 
 @testable import rostrum
@@ -28,6 +29,48 @@ import Testing
         #expect(changed.isEmpty)
         // A line each, of all that there is.
         #expect(shown.split(separator: "\n").count == Option.all.count - 1)
+    }
+
+    /// Values in all of their forms.
+    private static let forms: [(name: String, texts: [String])] = [
+        ("http", [":0", "localhost:81", "[::1]:82", "[::]:83", "10.0.0.1:84", "0.0.0.0:65535"]),
+        ("admin", ["127.0.0.1:90", "[2001:db8::1]:91"]),
+        ("udp", [":0", "[::]:7000", "10.0.0.1:7000-7003", "[2001:db8::1]:65532-65535", ":7000-7000"]),
+        ("tcp", ["off", ":7001", "[::1]:82", "10.0.0.1:84"]), ("rtmp", ["off", ":1935"]),
+        ("rtmps", ["off", "[::]:1936"]), ("srt", ["off", ":9710", ":7002"]), ("srt-latency", ["20", "8000"]),
+        ("turn-tls", ["off", "10.0.0.1:84"]), ("turn-tcp", ["off", ":0"]), ("turn-udp", ["off", ":3478"]),
+        ("public-address", ["203.0.113.7", "2001:db8::7,203.0.113.8", ""]),
+        ("trusted-proxy", ["10.1.2.3/8,fd12::1/8", "127.0.0.1", "::/0", ""]),
+        ("workers", ["1", "4", "256"]), ("max-sessions", ["1", "+7", "0012", "1000000"]),
+        ("max-dvr", ["0", "7200"]), ("hls-part", ["200", "1000"]), ("max-clips", ["0", "50"]),
+        ("keep-streams", ["1", "60", "61s", "90m", "36h", "48h", "36500d", "forever"]),
+        ("keep-recordings", ["3600", "30d", "forever"]), ("keep-clips", ["86399", "1d", "forever"]),
+        ("keep-comments", ["1m", "3153600000"]), ("feed-age-weight", ["-1000", "-0", "1000"]),
+        ("ice-server", ["stun:a", "turn:[2001:db8::1]:3478?transport=tcp", ""]),
+        ("transcoder", ["on", "off"]), ("transcoder-nice", ["0", "19"]), ("viewers", ["public", "token"]),
+        ("log-level", ["debug", "error"]), ("data", ["/srv", "a b"]),
+    ]
+
+    @Test(arguments: 0..<30 as Range<UInt64>)
+    func `is the configuration of another such server`(seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        var accepted = 0
+        for _ in 0..<40 {
+            var flags = ["--dev", "--tls-certificate", "/a.pem", "--tls-key", "/a.key"]
+            let count = Int.random(in: 1...5, using: &random)
+            for form in Self.forms.shuffled(using: &random).prefix(count) {
+                let index = Int.random(in: form.texts.indices, using: &random)
+                flags.append("--\(form.name)=\(form.texts[index])")
+            }
+            let values = try OptionValues.parse(arguments: flags).values
+            // Some make no sense together.
+            guard let first = try? configuration(values) else { continue }
+            accepted += 1
+            let again = try configuration(OptionValues.parse(file: first.summary, name: "summary"))
+            #expect(again.summary == first.summary, "\(flags)")
+            #expect(Reloading.settings(of: again, unlike: first).isEmpty, "\(flags)")
+        }
+        #expect(accepted >= 10)
     }
 
     @Test func `has the place of each value after it, however long that is`() throws {

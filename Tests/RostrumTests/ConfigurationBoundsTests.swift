@@ -131,7 +131,8 @@ private func complaint(
         let turn = "dev = true\nice-server = [\"turn:a\"]\nice-server-secret = \"hush\"\n"
         let alone = try configure(["--ice-server="], file: turn)
         #expect(alone.iceServers.isEmpty && alone.iceServerSecret == nil)
-        #expect(complaint(["--ice-server", "stun:a"], file: turn).hasPrefix("--ice-server-secret is for TURN"))
+        let other = complaint(["--ice-server", "stun:a"], file: turn)
+        #expect(other.hasPrefix("--ice-server-secret is for TURN"))
         // What only looks empty is a mistake.
         #expect(complaint(["--webhook", ","], file: file) == "--webhook must be 1 to 10 URLs, not 0")
     }
