@@ -113,7 +113,7 @@ import Testing
     }
 
     /// The server's reason decides whether a client comes back.
-    @Test func `tell the reason of their end to a reader with as much to read as there may be`() async throws {
+    @Test func `tell the reason of their end to a reader with much to read`() async throws {
         let count = WebSocketClient.maximumWaiting - 1
         let (gone, isGone) = AsyncStream<Void>.makeStream()
         let handler = ClosureHandler(socket: { socket in
