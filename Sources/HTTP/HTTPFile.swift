@@ -34,7 +34,8 @@ package final class HTTPFile: Sendable, Equatable {
     ///   - choose: returns the range to send for a file of this size; nil for none.
     /// - Returns: nil if there is no such regular file, or no range was chosen.
     package init?(path: String, edit: Edit? = nil, choose: (Size) -> Range<Int>?) {
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        // Without O_NONBLOCK a pipe would keep the service thread waiting for a writer, before it can be refused.
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else { return nil }
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,

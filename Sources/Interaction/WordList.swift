@@ -41,8 +41,10 @@ struct WordList: Sendable {
     static func words(of text: String) -> [String] {
         var shown = String.UnicodeScalarView()
         for scalar in text.lowercased().unicodeScalars {
-            // An invisible joiner inside a word would make it a different word.
-            guard scalar.properties.generalCategory != .format else { continue }
+            // An invisible joiner, filler or selector inside a word would make it a different word.
+            guard scalar.properties.generalCategory != .format,
+                !scalar.properties.isDefaultIgnorableCodePoint
+            else { continue }
             shown.append(usualWidth(scalar))
         }
         return String(shown).split { !$0.isLetter && !$0.isNumber }.map(String.init)

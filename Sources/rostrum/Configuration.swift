@@ -296,6 +296,8 @@ struct Configuration: Sendable {
     ) throws(ConfigurationError) -> Secret<String>? {
         guard let secret = values["ice-server-secret"]?.texts.first else { return nil }
         guard servers.contains(where: { $0.url.hasPrefix("turn") && $0.credential == nil }) else {
+            // An empty value overrides the list of the file, whose secret may have no server then.
+            if let value = values["ice-server"], value.texts.allSatisfy(\.isEmpty) { return nil }
             throw ConfigurationError(
                 "--ice-server-secret is for TURN servers without a password: set --ice-server turn:HOST:PORT too"
             )

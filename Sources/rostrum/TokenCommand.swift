@@ -147,7 +147,11 @@ struct TokenCommand: Sendable {
     private static func origin(_ text: String) throws(ConfigurationError) -> String {
         var origin = text
         while origin.hasSuffix("/") { origin.removeLast() }
-        guard let url = URL(string: origin), url.scheme == "https" || url.scheme == "http",
+        // Foundation encodes what no address may contain instead of refusing it, and the link would be cut there.
+        let isPlain = origin.utf8.allSatisfy { byte in
+            byte > 0x20 && byte != 0x7F && !#""<>\^`{|}"#.utf8.contains(byte)
+        }
+        guard isPlain, let url = URL(string: origin), url.scheme == "https" || url.scheme == "http",
             let host = url.host, !host.isEmpty, url.path.isEmpty, url.query == nil, url.fragment == nil,
             url.user == nil
         else {

@@ -82,6 +82,58 @@ import Testing
         }
     }
 
+    /// A reader who is behind loses no message that came before the end, and learns of the end.
+    @Test func `end with what came for a slow reader, and say that they ended`() async throws {
+        let (gone, isGone) = AsyncStream<Void>.makeStream()
+        let handler = ClosureHandler(socket: { socket in
+            for number in 0..<1_000 { socket.send("\(number)") }
+            // Until the client has had enough.
+            for await _ in socket.incoming {}
+            isGone.yield()
+        })
+        try await withServer(handler) { server in
+            let link = connect(server)
+            for await _ in gone { break }
+            #expect(await link.next() == .opened)
+            var messages: [[UInt8]] = []
+            var last: WebSocketClient.Event?
+            while let event = await link.next() {
+                if case .message(let bytes) = event { messages.append(bytes) }
+                last = event
+            }
+            // With the first event, one more than may wait.
+            #expect(messages.count == WebSocketClient.maximumWaiting)
+            let expected = (0..<messages.count).map { Array("\($0)".utf8) }
+            #expect(messages == expected)
+            guard case .closed = last else {
+                Issue.record("it ended with \(String(describing: last))")
+                return
+            }
+        }
+    }
+
+    /// The server's reason decides whether a client comes back.
+    @Test func `tell the reason of their end to a reader with much to read`() async throws {
+        let count = WebSocketClient.maximumWaiting - 1
+        let (gone, isGone) = AsyncStream<Void>.makeStream()
+        let handler = ClosureHandler(socket: { socket in
+            for number in 0..<count { socket.send("\(number)") }
+            socket.close(.init(code: 4_403, reason: "banned"))
+            for await _ in socket.incoming {}
+            isGone.yield()
+        })
+        try await withServer(handler) { server in
+            let link = connect(server)
+            for await _ in gone { break }
+            #expect(await link.next() == .opened)
+            for number in 0..<count {
+                #expect(await link.next() == .message(Array("\(number)".utf8)))
+            }
+            #expect(await link.next() == .closed(code: 4_403, reason: "banned"))
+            #expect(await link.next() == nil)
+        }
+    }
+
     @Test func `closed before they are open end, too`() async throws {
         try await withServer(echo) { server in
             let link = connect(server)

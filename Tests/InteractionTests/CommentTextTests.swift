@@ -78,4 +78,35 @@ import Testing
     func `are found whatever hides them, and where there are no blanks`(text: String, isFound: Bool) {
         #expect(WordList(["spam", "笨蛋", "だめ", "สแปม"]).isIn(text) == isFound)
     }
+
+    /// Selectors of variants and fillers are marks and letters, but nobody sees them either.
+    @Test(arguments: [
+        "\u{FE0F}", "\u{FE00}", "\u{34F}", "\u{AD}", "\u{2060}", "\u{3164}", "\u{115F}", "\u{E0100}",
+        "\u{180B}", "\u{FE0F}\u{200D}\u{34F}",
+    ])
+    func `are found although something invisible is in them`(invisible: String) throws {
+        for text in ["sp\(invisible)am", "spam\(invisible)", "a spam\(invisible)!", "笨\(invisible)蛋"] {
+            // As it reaches the list.
+            let shown = try CommentText(text).text
+            #expect(WordList(["spam", "笨蛋"]).isIn(shown), "\(shown.debugDescription)")
+            #expect(WordList(["sp\(invisible)am", "笨\(invisible)蛋"]).isIn(shown))
+        }
+        // What is seen makes another word.
+        #expect(!WordList(["spam"]).isIn("spa\u{308}m"))
+    }
+
+    @Test(arguments: [
+        ("bad bad wolf", true), ("bad, bad! wolf", true), ("bad wolf bad", false), ("bad bad", false),
+        ("bad bad bad wolf", true), ("wolves", false), ("wolf", false), ("wolf-3", true), ("3 wolf", false),
+        ("\u{1F43A}wolf\u{1F43A}3", true),
+    ])
+    func `are phrases in their order, wherever they begin`(text: String, isFound: Bool) {
+        #expect(WordList(["bad bad wolf", "wolf 3"]).isIn(text) == isFound)
+    }
+
+    @Test func `are none in a list of signs alone`() {
+        for entries in [[], [""], ["!!!", " ", "\u{200D}", "\u{FE0F}"]] as [[String]] {
+            for text in ["", "!!!", "a b", "笨蛋", "\u{FE0F}"] { #expect(!WordList(entries).isIn(text)) }
+        }
+    }
 }

@@ -89,6 +89,52 @@ import Testing
         #expect(try await renewed.current(at: late) == "second")
     }
 
+    /// A speaker's token, given while the viewer's is renewed, would be lost with their place on stage.
+    @Test func `is not replaced by one that was asked for before it came`() async throws {
+        let (asked, ask) = AsyncStream<Void>.makeStream()
+        let (answers, answer) = AsyncStream<String?>.makeStream()
+        let keeper = try keeper(
+            TokenSource { _ in
+                ask.yield()
+                for await token in answers { return token }
+                return nil
+            })
+        let cases: [(refused: String, late: String?, kept: String)] = [
+            ("a", "viewer", "speaker"), ("speaker", nil, "speaker again"),
+        ]
+        for each in cases {
+            async let first = keeper.replacement(for: each.refused)
+            for await _ in asked { break }
+            await keeper.keep(each.kept)
+            answer.yield(each.late)
+            let given = try await first
+            #expect(given == each.kept)
+            let kept = try await keeper.current()
+            #expect(kept == each.kept)
+        }
+    }
+
+    /// What the app cannot give is no reason to forget what came meanwhile.
+    @Test func `is there although the one asked for before it never came`() async throws {
+        struct Failure: Error {}
+        let (asked, ask) = AsyncStream<Void>.makeStream()
+        let (answers, answer) = AsyncStream<Void>.makeStream()
+        let keeper = try keeper(
+            TokenSource { _ in
+                ask.yield()
+                for await _ in answers { break }
+                throw Failure()
+            })
+        async let first = keeper.current()
+        for await _ in asked { break }
+        await keeper.keep("speaker")
+        answer.yield()
+        let given = try await first
+        #expect(given == "speaker")
+        let kept = try await keeper.current()
+        #expect(kept == "speaker")
+    }
+
     @Test func `is the app's to fail to give`() async throws {
         struct Failure: Error {}
         let keeper = try keeper(TokenSource { _ in throw Failure() })

@@ -146,6 +146,66 @@ private func names(in folder: String) throws -> Set<String> {
         }
     }
 
+    /// An entry that leads to another file would bring that into the backup, read by root.
+    @Test func `follows no link of a recording, and waits for no pipe`() async throws {
+        try await withDirectory { directory in
+            try await makeData(directory)
+            try write("not for others", directory + "/private")
+            for name in ["recordings/talk/abc.json", "recordings/talk/abc.webm", "pause-pictures/talk"] {
+                let path = directory + "/data/" + name
+                let kept = FileManager.default.contents(atPath: path)
+                try write("", path)
+                unlink(path)
+                try FileManager.default.createSymbolicLink(
+                    atPath: path, withDestinationPath: directory + "/private")
+                let linked = complaint { try backup(directory, "--recordings") }
+                #expect(linked.hasPrefix("cannot read \(path): "), "\(linked)")
+                unlink(path)
+                try #require(mkfifo(path, 0o600) == 0)
+                let piped = complaint { try backup(directory, "--recordings") }
+                #expect(piped == "\(path) is not a regular file")
+                unlink(path)
+                // Nothing of what was copied before is left.
+                #expect(try names(in: directory) == ["data", "private"])
+                if let kept { try kept.write(to: URL(filePath: path)) }
+            }
+            let told = try backup(directory, "--recordings")
+            #expect(told.contains("with recordings: 3 files"))
+        }
+    }
+
+    @Test func `has a recording with all its films, or with none`() async throws {
+        try await withDirectory { directory in
+            try await makeData(directory)
+            let folder = directory + "/data/recordings/talk"
+            try write("another film", folder + "/abc.mp4")
+            try write("a film without an entry", folder + "/def.webm")
+            // Of this one there is no film yet.
+            try write(#"{"id":"ghi","state":"recording"}"#, folder + "/ghi.json")
+            let told = try backup(directory, "--recordings")
+            #expect(told.contains("with recordings: 5 files"))
+            #expect(
+                try names(in: directory + "/b/data/recordings/talk")
+                    == ["abc.json", "abc.mp4", "abc.webm", "ghi.json"])
+            #expect(try check(directory).contains("is complete"))
+        }
+    }
+
+    @Test func `has an entry as it was read, to its last byte`() async throws {
+        try await withDirectory { directory in
+            try await makeData(directory)
+            let path = directory + "/data/recordings/talk/abc.json"
+            for length in [0, 1, 1 << 20, 1 << 20 + 1] {
+                let entry = Data((0..<length).map { UInt8(truncatingIfNeeded: $0 &* 7) })
+                try entry.write(to: URL(filePath: path))
+                let bytes = try #require(try FileCopy.bytes(of: path))
+                #expect(bytes.elementsEqual(entry))
+            }
+            let missing = try FileCopy.bytes(of: path + "x")
+            #expect(missing == nil)
+        }
+    }
+
     @Test func `takes over what a killed command left, but not what another fills`() async throws {
         try await withDirectory { directory in
             try await makeData(directory)

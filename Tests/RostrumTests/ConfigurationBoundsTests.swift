@@ -127,6 +127,12 @@ private func complaint(
         #expect(none.trustedProxies.networks.isEmpty)
         let reviewed = try configure(["--webhook=", "--review-webhook", "http://b/"], file: file)
         #expect(reviewed.webhooks?.urls == [] && reviewed.webhooks?.reviewer == "http://b/")
+        // Neither has a secret that is left without anything to sign.
+        let turn = "dev = true\nice-server = [\"turn:a\"]\nice-server-secret = \"hush\"\n"
+        let alone = try configure(["--ice-server="], file: turn)
+        #expect(alone.iceServers.isEmpty && alone.iceServerSecret == nil)
+        let other = complaint(["--ice-server", "stun:a"], file: turn)
+        #expect(other.hasPrefix("--ice-server-secret is for TURN"))
         // What only looks empty is a mistake.
         #expect(complaint(["--webhook", ","], file: file) == "--webhook must be 1 to 10 URLs, not 0")
     }

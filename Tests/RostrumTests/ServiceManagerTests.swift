@@ -60,6 +60,22 @@ private final class NotifySocket {
         ServiceManager(environment: [:]).notify(.alive)
     }
 
+    /// A socket's address has room for 108 bytes, of which a path needs one for its end.
+    @Test(arguments: [false, true])
+    func `may have the longest name that there is, and is not told under a part of a longer one`(
+        isAbstract: Bool
+    ) throws {
+        let folder = FileManager.default.temporaryDirectory.path
+        var name = (isAbstract ? "@" : folder + "/") + UUID().uuidString
+        name += String(repeating: "a", count: 107 - name.utf8.count)
+        defer { unlink(name) }
+        let socket = try NotifySocket(name)
+        ServiceManager(environment: ["NOTIFY_SOCKET": name + "a"]).notify(.alive)
+        #expect(socket.next() == nil)
+        ServiceManager(environment: ["NOTIFY_SOCKET": name]).notify(.alive)
+        #expect(socket.next() == "WATCHDOG=1" && socket.next() == nil)
+    }
+
     @Test func `wants signs of life only from the process that it means`() {
         func timeout(_ environment: [String: String]) -> Duration? {
             ServiceManager(environment: environment, process: 7).watchdogTimeout

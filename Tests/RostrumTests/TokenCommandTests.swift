@@ -181,7 +181,11 @@ import Testing
         ] {
             #expect(complaint("--role", "admin", "--ttl=\(bad)").contains("--ttl"), "\(bad)")
         }
-        for bad in ["example.org", "ftp://a", "https://", "https://a/b", "https://a?b", "https://u@a"] {
+        for bad in [
+            "example.org", "ftp://a", "https://", "https://a/b", "https://a?b", "https://u@a",
+            "https://u:p@a", "https://a#b", "//a", "https:a", " https://a", "https://a ", "https://a b",
+            "https://a\n", "https://a\tb", "https://a\"b", "https://<a>", "https://a\u{7F}",
+        ] {
             #expect(
                 complaint("--role", "host", "--stream", "a", "--link", bad).contains("--link must be"),
                 "\(bad)")

@@ -47,6 +47,10 @@ import Testing
         #expect(Help.full.contains("Firefox"))
     }
 
+    @Test func `warns where it has no address at all`() throws {
+        #expect(try warnings(announced: []).map(\.event) == ["only-loopback"])
+    }
+
     /// Over TCP, or by way of something that stands before it.
     @Test func `does not warn when there is another way`() throws {
         #expect(try warnings("--udp", "127.0.0.1:17000", announced: [.loopback, outward]).isEmpty)

@@ -83,6 +83,8 @@ final class ClientMailbox: Sendable {
         var wsi: LibraryConnection?
         /// Fragments of a message that is not complete yet (RFC 6455 §5.4).
         var partial: [UInt8] = []
+        /// Whether the reader is too far behind; what still arrives until the close is complete is ignored.
+        var isRefusing = false
         /// Code and reason of the peer's close frame, once it has arrived.
         var closing: (code: UInt16, reason: String)?
         /// Code to close with, once queued messages have been written; nil unless `close` was called.
@@ -206,6 +208,10 @@ final class ClientMailbox: Sendable {
     private func receive(_ number: UInt64, _ wsi: OpaquePointer, _ input: UnsafeRawBufferPointer) -> CInt {
         // Removed while it is changed, so that `partial` is appended to in place and not copied.
         guard var connection = connections.removeValue(forKey: number) else { return -1 }
+        guard !connection.isRefusing else {
+            connections[number] = connection
+            return 0
+        }
         unsafe connection.partial.append(contentsOf: input)
         defer { connections[number] = connection }
         guard connection.partial.count <= WebSocketClient.maximumMessage else {
@@ -216,7 +222,10 @@ final class ClientMailbox: Sendable {
         guard unsafe cws_client_is_end(wsi) != 0 else { return 0 }
         let result = connection.link.continuation.yield(.message(connection.partial))
         connection.partial = []
-        guard case .dropped = result else { return 0 }
+        if case .terminated = result { return 0 }
+        // The last place is for the end of the connection.
+        if case .enqueued(let remaining) = result, remaining > 1 { return 0 }
+        connection.isRefusing = true
         // Policy violation: the reader would miss messages without noticing.
         unsafe cws_client_close_reason(wsi, 1_008)
         return -1

@@ -59,8 +59,9 @@ package final class WebSocketClient: Sendable {
 
     /// Starts to connect; the outcome is the link's first event.
     package func connect(_ address: Address) -> WebSocketLink {
+        // Room for the one event that is too many, and for the last one, which tells why there are no more.
         let (events, continuation) = AsyncStream<Event>.makeStream(
-            bufferingPolicy: .bufferingOldest(Self.maximumWaiting))
+            bufferingPolicy: .bufferingOldest(Self.maximumWaiting + 2))
         let link = WebSocketLink(
             number: mailbox.nextNumber(), events: events, continuation: continuation, mailbox: mailbox)
         mailbox.post(.connect(link, address))

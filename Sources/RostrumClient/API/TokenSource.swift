@@ -127,10 +127,13 @@ actor TokenKeeper {
         _ body: @escaping @Sendable (TokenKeeper) async -> Result<String?, RostrumError>
     ) async throws(RostrumError) -> String? {
         if let request { return try await request.value.get() }
+        let before = token
         let task = Task { await body(self) }
         request = task
         let result = await task.value
         request = nil
+        // Another token was kept meanwhile, such as a speaker's, which the one requested before must not replace.
+        if token != before { return token }
         if case .success(let fresh) = result {
             token = fresh ?? token
             isKnown = true

@@ -146,9 +146,7 @@ struct BackupDraft: ~Copyable {
         let base = "\(folder)/\(id)"
         for attempt in 1...Self.tries {
             var files: [BackupManifest.File] = []
-            guard let before = FileManager.default.contents(atPath: "\(source)/\(name).json") else {
-                return []
-            }
+            guard let before = try FileCopy.bytes(of: "\(source)/\(name).json") else { return [] }
             // An earlier try may have copied it.
             for container in ["webm", "mp4"] {
                 unlink("\(base).\(container)")
@@ -158,10 +156,10 @@ struct BackupDraft: ~Copyable {
                 else { continue }
                 files.append(BackupManifest.File("data/recordings/\(name).\(container)", content))
             }
-            let after = FileManager.default.contents(atPath: "\(source)/\(name).json")
+            let after = try FileCopy.bytes(of: "\(source)/\(name).json")
             // It ended or was deleted meanwhile. After the last try an entry that keeps changing is taken as it was.
             guard after == before || attempt == Self.tries && after != nil else { continue }
-            let entry = try FileCopy.write(Array(before), "\(id).json", in: folder)
+            let entry = try FileCopy.write(before, "\(id).json", in: folder)
             return files + [BackupManifest.File("data/recordings/\(name).json", entry)]
         }
         for container in ["webm", "mp4"] { unlink("\(base).\(container)") }

@@ -49,6 +49,16 @@ enum FileCopy {
         return try read(source, of: path) { _ throws(BackupFailure) in }
     }
 
+    /// Reads a small file whole; symbolic links are refused, as by `copy`.
+    /// - Returns: nil if the file does not exist.
+    static func bytes(of path: String) throws(BackupFailure) -> [UInt8]? {
+        guard let source = try open(path) else { return nil }
+        defer { close(source.descriptor) }
+        var bytes: [UInt8] = []
+        _ = try read(source, of: path) { part throws(BackupFailure) in bytes += part }
+        return bytes
+    }
+
     /// Writes a small file in one piece.
     static func write(_ bytes: [UInt8], _ name: String, in folder: String) throws(BackupFailure) -> Content {
         do throws(FileError) {
@@ -116,8 +126,9 @@ enum FileCopy {
     /// Opens a regular file to read.
     /// - Returns: nil if it does not exist.
     private static func open(_ path: String) throws(BackupFailure) -> (descriptor: CInt, size: Int64)? {
-        // O_NOFOLLOW makes a symbolic link fail with ELOOP.
-        let descriptor = Glibc.open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+        // O_NOFOLLOW makes a symbolic link fail with ELOOP. Without O_NONBLOCK a pipe would keep this waiting for a
+        // writer, before it can be refused.
+        let descriptor = Glibc.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else {
             guard errno == ENOENT else { throw failure("read", path) }
             return nil
