@@ -68,7 +68,7 @@ private final class Lines {
             guard told.contains(token) else { continue }
             reading: while true {
                 switch streams.receive(token: token, into: &buffer) {
-                case .bytes(let count, _): found += buffer.prefix(count)
+                case .bytes(let count, age: _): found += buffer.prefix(count)
                 case .nothing: break reading
                 case .ended:
                     hasEnded = true

@@ -42,7 +42,7 @@ import Wire
         #expect(counters.allocations == 1 && counters.refusedQuota == 0)
     }
 
-    @Test mutating func `answers the latest of two requests that wait for an address, and that once`() throws {
+    @Test mutating func `answers the latest of two requests that wait for an address, once`() throws {
         try client.learnNonce()
         let (first, second) = (request(), request())
         let asked = receive(first) + receive(second)

@@ -5,8 +5,10 @@ import Wire
 
 @testable import Net
 
-/// Two ends of a connection that has no addresses: one for the code under test, of which a test says where it comes
-/// from, and one that the test reads and writes. Nothing here waits: what one end sends has come at the other.
+/// Two ends of a connection that has no addresses.
+///
+/// One is for the code under test, and a test says where it comes from; the other one the test reads and writes.
+/// Nothing here waits: what one end sends has come at the other.
 final class StreamPair {
     /// The end for the code under test, which closes it.
     let inner: Int32

@@ -41,8 +41,8 @@ private final class Entrance {
         let pair = try StreamPair()
         let remote = TransportAddress(
             ip: IPAddress(ipv4: 0xC633_6400 | host), port: 50_000, transport: .tcp)
-        connections.admit(
-            ConnectionArrival(descriptor: pair.inner, remote: remote), at: .zero + .milliseconds(milliseconds))
+        let arrival = ConnectionArrival(descriptor: pair.inner, remote: remote)
+        connections.admit(arrival, at: .zero + .milliseconds(milliseconds))
         return pair
     }
 
