@@ -50,7 +50,7 @@ private final class Entrance {
     func turn(at milliseconds: Int64 = 0) {
         let now = MonotonicTime.zero + .milliseconds(milliseconds)
         var tokens = [UInt32](repeating: 0, count: 64)
-        let count = port.wait(until: .zero, into: &tokens)
+        let count = port.wait(until: MonotonicTime.zero, into: &tokens)
         for token in tokens.prefix(count) where token >= ListeningPort.Token.firstConnection {
             connections.serve(token, at: now)
         }
