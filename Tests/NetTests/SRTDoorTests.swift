@@ -146,7 +146,8 @@ import Testing
 
     /// The library might use a number again before the server has seen that the first caller is gone.
     @Test func `has one caller at a time by a socket, and gives the place of another back`() throws {
-        let door = try makeDoor(limits: { $0.perAddress = 2 })
+        let door = try makeDoor(limits: { limits in limits.perAddress = 2 })
+        defer { door.close() }
         #expect(isLetIn(door, 1))
         #expect(!isLetIn(door, 1))
         #expect(door.refused == 1)

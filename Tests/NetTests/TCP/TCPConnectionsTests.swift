@@ -113,6 +113,30 @@ private final class Table {
         #expect(found.dropLast(2).allSatisfy { $0.count == 1_000 })
     }
 
+    @Test func `leave out pictures that waited too long for room, and send the rest`() throws {
+        let table = try Table()
+        let pair = try table.connect(1)
+        table.fill(1, at: 1)
+        for number in 0..<3 as Range<UInt8> {
+            table.send(rtp(ssrc: 7, timestamp: 1, size: 900, number: number), to: 1)
+        }
+        table.send([7, 7], to: 1)
+        var found: [[UInt8]] = []
+        for _ in 0..<64 {
+            found += pair.receive()
+            table.turn(at: 3)
+        }
+        #expect(table.counters.droppedVideo == 3 && table.counters.droppedOther == 0)
+        let pictures = found.filter { $0.first == 0x80 }
+        #expect(pictures.isEmpty && found.last == [7, 7])
+        // The next picture comes whole.
+        table.send(rtp(ssrc: 7, timestamp: 1, size: 900, number: 3), to: 1)
+        table.send(rtp(ssrc: 7, timestamp: 2, size: 900, number: 4), to: 1)
+        table.turn(at: 3)
+        let numbers = pair.receive().map { $0[3] }
+        #expect(numbers == [4])
+    }
+
     @Test func `have until their deadline for a session to know them`() throws {
         let table = try Table()
         let pair = try table.connect(1, deadline: 5)
