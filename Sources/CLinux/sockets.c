@@ -239,7 +239,8 @@ void clinux_close(int descriptor) {
 }
 
 socklen_t clinux_store_address(struct sockaddr_in6 *storage, struct clinux_address address, int ipv4) {
-    if (ipv4) {
+    // An IPv6 address stays one also for an IPv4 socket, which refuses it: its last four bytes are another host's.
+    if (ipv4 && is_ipv4(address)) {
         struct sockaddr_in *in = (struct sockaddr_in *)storage;
         *in = (struct sockaddr_in){
             .sin_family = AF_INET, .sin_port = htons(address.port), .sin_addr.s_addr = htonl((uint32_t)address.low)};

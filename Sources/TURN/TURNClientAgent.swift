@@ -66,6 +66,8 @@ package struct TURNClientAgent: Sendable {
     private var key: [UInt8] = []
     /// Nonces that the relay called stale since it last granted a request.
     private var staleNonces = 0
+    /// Whether the relay has granted an address that was not given back.
+    private var hasAddress = false
     /// Nil while nothing is to be answered.
     private var request: Request?
     /// When to refresh; nil until connected, and while a refresh is under way.
@@ -106,7 +108,8 @@ package struct TURNClientAgent: Sendable {
     package mutating func giveBack(
         by authenticator: some TURNAuthenticator, using random: inout some RandomNumberGenerator
     ) {
-        guard state == .connected else { return }
+        guard hasAddress else { return }
+        hasAddress = false
         let id = STUNTransactionID(using: &random)
         var writer = STUNWriter(.refreshRequest, transactionID: id)
         writer.append(.lifetime, UInt32(0))
@@ -144,6 +147,7 @@ package struct TURNClientAgent: Sendable {
         using random: inout some RandomNumberGenerator
     ) {
         staleNonces = 0
+        if kind == .allocateRequest { hasAddress = true }
         guard kind == .channelBindRequest else {
             // Binding the channel also extends the permission (RFC 8656 §12).
             return ask(.channelBindRequest, at: now, by: authenticator, using: &random)

@@ -144,6 +144,27 @@ import Testing
         #expect(door.take(1)?.number == call.number)
     }
 
+    /// The library might use a number again before the server has seen that the first caller is gone.
+    @Test func `has one caller at a time by a socket, and gives the place of another back`() throws {
+        let door = try makeDoor(limits: { limits in limits.perAddress = 2 })
+        defer { door.close() }
+        #expect(isLetIn(door, 1))
+        #expect(!isLetIn(door, 1))
+        #expect(door.refused == 1)
+        // What the second one occupied is free again.
+        #expect(isLetIn(door, 2))
+        #expect(!isLetIn(door, 3))
+        let first = try #require(door.take(1))
+        let again = door.take(1)?.number
+        #expect(again == nil && !door.expects(first.number))
+        // An accepted caller keeps its place until its connection is gone.
+        #expect(!isLetIn(door, 1))
+        door.giveBack(first)
+        #expect(isLetIn(door, 1))
+        let second = door.take(1)?.number
+        #expect(second != nil && second != first.number)
+    }
+
     @Test func `is shut for everybody once it is closed`() throws {
         let door = try makeDoor(limits: { limits in (limits.total, limits.perAddress) = (1, 1) })
         door.close()

@@ -205,6 +205,31 @@ private struct RelayedPath {
         }
     }
 
+    /// The relay would keep it for ten minutes otherwise, and it has only so many.
+    @Test func `gives its address back once it has one, before it can reach its peer, too`() throws {
+        var path = RelayedPath()
+        path.client.giveBack(by: RelayedPath.authenticator, using: &path.random)
+        try answer(&path, .unauthenticated)
+        path.client.giveBack(by: RelayedPath.authenticator, using: &path.random)
+        try answer(&path, nil)
+        for _ in 0..<2 { path.client.giveBack(by: RelayedPath.authenticator, using: &path.random) }
+        let messages = try path.client.takeMessages().map { try ReceivedSTUN($0) }
+        #expect(messages.map(\.kind) == [.channelBindRequest, .refreshRequest])
+        #expect(try messages.last?.number(.lifetime) == 0)
+        #expect(path.client.deadline == nil)
+    }
+
+    @Test func `gives its address back where its peer was refused`() throws {
+        var path = RelayedPath()
+        try answer(&path, .unauthenticated)
+        try answer(&path, nil)
+        try answer(&path, .forbidden)
+        #expect(path.client.state == .failed(code: 403))
+        path.client.giveBack(by: RelayedPath.authenticator, using: &path.random)
+        let messages = try path.client.takeMessages().map { try ReceivedSTUN($0) }
+        #expect(messages.map(\.kind) == [.refreshRequest])
+    }
+
     /// It would be asked without end otherwise, as fast as it answers.
     @Test func `gives up a relay that calls every nonce stale`() throws {
         var path = RelayedPath()

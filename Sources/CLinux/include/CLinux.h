@@ -89,7 +89,7 @@ int clinux_stream_receive_noted(int descriptor, void *bytes, int count, int64_t 
 
 // Messages
 
-/// Writes `address` for a socket of the same family.
+/// Writes `address` for an IPv4 socket or an IPv6 one; an IPv4 socket refuses to send to an IPv6 address.
 /// @return its length in bytes.
 socklen_t clinux_store_address(struct sockaddr_in6 *storage, struct clinux_address address, int is_ipv4);
 struct clinux_address clinux_load_address(const struct sockaddr_in6 *storage);

@@ -53,8 +53,7 @@ package final class ConnectionQuota: Sendable {
     package func take(_ address: IPAddress) -> Bool {
         let networks = ClientNetwork.all(of: address)
         return state.withLock { state in
-            let hasRoom = networks.allSatisfy { state.counts[$0, default: 0] < limit(of: $0) }
-            guard state.total < total, hasRoom else { return false }
+            guard state.total < total, hasRoom(in: networks, state) else { return false }
             state.total += 1
             for network in networks { state.counts[network, default: 0] += 1 }
             return true
@@ -70,6 +69,16 @@ package final class ConnectionQuota: Sendable {
                 state.counts[network] = count > 0 ? count : nil
             }
         }
+    }
+
+    /// Whether an address has fewer places than its limit, whatever the total.
+    func isOpen(to address: IPAddress) -> Bool {
+        let networks = ClientNetwork.all(of: address)
+        return state.withLock { hasRoom(in: networks, $0) }
+    }
+
+    private func hasRoom(in networks: [ClientNetwork], _ state: State) -> Bool {
+        networks.allSatisfy { state.counts[$0, default: 0] < limit(of: $0) }
     }
 
     private func limit(of network: ClientNetwork) -> Int {

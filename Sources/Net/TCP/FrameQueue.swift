@@ -174,10 +174,12 @@ struct FrameQueue {
         drops.video &+= video
         drops.other &+= removed &- video
         // Newer packets of the same pictures are useless, too.
-        guard let last = pictures.last else { return }
+        guard !pictures.isEmpty else { return }
         isShedding = true
-        if let index = sources.firstIndex(where: { $0.ssrc == last.ssrc }) {
-            sources[index].dropped = last.timestamp
+        // The latest of each source remains, because pictures are in order.
+        for picture in pictures {
+            guard let index = sources.firstIndex(where: { $0.ssrc == picture.ssrc }) else { continue }
+            sources[index].dropped = picture.timestamp
         }
         drops.video &+= remove { frame in frame.media.map(pictures.contains) ?? false }
     }

@@ -74,14 +74,15 @@ struct StreamServerConnections<Conversation: StreamConversation>: PortHandler, ~
 
     /// Closes the oldest connection that is not established, if there are too many of those.
     ///
-    /// An address with too many loses one of its own, so that it cannot displace other clients.
+    /// An address with too many loses one of its own, and one that will be refused loses none, so that neither can
+    /// displace other clients.
     private mutating func displace(for address: IPAddress, at now: MonotonicTime) {
         let waiting = connections.all.filter { !$0.value.isSettled }
         let network = ClientNetwork.all(of: address).first
         let same = waiting.filter { ClientNetwork.all(of: $0.value.remote.ip).first == network }
         let crowd =
             same.count >= limits.waitingPerAddress
-            ? same : waiting.count >= limits.waiting ? waiting : [:]
+            ? same : waiting.count >= limits.waiting && quota.isOpen(to: address) ? waiting : [:]
         guard let oldest = crowd.min(by: { $0.value.number.value < $1.value.number.value })?.key else {
             return
         }
