@@ -88,7 +88,7 @@ private final class AskedInputs {
     }
 
     /// Nobody who switches a camera off wants to be seen as they were.
-    @Test mutating func `is not seen any more once the camera is off, and only in new pictures then`() throws {
+    @Test mutating func `is not seen any more once the camera is off, but in new pictures`() throws {
         update()
         let before = try show(by: 2, isKeyFrame: true)
         speaker.isChanged = false
