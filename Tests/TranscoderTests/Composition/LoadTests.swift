@@ -176,7 +176,8 @@ import Testing
 @Suite struct `Voices in a mix` {
     @Test func `count for what they have of a block, and no more`() {
         var mixer = Mixer()
-        let mixed = mixer.mix([[0.25, 0.25], [0.5, 0.5, 0.5, 0.5], [0.125, 0, 0, 0, 0.75, 0.75]], count: 4)
+        let blocks: [[Float]] = [[0.25, 0.25], [0.5, 0.5, 0.5, 0.5], [0.125, 0, 0, 0, 0.75, 0.75]]
+        let mixed = mixer.mix(blocks, count: 4)
         #expect(mixed == [0.875, 0.75, 0.5, 0.5])
     }
 
