@@ -307,6 +307,26 @@ struct Studio {
         #expect(abs(studio.outline(studio.file).milliseconds - 3_000 - Int64(tenths * 100)) < 150)
     }
 
+    /// All of it is older than the picture when the file begins, and more follows.
+    @Test(arguments: [InputCodec.vp8, .h264])
+    func `has sound that nobody told of and that was there before the picture`(codec: InputCodec) {
+        var studio = Studio(hasAudio: false)
+        studio.codec = codec
+        studio.pictureAge = .zero
+        for _ in 0..<10 {
+            studio.sendSound()
+            studio.now = studio.now + .milliseconds(20)
+        }
+        studio.play(30)
+        #expect(!studio.isOver)
+        guard case .began(_, _, _, hasAudio: true)? = studio.reports.first else {
+            Issue.record("it began without: \(studio.reports)")
+            return
+        }
+        studio.stop()
+        #expect(abs(studio.outline(studio.file).milliseconds - 3_000) < 150)
+    }
+
     /// Of a sender whose machine stood still for a moment.
     @Test func `begins with a picture that is said to be of later than it came`() {
         var studio = Studio()

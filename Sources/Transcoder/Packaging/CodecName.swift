@@ -64,7 +64,12 @@ enum CodecName {
 
     /// Profile, constraints and level of the sequence parameter set, as six hexadecimal digits.
     private static func h264(_ header: [UInt8]) -> String {
-        let start = header.indices.first { $0 >= 3 && header[$0 - 1] == 1 && header[$0] & 0x1F == 7 }
+        // Behind a whole start code: a picture parameter set may come first, and contain the same two bytes.
+        let startCode: [UInt8] = [0, 0, 1]
+        let start = header.indices.first { place in
+            place >= 3 && header[place] & 0x1F == 7
+                && header[(place - 3)..<place].elementsEqual(startCode)
+        }
         guard let start, start + 3 < header.count else { return "avc1.42E01F" }
         let digits = header[(start + 1)...(start + 3)].map { byte in
             let text = String(byte, radix: 16, uppercase: true)

@@ -44,7 +44,10 @@ final class JobInbox<Command: Sendable>: Sendable {
     /// - Parameter nanoseconds: longest wait; 0 and less do not wait.
     func take(within nanoseconds: Int64) -> [Item] {
         let isEmpty = state.withLock { $0.items.isEmpty }
-        if isEmpty, nanoseconds > 0 { _ = filled.wait(timeout: .now() + .nanoseconds(Int(nanoseconds))) }
+        // Also where there are items already: a signal that stays would end a later wait for nothing, and a thread that
+        // is behind leaves one with every batch.
+        let wait = isEmpty ? max(nanoseconds, 0) : 0
+        _ = filled.wait(timeout: .now() + .nanoseconds(Int(wait)))
         return state.withLock { state in
             defer { state = State() }
             return state.items

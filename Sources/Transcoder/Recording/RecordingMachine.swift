@@ -200,11 +200,13 @@ struct RecordingMachine {
         let starts = [picture, audio.first.map { audio.time(of: $0) }].compactMap(\.self)
         // Not before the first picture either, which a sender under load may report later than it arrived.
         let zero = max(min(starts.max() ?? now, video.first?.arrival ?? now), picture ?? .zero)
+        // Sound that is all older than the picture goes on as well as announced sound will begin.
+        let isAudioDue = !audio.isEmpty || request.expectsAudio
         while let frame = audio.first, audio.time(of: frame) < zero, video.first != nil {
             audio.removeFirst()
         }
-        // A track for announced sound that is still missing, unless the recording ends here.
-        let hasAudio = !audio.isEmpty || request.expectsAudio && first.video != nil && !isLast
+        // A track for sound that is still missing, unless the recording ends here.
+        let hasAudio = !audio.isEmpty || isAudioDue && first.video != nil && !isLast
         let container = RecordingContainer(for: first.video?.codec)
         do throws(Muxer.Failure) {
             let muxer = try Muxer(container, video: first.video, hasAudio: hasAudio)

@@ -142,4 +142,22 @@ import Wire
         let count = await waiting.value
         #expect(count == 1)
     }
+
+    /// A thread that was behind for an hour would otherwise turn as often for nothing once it can rest.
+    @Test func `wakes nobody for what was taken without waiting`() async {
+        let inbox = inbox
+        for number in 0..<100_000 {
+            inbox.put(.command(number))
+            _ = inbox.take(within: 0)
+        }
+        let waiting = Task.detached {
+            var wakings = 0
+            while inbox.take(within: 600_000_000_000).isEmpty { wakings += 1 }
+            return wakings
+        }
+        await Task.yield()
+        inbox.put(.end)
+        let wakings = await waiting.value
+        #expect(wakings <= 1)
+    }
 }

@@ -102,6 +102,11 @@ import Wire
             (.h264, [0, 0, 0, 1, 0x67, 0x42, 0xC0], "avc1.42E01F"), (.hevc, [], "hvc1.1.6.L93.B0"),
             (.hevc, [0, 0, 0, 1, 0x42, 1], "hvc1.1.6.L93.B0"), (.av1, [], "av01.0.08M.08"),
             (.av1, [0x0A, 0], "av01.0.08M.08"), (.vp9, [], "vp09.00.30.08"),
+            // A picture parameter set first, in which there is what looks like the head of a sequence's.
+            (
+                .h264, [0, 0, 0, 1, 0x68, 0xCE, 1, 0x67, 0xAA, 0xBB, 0xCC, 0, 0, 0, 1, 0x67, 0x64, 0, 0x1F],
+                "avc1.64001F"
+            ),
         ] as [(VideoCodec, [UInt8], String)])
     func `is a usual one where the header tells none`(codec: VideoCodec, header: [UInt8], text: String) {
         #expect(name(codec, header) == text)
