@@ -165,7 +165,8 @@ private enum Fragments {
     /// The parameter sets of `Fragments.record`, which go before a picture at which decoders can begin.
     private static let sets: [UInt8] = [0, 0, 0, 1, 0x67, 0x42, 0, 0, 0, 1, 0x68]
 
-    @Test(arguments: [3, 1, 255] as [UInt8]) func `are refused where a picture's lengths do not add up`(length: UInt8) {
+    @Test(arguments: [3, 1, 255] as [UInt8])
+    func `are refused where a picture's lengths do not add up`(length: UInt8) {
         let wrong = Fragments.Sample(bytes: [0, 0, 0, length, 0x41, 7], duration: 1)
         let media = [Fragments.fragment([sample(1), wrong], time: Fragments.short(0))]
         #expect(throws: FragmentReader.Failure.malformed) { try times(media) }

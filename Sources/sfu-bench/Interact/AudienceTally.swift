@@ -113,7 +113,8 @@ struct Cadence {
     mutating func due(at now: MonotonicTime) -> Int {
         let since = since ?? now
         self.since = since
-        let all = Int(Double(now.nanoseconds(since: since)) / 1e9 * rate)
+        // Multiplied first: a quotient such as 0.57 is not exact, and cut off would be one event too few.
+        let all = Int(Double(now.nanoseconds(since: since)) * rate / 1e9)
         defer { done = max(all, done) }
         return max(all - done, 0)
     }
