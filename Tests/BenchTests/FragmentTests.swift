@@ -39,7 +39,7 @@ private enum Fragments {
     }
 
     /// - Parameter time: the contents of a `tfdt`.
-    static func fragment(_ samples: [Sample], time: [UInt8], of track: Int = track) -> [UInt8] {
+    static func fragment(_ samples: [Sample], time: [UInt8], of track: Int = Fragments.track) -> [UInt8] {
         func moof(_ offset: Int) -> [UInt8] {
             var fields: [UInt8] = []
             for sample in samples {
@@ -184,7 +184,8 @@ private enum Fragments {
         let (width, height) = (MarkedFilm.width, MarkedFilm.height)
         let encoder = try H264Encoder(width: width, height: height, framesPerSecond: 25, bitrate: 500_000)
         let header = encoder.header
-        let record = AnnexBPicture(parsing: header.span).configurationRecord
+        let configuration = AnnexBPicture(parsing: header.span).configurationRecord
+        let record = try #require(configuration)
         var samples: [Fragments.Sample] = []
         for (index, mark) in marks.enumerated() {
             var picture = try Picture(width: width, height: height, luma: 120)
@@ -197,7 +198,7 @@ private enum Fragments {
                 .init(bytes: AnnexBPicture(parsing: bytes.span).units, duration: 40, isKey: index == 0))
         }
         return (
-            Fragments.initialization(try #require(record)),
+            Fragments.initialization(record),
             Fragments.fragment(samples, time: Fragments.short(5_000))
         )
     }
