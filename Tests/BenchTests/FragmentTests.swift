@@ -192,8 +192,8 @@ private enum Fragments {
             if let mark {
                 PictureMark(nanoseconds: Self.made + mark * Self.millisecond).draw(on: &picture)
             }
-            let encoded = try encoder.encode(picture, isKeyFrame: index == 0)
-            let bytes = try #require(encoded).bytes
+            let encoded = try encoder.encode(picture, isKeyFrame: index == 0)?.bytes
+            let bytes = try #require(encoded)
             samples.append(
                 .init(bytes: AnnexBPicture(parsing: bytes.span).units, duration: 40, isKey: index == 0))
         }

@@ -34,6 +34,15 @@ import Testing
         #expect(hearing.wrongGifts > 0)
     }
 
+    @Test func `is wrong, but ends nothing, where numbers have no sense`() throws {
+        var hearing = Hearing()
+        let absurd = #"{"type":"interaction","comments":[{"text":"x"}],"more":\#(Int.max),"#
+            + #""gifts":[{"number":\#(Int.max)},{"number":\#(Int.min)},{"number":1}]}"#
+        for _ in 0..<2 { hearing.take(try message(absurd)) }
+        #expect(hearing.told == 2 && hearing.lastGift == 1 && hearing.wrongGifts == 4)
+        #expect(!hearing.isComplete(AudienceTally(), AskTally()))
+    }
+
     @Test func `says nothing of who was given everything anew`() throws {
         var hearing = Hearing()
         hearing.take(try message(#"{"type":"snapshot","interaction":{},"version":3}"#))

@@ -21,10 +21,11 @@ struct Hearing: Equatable, Sendable {
         switch message.type {
         case "interaction":
             told += message.comments?.count ?? 0
-            more += message.more ?? 0
+            // Numbers of a server that is wrong may be of any size; they fail the run, and must not end it.
+            more &+= message.more ?? 0
             if let heart = message.reactions?["heart"] { hearts = heart.total }
             for gift in message.gifts ?? [] {
-                if gift.number != lastGift + 1 { wrongGifts += 1 }
+                if gift.number != lastGift &+ 1 { wrongGifts += 1 }
                 lastGift = gift.number
             }
         case "snapshot", "interaction-snapshot": fellBehind = true
