@@ -36,7 +36,8 @@ import Testing
 
     @Test func `is wrong, but ends nothing, where numbers have no sense`() throws {
         var hearing = Hearing()
-        let absurd = #"{"type":"interaction","comments":[{"text":"x"}],"more":\#(Int.max),"#
+        let absurd =
+            #"{"type":"interaction","comments":[{"text":"x"}],"more":\#(Int.max),"#
             + #""gifts":[{"number":\#(Int.max)},{"number":\#(Int.min)},{"number":1}]}"#
         for _ in 0..<2 { hearing.take(try message(absurd)) }
         #expect(hearing.told == 2 && hearing.lastGift == 1 && hearing.wrongGifts == 4)
