@@ -77,6 +77,13 @@ import Testing
         #expect(link.next == at(0.032))
     }
 
+    @Test(arguments: 0..<50) func `has the same limit at any time`(tenths: Int) {
+        var link = emulated(queue: 16)
+        for _ in 0..<4 { link.append(Self.thousand, from: server, at: at(Double(tenths) / 10)) }
+        let account = link.takeAccount()
+        #expect(account == .init(offered: 4_000, overflowed: 1, longestWait: 16))
+    }
+
     @Test func `is used by what is lost behind its queue`() {
         var link = emulated(loss: 1, queue: 5)
         link.append(Self.thousand, from: server, at: start)

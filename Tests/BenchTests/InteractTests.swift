@@ -34,6 +34,16 @@ import Testing
         #expect(hearing.wrongGifts > 0)
     }
 
+    @Test func `is wrong, but ends nothing, where numbers have no sense`() throws {
+        var hearing = Hearing()
+        let absurd =
+            #"{"type":"interaction","comments":[{"text":"x"}],"more":\#(Int.max),"#
+            + #""gifts":[{"number":\#(Int.max)},{"number":\#(Int.min)},{"number":1}]}"#
+        for _ in 0..<2 { hearing.take(try message(absurd)) }
+        #expect(hearing.told == 2 && hearing.lastGift == 1 && hearing.wrongGifts == 4)
+        #expect(!hearing.isComplete(AudienceTally(), AskTally()))
+    }
+
     @Test func `says nothing of who was given everything anew`() throws {
         var hearing = Hearing()
         hearing.take(try message(#"{"type":"snapshot","interaction":{},"version":3}"#))
@@ -78,7 +88,23 @@ import Testing
         #expect(answer.status == 200 && answer.body.elementsEqual("body".utf8))
     }
 
-    @Test(arguments: ["", "Content-Length: -1\r\n", "Content-Length: x\r\n"])
+    @Test(arguments: [
+        ("HTTP/1.1 404 Not Found\r\ncontent-length:0\r\n\r\n", 404, 0),
+        ("HTTP/1.1 200\r\nContent-Length:\t 3 \r\n\r\nabcdef", 200, 3),
+        // The first length counts, and a status that is none is not 200.
+        ("HTTP/1.1 OK 200\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", 0, 1),
+    ])
+    func `is read as servers write it`(text: String, status: Int, length: Int) throws {
+        let read = HTTPAnswer(Array(text.utf8))
+        let answer = try #require(read)
+        #expect(answer.status == status && answer.body.count == length)
+    }
+
+    @Test(arguments: [
+        "", "Content-Length: -1\r\n", "Content-Length: x\r\n", "Content-Length: 99999999999999999999\r\n",
+        "Content-Length: 9223372036854775807\r\n", "X-Content-Length: 0\r\n", "Content-Length : 0\r\n",
+        "Content-Length: 1,1\r\n",
+    ])
     func `is none without a length`(header: String) {
         #expect(HTTPAnswer(Array("HTTP/1.1 200 OK\r\n\(header)\r\n".utf8)) == nil)
     }

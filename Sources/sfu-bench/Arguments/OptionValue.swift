@@ -39,13 +39,14 @@ enum OptionValue {
         _ text: String, _ option: String, _ bounds: ClosedRange<Double>
     ) throws(UsageError) -> Double {
         // `ms` before `s`, with which it also ends.
-        let units: [(String, Double)] = [("ms", 0.001), ("s", 1), ("m", 60), ("h", 3_600)]
+        let units: [(String, Double)] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000)]
         let unit = units.first { text.hasSuffix($0.0) }
         let digits = text.dropLast(unit?.0.count ?? 0)
         guard let value = Double(digits), value.isFinite else {
             throw UsageError("\(option) must be a duration such as 10s, 500ms or 5m, not \"\(text)\"")
         }
-        let seconds = value * (unit?.1 ?? 1)
+        // By milliseconds: a factor of a thousandth would not be exact in floating point.
+        let seconds = value * (unit?.1 ?? 1_000) / 1_000
         guard bounds.contains(seconds) else {
             throw UsageError(
                 "\(option) must be from \(short(bounds.lowerBound)) s to \(short(bounds.upperBound)) s, not \"\(text)\""
@@ -73,7 +74,8 @@ enum OptionValue {
                 "\(option) must be 0, or from \(bounds.lowerBound) to \(bounds.upperBound) bit/s, not \"\(text)\""
             )
         }
-        return Int(bits)
+        // Not cut off: 64.1k are 64,099.99 in floating point.
+        return Int(bits.rounded())
     }
 
     /// Parses names of streams: `a,b,c`.

@@ -108,9 +108,9 @@ struct FeedLine {
     /// - Source: RFC 3550 §6.4.1.
     func captureTime(_ timestamp: UInt32) -> Int64? {
         guard let report else { return nil }
-        // NTP time: 32 bits of seconds, and 32 bits of their fraction.
+        // NTP time: 32 bits of seconds, and 32 bits of their fraction. A shift binds more tightly than a product.
         let seconds = Int64(report.ntp >> 32) &* 1_000_000_000
-        let fraction = Int64((report.ntp & 0xFFFF_FFFF) &* 1_000_000_000 >> 32)
+        let fraction = Int64(((report.ntp & 0xFFFF_FFFF) &* 1_000_000_000) >> 32)
         let ticks = Int64(Int32(bitPattern: timestamp &- report.timestamp))
         return seconds &+ fraction &+ ticks &* 1_000_000_000 / (isVideo ? 90_000 : 48_000)
     }

@@ -286,9 +286,11 @@ struct PublicHeader {
                 continue
             }
             let found = isOneByte ? head >> 4 : head
+            // In one-byte headers 15 ends the list, and so does 0 with a length.
+            guard !isOneByte || (1...14).contains(found) else { return nil }
             let length = isOneByte ? Int(head & 0x0F) + 1 : Int((try? packet.uint8(at: offset + 1)) ?? 0)
             let value = offset + (isOneByte ? 1 : 2)
-            if found == id { return length == 2 ? try? packet.uint16(at: value) : nil }
+            if found == id { return length == 2 && value + 2 <= end ? try? packet.uint16(at: value) : nil }
             offset = value + length
         }
         return nil

@@ -32,6 +32,8 @@ struct FragmentReader {
     /// Bytes of an `avc1` sample entry before its boxes.
     private static let sampleEntryLength = 78
     private static let startCode: [UInt8] = [0, 0, 0, 1]
+    /// The longest time from the first fragment to a picture that is accepted, in nanoseconds: a day.
+    private static let longest = 86_400e9
 
     /// Parses an initialization segment, and selects its first H.264 track.
     init(initialization bytes: [UInt8]) throws(Failure) {
@@ -75,8 +77,8 @@ struct FragmentReader {
                 let first = zero ?? start
                 zero = first
                 let defaults = MP4SampleDefaults(tfhd: header, of: track.defaults)
-                // Without a `trun` offset, samples begin at the `moof`.
-                var place = Place(offset: box.start, ticks: Int64(clamping: start &- first))
+                // Without a `trun` offset, samples begin at the `moof`. A fragment may also lie before the first one.
+                var place = Place(offset: box.start, ticks: Int64(truncatingIfNeeded: start &- first))
                 for run in fragment.children("trun") {
                     try read(
                         MP4TrackRun(run, defaults: defaults), of: media, from: box.start, &place,
@@ -105,18 +107,18 @@ struct FragmentReader {
         run.forEach { sample in
             guard failure == nil else { return }
             // The composition offset is signed in version 1, and small enough to be read as signed in version 0.
-            let shown = place.ticks + Int64(Int32(truncatingIfNeeded: sample.compositionTimeOffset))
+            let shown = place.ticks &+ Int64(Int32(truncatingIfNeeded: sample.compositionTimeOffset))
+            let time = (Double(shown) * 1e9 / Double(track.timescale)).rounded()
             let end = place.offset + Int64(clamping: sample.size)
-            guard place.offset >= 0, end <= Int64(media.count),
+            guard place.offset >= 0, end <= Int64(media.count), time.magnitude <= Self.longest,
                 let bytes = annexB(media, Int(place.offset)..<Int(end), hasParameters: sample.isSync)
             else {
                 failure = .malformed
                 return
             }
-            frames.append(
-                Frame(bytes: bytes, time: Int64(Double(shown) * 1e9 / Double(track.timescale))))
+            frames.append(Frame(bytes: bytes, time: Int64(time)))
             place.offset = end
-            place.ticks += Int64(clamping: sample.duration)
+            place.ticks &+= Int64(clamping: sample.duration)
         }
         if let failure { throw failure }
     }

@@ -200,7 +200,7 @@ struct HLSPlayer {
                 return []
             }
             // A resource that no longer exists is not requested again.
-            if isMissing { leave() }
+            if isMissing { skip(load) }
             return refuse(answer, at: now.elapsed)
         }
         let loaded = Event.loaded(load.request.kind, bytes: answer.count)
@@ -225,6 +225,8 @@ struct HLSPlayer {
         switch playlist?.item(at: position) {
         case .listed(let listed): events += take(listed, from: load.request.url, at: now)
         case .hinted, .awaited: break
+        // The final playlist does not list what was announced: that is behind the end.
+        case .gone where playlist?.hasEnded == true: unpriced = nil
         case .gone, nil: events += rejoin()
         }
         return events
@@ -297,9 +299,9 @@ struct HLSPlayer {
 
     /// Ends the playback once everything was loaded that will ever exist.
     private mutating func conclude(at now: MonotonicTime) -> [Event] {
-        guard !hasEnded, let playlist, playlist.hasEnded, loading == nil, unpriced == nil, let next,
-            playlist.item(at: next) == .gone
-        else { return [] }
+        guard !hasEnded, let playlist, playlist.hasEnded, loading == nil, unpriced == nil else { return [] }
+        // A final playlist is not loaded again, so that a place that was lost is not found again.
+        if let next, playlist.item(at: next) != .gone { return [] }
         hasEnded = true
         buffer.finish(at: now)
         return [.ended]
@@ -329,6 +331,14 @@ struct HLSPlayer {
     private mutating func rejoin() -> [Event] {
         leave()
         return [.rejoined]
+    }
+
+    /// Goes on behind media that does not exist: in a final playlist with the next item, else near the live edge.
+    private mutating func skip(_ load: Loading) {
+        guard let playlist, playlist.hasEnded, let position = load.position,
+            case .listed(let listed) = playlist.item(at: position)
+        else { return leave() }
+        next = listed.next
     }
 
     /// Forgets the place, so that the next playlist decides where to begin, and reloads without a pause.

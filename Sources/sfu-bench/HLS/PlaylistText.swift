@@ -55,7 +55,8 @@ enum PlaylistText {
     /// Parses a decimal number of seconds into nanoseconds; nil if it is invalid, negative or too large.
     static func nanoseconds(_ text: Substring?) -> Int64? {
         guard let text, let seconds = Double(text), seconds >= 0, seconds <= longest else { return nil }
-        return Int64(seconds * 1e9)
+        // Not cut off: the product of 1.001 is a little too small.
+        return Int64((seconds * 1e9).rounded())
     }
 
     /// Parses a number of at most twelve digits, so that no arithmetic here can overflow.
@@ -71,7 +72,9 @@ enum PlaylistText {
         guard text.last == "Z" else { return nil }
         let parts = text.dropLast().split(separator: "T", omittingEmptySubsequences: false)
         guard parts.count == 2 else { return nil }
-        let date = parts[0].split(separator: "-").map { Int64(number($0) ?? -1) }
+        let date = parts[0].split(separator: "-", omittingEmptySubsequences: false).map {
+            Int64(number($0) ?? -1)
+        }
         let clock = parts[1].split(separator: ":", omittingEmptySubsequences: false)
         guard date.count == 3, clock.count == 3, (0...9_999).contains(date[0]), (1...12).contains(date[1]),
             (1...31).contains(date[2]), let hours = number(clock[0]), let minutes = number(clock[1]),

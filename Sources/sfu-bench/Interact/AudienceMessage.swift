@@ -28,8 +28,10 @@ struct AudienceMessage: Decodable, Equatable, Sendable {
     /// A text that contains the time at which it was sent, in nanoseconds of the monotonic clock.
     static func text(sentAt time: Int64) -> String { "\(time) hello to all" }
 
-    /// The time in a text; nil if it was not written by this tool.
-    static func sentAt(_ text: String) -> Int64? { text.split(separator: " ").first.flatMap { Int64($0) } }
+    /// The time in a text; nil if it was not written by this tool, whose clock is never negative.
+    static func sentAt(_ text: String) -> Int64? {
+        text.split(separator: " ").first.flatMap { Int64($0) }.flatMap { $0 >= 0 ? $0 : nil }
+    }
 }
 
 /// Remembers the latest messages together with their parsed form.

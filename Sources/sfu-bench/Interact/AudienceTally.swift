@@ -21,10 +21,11 @@ struct Hearing: Equatable, Sendable {
         switch message.type {
         case "interaction":
             told += message.comments?.count ?? 0
-            more += message.more ?? 0
+            // Numbers of a server that is wrong may be of any size; they fail the run, and must not end it.
+            more &+= message.more ?? 0
             if let heart = message.reactions?["heart"] { hearts = heart.total }
             for gift in message.gifts ?? [] {
-                if gift.number != lastGift + 1 { wrongGifts += 1 }
+                if gift.number != lastGift &+ 1 { wrongGifts += 1 }
                 lastGift = gift.number
             }
         case "snapshot", "interaction-snapshot": fellBehind = true
@@ -113,7 +114,8 @@ struct Cadence {
     mutating func due(at now: MonotonicTime) -> Int {
         let since = since ?? now
         self.since = since
-        let all = Int(Double(now.nanoseconds(since: since)) / 1e9 * rate)
+        // Multiplied first: a quotient such as 0.57 is not exact, and cut off would be one event too few.
+        let all = Int(Double(now.nanoseconds(since: since)) * rate / 1e9)
         defer { done = max(all, done) }
         return max(all - done, 0)
     }

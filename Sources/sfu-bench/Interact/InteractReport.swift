@@ -226,7 +226,7 @@ extension Hearing {
     /// Whether the viewer received everything that was sent, to the last tap; assumed of a viewer that fell behind.
     func isComplete(_ tally: AudienceTally, _ asked: AskTally) -> Bool {
         fellBehind
-            || hearts == tally.hearts && told + more == tally.accepted
+            || hearts == tally.hearts && told &+ more == tally.accepted
                 && lastGift == (asked.gifts.values.max() ?? 0)
     }
 }

@@ -39,7 +39,7 @@ final class MarkedFilm {
     init(_ media: MediaOptions, keyFrameInterval: Double, from zero: MonotonicTime) throws {
         self.zero = zero
         framesPerSecond = media.framesPerSecond
-        keyFrameDistance = max(Int(keyFrameInterval * Double(media.framesPerSecond)), 1)
+        keyFrameDistance = max(Int((keyFrameInterval * Double(media.framesPerSecond)).rounded()), 1)
         encoder = try H264Encoder(
             width: Self.width, height: Self.height, framesPerSecond: media.framesPerSecond,
             bitrate: media.bitrate)

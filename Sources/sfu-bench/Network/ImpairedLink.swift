@@ -62,7 +62,8 @@ struct ImpairedLink {
         account.offered += size
         let time = seconds(at: now)
         let start = max(free, time)
-        let wait = (start - time) * 1_000
+        // To the nanosecond: the difference of seconds is not exact, and may exceed the longest wait by almost nothing.
+        let wait = ((start - time) * 1e9).rounded() / 1e6
         guard wait <= profile.queue, waiting.count - first < Self.most else { return account.overflowed += 1 }
         account.longestWait = max(account.longestWait, wait)
         free = end(of: Double(size) * 8, from: start)

@@ -80,7 +80,7 @@ final class NetworkRecorder: Sendable {
             guard record.samples.count < Self.most else { return }
             let span = seconds - (record.samples.last?.seconds ?? 0)
             // A sample that is too short would give an arbitrary rate.
-            func rate(_ bytes: Int) -> Int { span > 0.01 ? Int(Double(bytes) * 8 / span) : 0 }
+            func rate(_ bytes: Int) -> Int { span > 0.01 ? Int((Double(bytes) * 8 / span).rounded()) : 0 }
             record.samples.append(
                 Sample(
                     seconds: seconds, capacity: profile.capacity(at: seconds), sent: rate(account.offered),

@@ -49,8 +49,8 @@ struct NetworkReport: Codable, Equatable, Sendable {
 
     /// In milliseconds; packets that the tool reads later make the measured delays unreliable.
     private static let latest = 20.0
-    /// In seconds; a picture counts as frozen if the next one comes later.
-    private static let gap = 0.2
+    /// In nanoseconds; a picture counts as frozen if the next one comes later.
+    private static let gap: Int64 = 200_000_000
 
     /// Evaluates a viewer's record and adds the result.
     /// - Parameters:
@@ -61,12 +61,12 @@ struct NetworkReport: Codable, Equatable, Sendable {
         _ record: NetworkRecorder.Record, of profile: NetworkProfile, began: MonotonicTime, end: Double
     ) -> String? {
         let samples = record.samples.filter { $0.seconds <= end + 0.5 }
-        let frames = record.frames.map { Double($0.nanoseconds(since: began)) / 1e9 }
+        let frames = record.frames.map { $0.nanoseconds(since: began) }
         let waits = samples.map { $0.delay - profile.roundTrip }
         runs.append(
             Run(
                 profile: profile.name, summary: profile.summary, seconds: end,
-                firstPicture: frames.first.map { $0 * 1_000 },
+                firstPicture: frames.first.map { Double($0) / 1e6 },
                 best: layers.isEmpty
                     ? nil : share(of: samples) { $0.height == best(at: $0.capacity)?.height },
                 frozen: Self.frozen(frames, until: end), soundLost: Self.soundLost(record),
@@ -100,10 +100,15 @@ struct NetworkReport: Codable, Equatable, Sendable {
     }
 
     /// The share of the time since the first frame that lies in gaps; everything if no frame came.
-    private static func frozen(_ frames: [Double], until end: Double) -> Double {
-        guard let first = frames.first, end > first else { return end > 0 ? 1 : 0 }
-        let gaps = zip(frames, frames.dropFirst() + [end]).map { $1 - $0 }.filter { $0 > gap }
-        return min(gaps.reduce(0, +) / (end - first), 1)
+    ///
+    /// In whole nanoseconds, so that five pictures a second, which come just in time, have no gaps.
+    private static func frozen(_ frames: [Int64], until seconds: Double) -> Double {
+        let end = Int64((seconds * 1e9).rounded())
+        // What came after the end does not shorten the last gap, or lengthen it.
+        let shown = frames.filter { $0 <= end }
+        guard let first = shown.first, end > first else { return end > 0 ? 1 : 0 }
+        let gaps = zip(shown, shown.dropFirst() + [end]).map { $1 - $0 }.filter { $0 > gap }
+        return Double(gaps.reduce(0, +)) / Double(end - first)
     }
 
     /// 0 if the stream has no sound.
