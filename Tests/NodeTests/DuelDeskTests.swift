@@ -265,7 +265,7 @@ import Testing
         #expect(invited.desk.committed.last?.own.hasAccepted == true)
     }
 
-    @Test mutating func `decides again a second after the store has refused, or at the stream's end`() throws {
+    @Test mutating func `decides again a second after the store refused, or at the stream's end`() throws {
         _ = try invite()
         // Nobody answers in time.
         wait(.seconds(11))

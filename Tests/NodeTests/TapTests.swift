@@ -210,7 +210,7 @@ private struct Sample {
         transcoder.stop()
     }
 
-    @Test func `take a publisher's own pictures where there are some, and its sound from the worker`() throws {
+    @Test func `take a publisher's own pictures where there are some, its sound from the worker`() throws {
         let original = originals.begin(session, .hevc, by: transcoder)
         let tap = try #require(open(picture))
         #expect(original.has(tap))
