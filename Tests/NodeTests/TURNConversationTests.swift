@@ -101,10 +101,11 @@ private func instant(_ seconds: Double) -> MonotonicTime {
         relay.stop()
     }
 
-    @Test(arguments: [
-        // Of neither kind, and longer than any message.
-        [0xFF, 0xFF, 0, 0], [0x80, 0, 0, 0], [0x40, 0, 0xFF, 0xFF], [0, 1, 0, 3],
-    ] as [[UInt8]])
+    /// Of neither kind, longer than any message, or of a length that no message has.
+    @Test(
+        arguments: [
+            [0xFF, 0xFF, 0, 0], [0x80, 0, 0, 0], [0x40, 0, 0xFF, 0xFF], [0, 1, 0, 3],
+        ] as [[UInt8]])
     func `is closed where its bytes are no messages`(_ bytes: [UInt8]) {
         let conversation = connect()
         conversation.receive(bytes.span, at: instant(1))
