@@ -255,7 +255,7 @@ let package = Package(
             name: "NodeTests",
             dependencies: [
                 "Base", "Wire", "Crypto", "Net", "Peer", "Forwarding", "Restream", "Stage", "StoryFeed",
-                "Ingest", "Interaction", "Store", "Transcoder", "Recordings", "Node", "TestSupport",
+                "Ingest", "Interaction", "TURN", "Store", "Transcoder", "Recordings", "Node", "TestSupport",
                 "duel-trial",
             ],
             swiftSettings: common),

@@ -74,8 +74,10 @@ enum ControlRequest: Equatable {
             self = .interact(command)
         case (.follow, _): self = .follow
         case (.pin, let mid?):
-            self = .pin(
-                form.participant.flatMap { ParticipantID($0) }, mid: mid, maximumHeight: form.maxHeight)
+            let participant = form.participant.flatMap { ParticipantID($0) }
+            // What names nobody must not undo the present pin.
+            guard participant != nil || form.participant == nil else { return nil }
+            self = .pin(participant, mid: mid, maximumHeight: form.maxHeight)
         case (.slot, let mid?): self = .slot(mid: mid, maximumHeight: form.maxHeight)
         case (.visible, let mid?): self = .visible(form.visible ?? true, mid: mid)
         case (.pin, nil), (.slot, nil), (.visible, nil), (.mute, _), (nil, _): return nil

@@ -39,6 +39,7 @@ import Wire
         "", "{", "null", "[]", "7", #"{"type":"pin"}"#, #"{"type":7}"#, #"{"type":"pin","mid":3}"#,
         #"{"type":"slot","mid":"3","maxHeight":1e99}"#, #"{"message_type":"mute"}"#,
         #"{"message_type":"mute","to_participant_identity":""}"#,
+        #"{"type":"pin","participant":"","mid":"3"}"#, #"{"type":"pin","participant":"a\nb","mid":"3"}"#,
         #"{"message_type":"mute","to_participant_identity":"Bob","kind":"all"}"#, #"{"type":"focus"}"#,
         #"{"type":"uplink"}"#, #"{"type":"uplink","limitedBy":"cpu"}"#, #"{"type":"comment","id":"a"}"#,
         #"{"type":"comment","text":"a"}"#, #"{"type":"react"}"#,

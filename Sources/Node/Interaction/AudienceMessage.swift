@@ -40,11 +40,7 @@ package enum AudienceMessage {
 
 /// The answer to a message of a member of the audience.
 package enum AudienceAnswer {
-    /// Why a message was refused.
-    /// - Parameters:
-    ///   - rule: a name for programs to compare.
-    ///   - detail: a sentence for people.
-    ///   - wait: seconds until another attempt may succeed; nil if time alone does not help.
+    /// What was done; nil for a reaction, which is not answered.
     package static func text(_ reply: Interaction.Reply, to command: Interaction.Command) -> String? {
         switch (reply, command) {
         case (.comment(let comment), _): SyncNotice.commented.text(["comment": comment.json])
@@ -56,10 +52,11 @@ package enum AudienceAnswer {
         }
     }
 
-    /// Why something was not done.
+    /// Why a message was refused.
     /// - Parameters:
-    ///   - rule: for programs to compare.
-    ///   - wait: seconds until it may be tried again; nil where time alone does not help.
+    ///   - rule: a name for programs to compare.
+    ///   - detail: a sentence for people.
+    ///   - wait: seconds until another attempt may succeed; nil if time alone does not help.
     package static func text(
         _ rule: String, _ detail: String, wait: Int?, to command: Interaction.Command
     ) -> String {

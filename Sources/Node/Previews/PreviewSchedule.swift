@@ -89,8 +89,7 @@ struct PreviewSchedule {
         var free = Self.makingLimit - makingCount
         asked = asked.filter { now < $0.value + Self.askInterval }
         refill(at: now)
-        // The longest overdue first.
-        for (stream, entry) in entries.sorted(by: { $0.value.due < $1.value.due }) {
+        for (stream, entry) in overdueFirst {
             let sender = Sender(entry.source)
             let mayAsk = asked[sender] == nil
             switch entry.phase {
@@ -106,6 +105,14 @@ struct PreviewSchedule {
             }
         }
         return orders
+    }
+
+    /// All entries, the longest overdue first; equal ones by name, so that the order does not depend on hashing.
+    private var overdueFirst: [(key: StreamID, value: Entry)] {
+        entries.sorted { left, right in
+            guard left.value.due == right.value.due else { return left.value.due < right.value.due }
+            return left.key.description < right.key.description
+        }
     }
 
     /// Adds the turns since the last call, so that each stream has one in an interval.
