@@ -78,7 +78,8 @@ import Wire
         let viewer = rig.view(talk, on: 1)
         rig.endBatches()
         let slot = try rig.slot("v0", of: viewer, on: 1)
-        #expect(slot.counters.replays == 1 && slot.current?.history.newest == 504)
+        let layer = try #require(slot.current)
+        #expect(slot.counters.replays == 1 && layer.history.newest == 504)
         #expect(!rig.events().contains(.sessionKeyFrameWanted(publisher)))
     }
 
@@ -185,7 +186,8 @@ import Wire
         let wanted = try tracks(of: publisher)
         #expect(try rig.carried(by: next, on: 1) == wanted)
         let slot = try rig.slot("v0", of: next, on: 1)
-        #expect(slot.counters.replays == 1 && slot.current?.history.newest == 501)
+        let layer = try #require(slot.current)
+        #expect(slot.counters.replays == 1 && layer.history.newest == 501)
     }
 
     // MARK: Single tracks
