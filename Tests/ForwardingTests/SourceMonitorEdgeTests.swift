@@ -14,7 +14,7 @@ import Testing
 
     // MARK: Voices
 
-    /// Opus with DTX sends a packet of silence each 400 ms: the words before it must not be heard again in it.
+    /// Opus with DTX sends a packet of silence each 400 ms: words before it must not be heard in it again.
     @Test mutating func `has nothing of the words before a pause in it`() {
         for milliseconds in [0, 20, 40, 60] as [Int64] {
             monitor.note(source: 0, level: 20, at: time(milliseconds))

@@ -30,7 +30,8 @@ import Wire
         plan.sources = mids.map { SourcePlan(mid: $0, kind: kind, formats: []) }
         plan.slots = (0..<slots).map { index in
             SlotPlan(
-                mid: "\(index)", kind: kind, ssrc: UInt32(index + 1), repairSSRC: nil, cname: "c", formats: [],
+                mid: "\(index)", kind: kind, ssrc: UInt32(index + 1), repairSSRC: nil, cname: "c",
+                formats: [],
                 extensions: ExtensionIDs(), allowsMixedExtensions: true)
         }
         layout.add(id, of: participant, with: plan)
@@ -164,7 +165,7 @@ import Wire
         #expect(shown(to: ann)[1] == StageLayout.Source(session: again, mid: "v"))
     }
 
-    @Test mutating func `pins the screen of somebody who shares one, and shows the camera beside it`() throws {
+    @Test mutating func `pins the screen of somebody who shares one, and shows the camera too`() throws {
         let ann = try add("ann")
         let bob = try add("bob", sending: ["v", "s"], slots: 0)
         let (camera, screen) = (
@@ -180,7 +181,7 @@ import Wire
         #expect(shown(to: ann) == [nil, camera], "what is pinned is the person")
     }
 
-    @Test mutating func `takes only a second picture for a screen, whether the first is sent or not`() throws {
+    @Test mutating func `takes only later pictures for screens, whether the first is sent or not`() throws {
         let ann = try add("ann", sending: ["v", "s", "t"])
         let bob = try add("bob", sending: ["x", "y"], kind: .audio)
         layout.setActive(false, .init(session: ann, mid: "v"))

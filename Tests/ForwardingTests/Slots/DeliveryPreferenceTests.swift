@@ -163,10 +163,12 @@ import Wire
 
     // MARK: Importance
 
-    @Test(arguments: [
+    private static let orders: [([String], [String])] = [
         ([], ["0", "1", "2"]), (["1"], ["1", "0", "2"]), (["2", "1"], ["1", "2", "0"]),
         (["2", "9"], ["2", "0", "1"]), (["0", "1", "2"], ["0", "1", "2"]),
-    ] as [([String], [String])])
+    ]
+
+    @Test(arguments: orders)
     func `put favoured pictures before others, in the order of the offer`(
         mids: [String], order: [String]
     ) throws {

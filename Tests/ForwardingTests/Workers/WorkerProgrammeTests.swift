@@ -119,7 +119,7 @@ import Wire
         #expect(try rig.carried(by: late) == own)
     }
 
-    @Test func `keeps what control chose when its source leaves, and the next source does not take it`() throws {
+    @Test func `keeps what control chose when its source leaves and the next one comes`() throws {
         let viewer = rig.view(talk)
         let host = rig.publish(talk)
         let guest = rig.publish(nil, stage: talk, participant: ann)

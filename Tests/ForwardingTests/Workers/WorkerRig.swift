@@ -121,7 +121,9 @@ final class WorkerRig {
     }
 
     /// Sends a picture in one packet, or 20 ms of sound.
-    func send(_ mid: String, from id: SessionID, isKey: Bool = false, ssrc: UInt32? = nil, on worker: Int = 0) {
+    func send(
+        _ mid: String, from id: SessionID, isKey: Bool = false, ssrc: UInt32? = nil, on worker: Int = 0
+    ) {
         let source = mid == "a" ? 0 : 1
         let line = Line(session: id, source: source)
         let number = counts[line, default: 0]

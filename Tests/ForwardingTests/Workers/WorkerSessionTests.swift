@@ -63,7 +63,8 @@ import Wire
         rig.perform(.fence(4))
         #expect(
             rig.events() == [
-                .passed(3), .checked(id), .connected(id, nil, nil), .passed(4), .closed(id, .ended), .passed(4),
+                .passed(3), .checked(id), .connected(id, nil, nil), .passed(4), .closed(id, .ended),
+                .passed(4),
             ])
         #expect(rig.events().isEmpty)
     }
