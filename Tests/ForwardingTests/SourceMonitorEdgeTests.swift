@@ -50,8 +50,9 @@ import Testing
     @Test(arguments: [(0x00, 127), (0x7F, 0), (0x80, 127), (0x80 | 27, 100), (0xFF, 0)] as [(UInt8, UInt8)])
     mutating func `is read without the bit that says whether it is a voice`(level: UInt8, loudness: UInt8) {
         monitor.note(source: 0, level: level, at: time(0))
-        let voices = monitor.takeNotices().dropFirst()
-        #expect(Array(voices) == (loudness == 0 ? [] : [.voice(loudness)]))
+        let voices = Array(monitor.takeNotices().dropFirst())
+        let expected: [SourceMonitor.Notice] = loudness == 0 ? [] : [.voice(loudness)]
+        #expect(voices == expected)
     }
 
     @Test mutating func `is told again once silence was told`() {
@@ -62,7 +63,8 @@ import Testing
             monitor.advance(to: time(start + 420))
             told += monitor.takeNotices()
         }
-        #expect(told.dropFirst() == [.voice(87), .voice(0), .voice(87), .voice(0), .voice(87), .voice(0)])
+        let voices = Array(told.dropFirst())
+        #expect(voices == [.voice(87), .voice(0), .voice(87), .voice(0), .voice(87), .voice(0)])
     }
 
     // MARK: Sources
@@ -139,6 +141,7 @@ import Testing
                 ReceiveStream.LossInterval(expected: Int.max, lost: Int.max), at: time(second * 1_000))
         }
         let notices = monitor.takeNotices()
-        #expect(notices.allSatisfy { $0 == .weakUplink })
+        let others = notices.filter { $0 != .weakUplink }
+        #expect(others.isEmpty)
     }
 }
