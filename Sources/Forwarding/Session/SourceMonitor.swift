@@ -51,6 +51,8 @@ struct SourceMonitor {
         if lastArrival[source] == nil { notices.append(.changed(source: source, isActive: true)) }
         lastArrival[source] = now
         guard let level else { return }
+        // What was heard before a pause is not part of what comes after it.
+        if now >= lastLevel + Self.pause { (sum, count) = (0, 0) }
         lastLevel = now
         sum += 127 - Int(level & 0x7F)
         count += 1

@@ -22,7 +22,12 @@ extension Worker {
         }
         seat.reserve(stream, isPreview: isPreview, requested: requested)
         guard session.connection.state == .connected else { return }
-        if isSame { fill(seat, at: now) } else { occupy(seat, at: now) }
+        if isSame {
+            if isPreview, let audio = seat.audio { empty(audio, at: now) }
+            fill(seat, at: now)
+        } else {
+            occupy(seat, at: now)
+        }
         session.noteSwitchTimes(at: now)
     }
 
@@ -56,15 +61,18 @@ extension Worker {
     func leave(_ seat: Seat, at now: MonotonicTime) {
         guard let stream = seat.stream else { return }
         seat.reserve(nil, isPreview: false, requested: nil)
-        for slot in seat.slots {
-            slot.detach()
-            guard let key = slot.assigned else { continue }
-            slot.assigned = nil
-            giveBack(key, at: now)
-        }
+        for slot in seat.slots { empty(slot, at: now) }
         guard let programme = programmes[stream], programme.unfollow(seat) else { return }
         if programme.followers.isEmpty { letProgrammeLinger(stream, at: now) }
         forgetIfEmpty(stream)
+    }
+
+    /// Stops a slot immediately, and releases the track that control attached to it.
+    private func empty(_ slot: Slot, at now: MonotonicTime) {
+        slot.detach()
+        guard let key = slot.assigned else { return }
+        slot.assigned = nil
+        giveBack(key, at: now)
     }
 
     /// Forgets cached pictures of a stream, because new viewers may not see them.
