@@ -293,7 +293,8 @@ let package = Package(
         .testTarget(
             name: "RostrumClientTests",
             dependencies: [
-                "RostrumClient", "RostrumClientHeadless", "HTTP", "HTTPTestSupport", "TestSupport", "rostrum",
+                "Base", "Wire", "Peer", "Net", "ClientPeer", "RostrumClient", "RostrumClientHeadless", "HTTP",
+                "HTTPTestSupport", "TestSupport", "rostrum",
             ],
             swiftSettings: common),
         .testTarget(
