@@ -286,8 +286,8 @@ let package = Package(
         .testTarget(
             name: "BenchTests",
             dependencies: [
-                "Base", "Wire", "Crypto", "Codecs", "Peer", "Restream", "TURN", "ClientPeer", "Net", "HTTP",
-                "TestSupport", "HTTPTestSupport", "sfu-bench",
+                "Base", "Wire", "Crypto", "Codecs", "Peer", "Ingest", "Restream", "TURN", "ClientPeer", "Net",
+                "HTTP", "TestSupport", "HTTPTestSupport", "sfu-bench",
             ],
             swiftSettings: common),
         .testTarget(
