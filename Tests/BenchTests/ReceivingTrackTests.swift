@@ -86,9 +86,10 @@ private func line(_ kind: MediaKind, _ formats: [MediaFormat], _ remote: ClientP
     @Test func `knows its two streams, or its only one`() {
         let alone = ClientPlan.RemoteSource(ssrc: mediaSSRC, repairSSRC: nil, cname: nil, msid: nil)
         let audio = ReceivingTrack(line: line(.audio, [], alone))
-        for (ssrc, isBoth, isAlone) in [(mediaSSRC, true, true), (repairSSRC, true, false), (0, false, false)]
-            as [(UInt32, Bool, Bool)]
-        {
+        let cases: [(UInt32, Bool, Bool)] = [
+            (mediaSSRC, true, true), (repairSSRC, true, false), (0, false, false),
+        ]
+        for (ssrc, isBoth, isAlone) in cases {
             #expect(track.takes(ssrc: ssrc) == isBoth)
             #expect(audio?.takes(ssrc: ssrc) == isAlone)
         }

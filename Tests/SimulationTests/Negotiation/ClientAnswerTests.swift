@@ -34,6 +34,10 @@ private struct Exchange {
 }
 
 @Suite struct `An answer to a client` {
+    private static let layered: [ClientOffer.Request] = [
+        .publishAudio, .publishVideo(.vp8, rids: ["h", "m", "l"]),
+    ]
+
     @Test func `may name each address several times, in any order`() throws {
         var exchange = try Exchange([.playAudio, .playVideo], for: .play)
         let hosts = (0..<5).map { index in
@@ -110,7 +114,7 @@ private struct Exchange {
         arguments: [("recv h;l", ["h", "l"]), ("recv m,h", ["h", "m"]), ("recv ~l", ["l"]), ("recv x", [])]
             as [(String, [String])])
     func `chooses layers among those that were offered`(accepted: String, rids: [String]) throws {
-        var exchange = try Exchange([.publishAudio, .publishVideo(.vp8, rids: ["h", "m", "l"])], for: .stage)
+        var exchange = try Exchange(Self.layered, for: .stage)
         let offered = exchange.offer.lines[1].encodings
         exchange.answer.media[1].removeAll(.simulcast)
         exchange.answer.media[1].append(.simulcast, accepted)
@@ -119,7 +123,7 @@ private struct Exchange {
     }
 
     @Test func `without simulcast accepts no layer, but a stream without layers`() throws {
-        var exchange = try Exchange([.publishAudio, .publishVideo(.vp8, rids: ["h", "m", "l"])], for: .stage)
+        var exchange = try Exchange(Self.layered, for: .stage)
         exchange.answer.media[1].removeAll(.simulcast)
         #expect(try exchange.plan().lines[1].encodings.isEmpty)
         let plain = try Exchange([.publishVideo(.vp8)], for: .publish)
