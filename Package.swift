@@ -286,14 +286,15 @@ let package = Package(
         .testTarget(
             name: "BenchTests",
             dependencies: [
-                "Base", "Wire", "Crypto", "Codecs", "Peer", "Restream", "TURN", "ClientPeer", "Net", "HTTP",
-                "TestSupport", "HTTPTestSupport", "sfu-bench",
+                "Base", "Wire", "Crypto", "Codecs", "Peer", "Ingest", "Restream", "TURN", "ClientPeer", "Net",
+                "HTTP", "TestSupport", "HTTPTestSupport", "sfu-bench",
             ],
             swiftSettings: common),
         .testTarget(
             name: "RostrumClientTests",
             dependencies: [
-                "RostrumClient", "RostrumClientHeadless", "HTTP", "HTTPTestSupport", "TestSupport", "rostrum",
+                "Base", "Wire", "Peer", "Net", "ClientPeer", "RostrumClient", "RostrumClientHeadless", "HTTP",
+                "HTTPTestSupport", "TestSupport", "rostrum",
             ],
             swiftSettings: common),
         .testTarget(

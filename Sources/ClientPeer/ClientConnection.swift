@@ -200,10 +200,11 @@ package final class ClientConnection {
     package func close(into sink: inout some DatagramSink & ~Copyable) {
         guard !isClosed else { return }
         channels = nil
-        // The effects of closing do not depend on the time.
-        perform(dtls.close(), at: .zero, into: &sink)
+        // Before DTLS closes: its end is not reported, as the owner wanted it.
         isClosed = true
         isConnected = false
+        // The effects of closing do not depend on the time.
+        perform(dtls.close(), at: .zero, into: &sink)
     }
 
     /// Applies new credentials and candidates after an ICE restart; the SRTP keys stay.

@@ -98,7 +98,9 @@ struct WebMFile {
         switch id {
         case MatroskaID.timestampScale: scale = max(EBMLElement.unsignedInteger(bytes), 1)
         case MatroskaID.trackNumber: changeTrack { $0.number = EBMLElement.unsignedInteger(bytes) }
-        case MatroskaID.codecID: changeTrack { $0.codec = String(decoding: bytes, as: UTF8.self) }
+        case MatroskaID.codecID:
+            // Strings may be padded with zeros (RFC 8794 §7.4).
+            changeTrack { $0.codec = String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self) }
         case MatroskaID.defaultDuration:
             changeTrack { $0.duration = Int64(clamping: EBMLElement.unsignedInteger(bytes)) }
         case MatroskaID.contentEncodings: throw .encoded
