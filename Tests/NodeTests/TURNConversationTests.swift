@@ -2,12 +2,12 @@ import Base
 import Crypto
 import Foundation
 import Net
-import TURN
 import TestSupport
 import Testing
 import Wire
 
 @testable import Node
+@testable import TURN
 
 private func instant(_ seconds: Double) -> MonotonicTime {
     MonotonicTime(nanoseconds: Int64(seconds * 1e9))

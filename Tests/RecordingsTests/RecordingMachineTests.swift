@@ -1,4 +1,5 @@
 import Base
+import Recordings
 import Testing
 import Wire
 

@@ -110,6 +110,7 @@ private final class Level: FrameDecoder {
             let header = try RTPHeader(parsing: packet.bytes.span)
             return try decoder.decode(Array(packet.bytes[header.payloadRange]))
         }
-        #expect(sound.allSatisfy(\.isFinite))
+        let isSound = sound.allSatisfy { $0.isFinite }
+        #expect(isSound)
     }
 }
