@@ -31,15 +31,17 @@ private final class NotingDecoder: ReorderingDecoder {
 }
 
 @Suite struct `A picture converter whose publisher changes the codec` {
-    private let decoded = Decoded()
+    private let decoded: Decoded
     private let converter: PictureConverter
     private var count: UInt8 = 0
 
     init() {
-        let decoded = decoded
+        let decoded = Decoded()
+        self.decoded = decoded
         converter = PictureConverter(seed: 3) { codec in
             decoded.codecs.append(codec)
-            return codec == .av1 ? nil : NotingDecoder(decoded)
+            guard codec != .av1 else { return nil }
+            return NotingDecoder(decoded)
         }
     }
 
