@@ -154,7 +154,8 @@ import Testing
     @Test(arguments: [
         "rtmp://h/live/s3cret/", "rtmp://h/s3cret", "rtmp://u:s3cret@h/live/x", "rtmp:s3cret",
         "h/live/s3cret", "rtmp://h:0/live/s3cret", "rtmp://h/live/s3cret key", "s3cret",
-        "srt://h:9710?streamid=s3cret&mode=listener", "srt://h?streamid=s3cret", "srt://h:1?passphrase=s3cret",
+        "srt://h:9710?streamid=s3cret&mode=listener", "srt://h?streamid=s3cret",
+        "srt://h:1?passphrase=s3cret",
         "srt://h:1?streamid=x&passphrase=s3cret", "srt://h:1?streamid=s3cret&latency=s3cret",
     ])
     func `repeats nothing of an address of encoders in a complaint`(text: String) {

@@ -129,7 +129,7 @@ private final class AskedInputs {
     }
 
     /// A shared screen may send a single picture for minutes.
-    @Test mutating func `is seen in the first picture of an input, although others change meanwhile`() throws {
+    @Test mutating func `is seen in the first picture of an input, whatever changes then`() throws {
         person.video = nil
         person.hasPicture = false
         update()
