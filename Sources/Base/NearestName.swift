@@ -22,7 +22,9 @@ package enum NearestName {
 
     /// The characters that are compared, one more than the longest at most.
     private static func bare(_ text: String) -> [Character] {
-        text.prefix(longest + 1).lowercased().filter { $0 != "-" && $0 != "_" }
+        // What is ignored goes first: a text that is cut off before would be compared by its beginning alone.
+        let letters = text.lazy.filter { $0 != "-" && $0 != "_" }.prefix(longest + 1)
+        return Array(String(letters).lowercased())
     }
 
     /// Number of insertions, deletions, replacements and swaps of neighboring letters (optimal string alignment).

@@ -17,6 +17,13 @@ import Testing
         #expect(NearestName.of(text, among: names) == nil)
     }
 
+    /// Of a text that is mostly dashes, what comes after them counts as well.
+    @Test func `is compared with all letters of a long text`() {
+        let dashes = String(repeating: "-", count: 100)
+        #expect(NearestName.of("layers" + dashes + "ofonions", among: names) == nil)
+        #expect(NearestName.of("lay" + dashes + "er", among: names) == "layers")
+    }
+
     @Test func `is the first of several in alphabetical order`() {
         #expect(NearestName.of("cat", among: ["hat", "bat", "cart"]) == "bat")
         #expect(NearestName.of("cat", among: [String]()) == nil)

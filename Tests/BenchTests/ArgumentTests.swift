@@ -150,6 +150,27 @@ import Testing
         #expect(destination.key.exposed == "talk?token=a/b.c")
     }
 
+    /// Output of the tool gets into logs and reports.
+    @Test(arguments: [
+        "rtmp://h/live/s3cret/", "rtmp://h/s3cret", "rtmp://u:s3cret@h/live/x", "rtmp:s3cret",
+        "h/live/s3cret", "rtmp://h:0/live/s3cret", "rtmp://h/live/s3cret key", "s3cret",
+        "srt://h:9710?streamid=s3cret&mode=listener", "srt://h?streamid=s3cret",
+        "srt://h:1?passphrase=s3cret",
+        "srt://h:1?streamid=x&passphrase=s3cret", "srt://h:1?streamid=s3cret&latency=s3cret",
+    ])
+    func `repeats nothing of an address of encoders in a complaint`(text: String) {
+        func parse() throws {
+            if text.hasPrefix("srt") {
+                _ = try SRTDestination(parsing: text)
+            } else {
+                _ = try RTMPDestination(parsing: text)
+            }
+        }
+        let error = #expect(throws: UsageError.self) { try parse() }
+        let complaint = error.map { "\($0)" } ?? "s3cret"
+        #expect(!complaint.contains("s3cret"), "\(complaint)")
+    }
+
     @Test func `takes an address of SRT with all that it says`() throws {
         let destination = try SRTDestination(
             parsing: "srt://[::1]:9710?streamid=%23!::r%3Dtalk,m%3Dpublish,s%3Da.b&latency=120&mode=caller")

@@ -110,3 +110,28 @@ import Testing
         #expect(decoded.seen?.count == 1 && decoded.clients == 1)
     }
 }
+
+@Suite struct `The answer to a command` {
+    /// Its time is that of the status, whenever the body comes.
+    @Test(arguments: [[12], [9, 12], [3, 11, 12], [1, 9, 10, 20], [30], []])
+    func `is known once, with the status, however it is cut`(places: [Int]) {
+        let bytes = Array("HTTP/1.1 204 No Content\r\nDate: now\r\n\r\nHTTP/1.1 500".utf8)
+        var answer = SyncAnswer()
+        var found: [Int?] = []
+        var start = 0
+        for place in places + [bytes.count] {
+            found.append(answer.receive(bytes[start..<place]))
+            start = place
+        }
+        let known = (places + [bytes.count]).firstIndex { $0 >= 12 }
+        let told = found.firstIndex { $0 != nil }
+        #expect(told == known)
+        #expect(found.compactMap(\.self) == [204])
+    }
+
+    @Test func `is 0 where it is no answer of HTTP`() {
+        var answer = SyncAnswer()
+        let status = answer.receive(Array("SSH-2.0-OpenSSH".utf8)[...])
+        #expect(status == 0)
+    }
+}

@@ -38,6 +38,27 @@ import Testing
         #expect(patience.longestWait(at: now) == Patience.longest)
     }
 
+    /// Sends so many packets in each of many windows.
+    private mutating func fill(windowsWith packets: Int) {
+        for _ in 0..<20 {
+            now = MonotonicTime(nanoseconds: ((now.nanoseconds >> 26) + 1) << 26)
+            patience.add(packets, at: now)
+        }
+    }
+
+    /// The average of whole packets is one below what is sent.
+    @Test mutating func `begins and is usual at the rates that it names`() {
+        // 15,000 and 45,000 packets a second are 1,006.6 and 3,019.9 in a window.
+        fill(windowsWith: 1_000)
+        #expect(patience.longestWait(at: now) == 0)
+        fill(windowsWith: 1_030)
+        #expect(patience.longestWait(at: now) > 0)
+        fill(windowsWith: 3_000)
+        #expect(patience.longestWait(at: now) < Patience.usual)
+        fill(windowsWith: 3_030)
+        #expect(patience.longestWait(at: now) == Patience.usual)
+    }
+
     @Test mutating func `ends with the load`() {
         send(100_000)
         now = now.advanced(byNanoseconds: 150_000_000)

@@ -167,6 +167,34 @@ import Wire
         #expect(later.receive(hexBytes("04 000000 200000 09 01000000")).end == nil)
     }
 
+    /// Of which nobody has said yet that it is welcome.
+    @Test mutating func `takes large pictures that come with the request to publish`() {
+        _ = rig.receive(RTMPRig.greeting)
+        _ = rig.receive(RTMPRig.connect())
+        let large = RTMPMessage(.video, stream: 1, payload: [UInt8](repeating: 1, count: 100_000))
+        let writer = RTMPChunkWriter()
+        var bytes: [UInt8] = []
+        writer.append(RTMPRig.publish("talk").message(on: 1), to: &bytes)
+        writer.append(large, to: &bytes)
+        let asked = rig.receive(bytes)
+        #expect(asked.keys == ["talk"] && asked.end == nil && asked.video.isEmpty)
+        let further = rig.receive(large)
+        #expect(further.end == nil && further.video.isEmpty)
+        _ = rig.session.accept(at: rig.now)
+        let accepted = rig.receive(large)
+        let sizes = accepted.video.map { $0.bytes.count }
+        #expect(accepted.end == nil && sizes == [100_000])
+        // A picture ahead of the request is too long, whatever follows.
+        var early = RTMPRig()
+        _ = early.receive(RTMPRig.greeting)
+        _ = early.receive(RTMPRig.connect())
+        var other: [UInt8] = []
+        writer.append(large, to: &other)
+        writer.append(RTMPRig.publish("talk").message(on: 1), to: &other)
+        let refused = early.receive(other)
+        #expect(refused.end?.name == "malformed" && refused.keys.isEmpty)
+    }
+
     @Test mutating func `takes each command in its time only`() {
         _ = rig.receive(RTMPRig.greeting)
         #expect(rig.receive(RTMPRig.publish("talk"), on: 1).end?.name == "malformed")

@@ -65,6 +65,20 @@ import Wire
         #expect((3_950...4_100).contains(milliseconds))
     }
 
+    @Test mutating func `is one file although its encoder repeats the picture parameter set alone`() throws {
+        for index in 0..<120 {
+            let sets = index == 0 ? Self.sets : index % 30 == 0 ? [Self.sets[1]] : []
+            send(index % 30 == 0 ? 0x65 : 0x41, behind: sets)
+        }
+        studio.stop()
+        #expect(beginnings.count == 1)
+        guard case .finished(let milliseconds, .stopped)? = studio.reports.last else {
+            Issue.record("it did not end: \(studio.reports)")
+            return
+        }
+        #expect((3_950...4_100).contains(milliseconds))
+    }
+
     @Test mutating func `is continued in another file where the parameter sets change`() throws {
         send(0x65, behind: Self.sets)
         for _ in 0..<40 { send(0x41) }

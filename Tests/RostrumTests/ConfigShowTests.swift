@@ -84,6 +84,16 @@ import Testing
         #expect(columns == [50, 50])
     }
 
+    /// A file may have any name, and none of it may leave the comment.
+    @Test(arguments: ["a\nworkers = 9", "a\r\nb", "a\u{1}b\u{7F}"])
+    func `has the place of each value on its line, whatever the file is called`(name: String) throws {
+        let values = try OptionValues.parse(file: "dev = true\nworkers = 3\n", name: name)
+        let shown = try ConfigCommand(values, processors: 2).text
+        let again = try OptionValues.parse(file: shown, name: "shown")
+        #expect(again["workers"]?.texts == ["3"])
+        #expect(shown.split(separator: "\n").count == Option.all.count - 1)
+    }
+
     /// An empty list of a flag is as good as none, but it is not the default where a file has one.
     @Test func `has the place of a list that is empty on purpose`() throws {
         let file = try OptionValues.parse(

@@ -105,6 +105,47 @@ private struct Damage {
         }
     }
 
+    /// For SQLite a file of no bytes is a database without tables.
+    @Test func `takes no store whose tables are others than its manifest says`() async throws {
+        try await Damage.with { damage in
+            let path = damage.backup + "/" + BackupManifest.store
+            let manifest = URL(filePath: damage.backup + "/" + BackupManifest.name)
+            let kept = try Data(contentsOf: manifest)
+            let older = BackupManifest(
+                schema: StoreCopy.schema - 1, createdAt: WallTime(milliseconds: 0), recordings: false,
+                files: try BackupManifest.read(in: damage.backup).files)
+            try older.bytes.write(to: manifest)
+            let tables = "\(damage.backup) is damaged: \(BackupManifest.store) has tables of schema"
+            for told in [damage.restore("--check"), damage.restore()] {
+                #expect(told.hasPrefix("\(tables) \(StoreCopy.schema), but"), "\(told)")
+            }
+            try kept.write(to: manifest)
+            try Data().write(to: URL(filePath: path))
+            let content = try #require(try FileCopy.content(of: path))
+            try damage.list { files in
+                files.removeAll { $0.path == BackupManifest.store }
+                files.append(BackupManifest.File(BackupManifest.store, content))
+            }
+            for told in [damage.restore("--check"), damage.restore()] {
+                #expect(told.hasPrefix("\(tables) 0, but"), "\(told)")
+            }
+            #expect(damage.restored == ["rostrum.lock"])
+        }
+    }
+
+    /// A pipe would keep whoever opens it waiting for a writer.
+    @Test(.timeLimit(.minutes(1))) func `reads no manifest that is no file`() async throws {
+        try await Damage.with { damage in
+            let path = damage.backup + "/" + BackupManifest.name
+            unlink(path)
+            try #require(mkfifo(path, 0o600) == 0)
+            for told in [damage.restore("--check"), damage.restore()] {
+                #expect(told == "\(path) is not a regular file")
+            }
+            #expect(damage.restored.isEmpty)
+        }
+    }
+
     @Test(arguments: ["", "a pictur", "a picture of more"])
     func `takes no file that has become shorter or longer`(text: String) async throws {
         try await Damage.with { damage in

@@ -25,6 +25,27 @@ import Wire
         #expect(StreamHeader.header(.h264, of: frame) == unit([0x67, 1]))
     }
 
+    @Test(
+        arguments: [
+            // None; the same; another one of ID 0; one of ID 1; IDs of more than 255, of which there are none.
+            ([], [[0x67, 1], [0x68, 0xCE]]), ([[0x68, 0xCE]], [[0x67, 1], [0x68, 0xCE]]),
+            ([[0x68, 0x88]], [[0x67, 1], [0x68, 0x88]]),
+            ([[0x68, 0x40]], [[0x67, 1], [0x68, 0xCE], [0x68, 0x40]]),
+            ([[0x68], [0x68, 0, 0x40]], [[0x67, 1], [0x68, 0xCE], [0x68, 0, 0x40]]),
+            // All of a picture that has a sequence parameter set.
+            ([[0x67, 2], [0x68, 0x40]], [[0x67, 2], [0x68, 0x40]]),
+        ] as [([[UInt8]], [[UInt8]])])
+    func `keeps the parameter sets of H.264 that a key frame does not replace`(
+        sets: [[UInt8]], all: [[UInt8]]
+    ) {
+        let known = unit([0x67, 1]) + unit([0x68, 0xCE])
+        let frame = sets.flatMap(unit) + unit([0x65, 9])
+        let found = StreamHeader.parameterSets(of: frame, after: known)
+        #expect(found == all.flatMap(unit))
+        let alone = StreamHeader.parameterSets(of: unit([0x68, 0xCE]) + unit([0x65, 9]), after: [])
+        #expect(alone.isEmpty)
+    }
+
     @Test func `takes the parameter sets of HEVC out of the frame`() {
         let sets = unit([0x40, 1, 1]) + unit([0x42, 1, 2]) + unit([0x44, 1, 3])
         let rest = unit([0x4E, 1, 4]) + unit([0x26, 1, 5])

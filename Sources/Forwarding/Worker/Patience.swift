@@ -33,7 +33,7 @@ struct Patience {
     /// The longest wait now, in nanoseconds; 0 while the worker is idle.
     mutating func longestWait(at now: MonotonicTime) -> Int64 {
         advance(to: now)
-        let rate = average * 1_000_000_000 >> Self.windowShift
+        let rate = (average * 1_000_000_000) >> Self.windowShift
         return Self.usual * Self.share(of: rate, from: Self.idleRate, to: Self.busyRate) / 1_000
             + (Self.longest - Self.usual) * Self.share(of: rate, from: Self.heavyRate, to: Self.fullRate)
             / 1_000

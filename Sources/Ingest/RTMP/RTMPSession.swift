@@ -49,9 +49,9 @@ package struct RTMPSession: Sendable {
     private static let pingAfter = Duration.seconds(5)
     /// Most commands before publishing; encoders send about ten.
     private static let commandLimit = 64
-    /// Longest message before publishing, in bytes.
+    /// Longest message before the request to publish, in bytes.
     private static let commandLength = 64 << 10
-    /// Longest message while publishing, in bytes: enough for a key frame at the highest quality in live use.
+    /// Longest message from then on, in bytes: enough for a key frame at the highest quality in live use.
     private static let mediaLength = 4 << 20
     /// Bytes that may be unacknowledged, announced to the client as its window.
     private static let window: UInt32 = 2_500_000
@@ -142,10 +142,9 @@ package struct RTMPSession: Sendable {
     }
 
     private mutating func readChunks(_ bytes: Span<UInt8>) throws(WireError) {
-        var messages: [RTMPMessage] = []
-        // Messages ahead of a malformed chunk are still valid.
-        defer { for message in messages where phase != .over { receive(message) } }
-        try reader.read(bytes) { messages.append($0) }
+        // One after the other: a request to publish permits longer messages behind it.
+        var offset = 0
+        while phase != .over, let message = try reader.next(bytes, from: &offset) { receive(message) }
     }
 
     /// Acknowledges received bytes after half a window, so that the client never has to stop and wait.
@@ -264,6 +263,8 @@ package struct RTMPSession: Sendable {
             return finish(.malformed("A publish command arrived before connect, or a second time."))
         }
         phase = .asked
+        // Clients need not wait for the answer before they send media.
+        reader.messageLimit = Self.mediaLength
         effects.append(.publish(key: Secret(command.arguments.first?.text ?? "")))
     }
 
@@ -274,7 +275,6 @@ package struct RTMPSession: Sendable {
         guard phase == .asked else { return [] }
         phase = .publishing
         lastReceived = now
-        reader.messageLimit = Self.mediaLength
         write(RTMPMessage(.streamBegin, value: Self.stream))
         writeStatus("NetStream.Publish.Start", isError: false, "Publishing.")
         return takeEffects()

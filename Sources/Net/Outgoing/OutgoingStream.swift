@@ -257,12 +257,13 @@ private final class OutgoingRun<Conversation: StreamConversation> {
             if count == -Int(EAGAIN) { return nil }
             return conversation.isOver || isStopped ? .over : .closed
         }
+        // What comes after the end is read and ignored.
         guard let tls else {
-            conversation.receive(input.span.extracting(0..<count), at: now)
+            if !conversation.isOver { conversation.receive(input.span.extracting(0..<count), at: now) }
             return nil
         }
         let plain = tls.receive(input.span.extracting(0..<count))
-        if !plain.isEmpty { conversation.receive(plain.span, at: now) }
+        if !plain.isEmpty, !conversation.isOver { conversation.receive(plain.span, at: now) }
         guard tls.isClosed, !conversation.isOver else { return nil }
         if let complaint = tls.complaint { return .insecure(complaint) }
         return tls.isReady ? .closed : .insecure(nil)

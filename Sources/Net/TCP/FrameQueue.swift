@@ -49,6 +49,8 @@ struct FrameQueue {
 
     private struct VideoSource {
         let ssrc: UInt32
+        /// When its latest packet came.
+        var used: MonotonicTime
         /// RTP timestamp of the picture whose packets are dropped.
         var dropped: UInt32?
     }
@@ -56,7 +58,7 @@ struct FrameQueue {
     /// Datagrams up to this many bytes do not make an SSRC video; an Opus packet of 20 ms at 128 kbit/s has 320
     /// bytes.
     static let smallDatagram = 400
-    /// Video sources remembered; further ones are treated like audio.
+    /// Video sources remembered: a further one takes the place of the one that has been silent for the longest time.
     private static let sourceLimit = 64
     /// Bytes of memory that an empty queue may keep.
     private static let keptBytes = 16 << 10
@@ -93,7 +95,7 @@ struct FrameQueue {
     mutating func append(_ datagram: Span<UInt8>, isTight: Bool = false, at now: MonotonicTime) {
         guard let (high, low) = FrameReader.header(length: datagram.count) else { return }
         let media = Self.media(datagram)
-        let source = media.flatMap { videoSource($0.ssrc, size: datagram.count) }
+        let source = media.flatMap { videoSource($0.ssrc, size: datagram.count, at: now) }
         let size = FrameReader.headerLength + datagram.count
         if let source, let media {
             guard admitVideo(source, media, size: size, isTight: isTight, at: now) else {
@@ -148,10 +150,19 @@ struct FrameQueue {
     }
 
     /// The index of an SSRC among the video sources, added if the packet is large; nil for audio.
-    private mutating func videoSource(_ ssrc: UInt32, size: Int) -> Int? {
-        if let index = sources.firstIndex(where: { $0.ssrc == ssrc }) { return index }
-        guard size > Self.smallDatagram, sources.count < Self.sourceLimit else { return nil }
-        sources.append(VideoSource(ssrc: ssrc))
+    private mutating func videoSource(_ ssrc: UInt32, size: Int, at now: MonotonicTime) -> Int? {
+        if let index = sources.firstIndex(where: { $0.ssrc == ssrc }) {
+            sources[index].used = now
+            return index
+        }
+        guard size > Self.smallDatagram else { return nil }
+        // Whoever watches one stream after the other meets ever new sources.
+        if sources.count >= Self.sourceLimit,
+            let oldest = sources.indices.min(by: { sources[$0].used < sources[$1].used })
+        {
+            sources.remove(at: oldest)
+        }
+        sources.append(VideoSource(ssrc: ssrc, used: now))
         return sources.count - 1
     }
 

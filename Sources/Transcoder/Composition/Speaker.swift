@@ -37,6 +37,11 @@ final class Speaker {
             isChanged = isChanged || picture != nil
             picture = nil
             video?.forgetPictures()
+        } else if !person.hasPicture, new.video == person.video {
+            // Nor do those that came while it was off. A picture that does not change is sent once only: the new key
+            // frame shows it again, should it have come before this.
+            video?.forgetPictures()
+            video?.requestKeyFrame()
         }
         if (new.name, new.isSpeaking, new.hasPicture) != (person.name, person.isSpeaking, person.hasPicture) {
             isChanged = true

@@ -58,7 +58,9 @@ final class VideoInput {
     private var decoder: (codec: VideoCodec, decoder: any AssembledFrameDecoder)?
     private var pictures: [Shown] = []
     /// Frames that arrived faster than they may be decoded, with their arrival.
-    private var backlog: [(frame: AssembledFrame, arrival: MonotonicTime)] = []
+    ///
+    /// The pictures of forgotten ones are not shown, but later frames need them.
+    private var backlog: [(frame: AssembledFrame, arrival: MonotonicTime, isForgotten: Bool)] = []
     /// Frames that may be decoded until the next call of `allow`.
     private var allowance = 4
     /// The epoch of `InputPacket`; time stamps restart when it changes.
@@ -115,7 +117,7 @@ final class VideoInput {
         for frame in frames {
             // Frames before a key frame are not needed to decode it.
             if frame.isKeyFrame { backlog.removeAll(keepingCapacity: true) }
-            backlog.append((frame, now))
+            backlog.append((frame, now, false))
         }
         guard backlog.count > Self.backlogLimit else { return }
         backlog.removeAll()
@@ -128,7 +130,7 @@ final class VideoInput {
         let due = backlog.prefix(allowance)
         backlog.removeFirst(due.count)
         allowance -= due.count
-        return due.compactMap { show($0.frame, at: $0.arrival) }
+        return due.compactMap { show($0.frame, at: $0.arrival, isForgotten: $0.isForgotten) }
     }
 
     private func wishIfNeeded(at now: MonotonicTime) {
@@ -146,7 +148,7 @@ final class VideoInput {
 
     /// Decodes a frame and queues its picture.
     /// - Returns: the frame's delay since capture, in nanoseconds; nil if it was skipped or shows nothing.
-    private func show(_ frame: AssembledFrame, at now: MonotonicTime) -> Int64? {
+    private func show(_ frame: AssembledFrame, at now: MonotonicTime, isForgotten: Bool) -> Int64? {
         if frame.epoch != epoch {
             epoch = frame.epoch
             clock = MediaClock(rate: 90_000)
@@ -163,6 +165,7 @@ final class VideoInput {
             guard let (decoded, shown) = try decoder?.decode(frame, timestamp: timestamp) else { return nil }
             let turn = Picture.Turn(orientation: orientation)
             decodedFrames &+= 1
+            guard !isForgotten else { return now.nanoseconds(since: time) }
             pictures.append(
                 Shown(
                     picture: try resize(decoded).turned(turn).asVideo(), time: clock.time(of: shown) ?? time,
@@ -197,8 +200,14 @@ final class VideoInput {
         return (shown.picture, shown.time, shown.arrival)
     }
 
-    /// Drops decoded pictures, which belong to a camera that has been switched off.
+    /// Drops all pictures that have arrived, decoded or not, which belong to a camera that was switched off.
     func forgetPictures() {
         pictures.removeAll()
+        for index in backlog.indices { backlog[index].isForgotten = true }
+    }
+
+    /// Requests a key frame in place of pictures that were forgotten, if the publisher sends anything.
+    func requestKeyFrame() {
+        wantsKeyFrame = wantsKeyFrame || hasPackets
     }
 }

@@ -47,7 +47,7 @@ final class PictureConverter {
     private var assembler = FrameAssembler()
     private var clock = MediaClock(rate: 90_000)
     /// Nil before the first key frame, and after a failure.
-    private var decoder: (any ReorderingDecoder)?
+    private var decoder: (codec: VideoCodec, decoder: any ReorderingDecoder)?
     /// Frames inside the decoder, the earliest first.
     private var waiting: [Waiting] = []
     private var encoder: VP8Encoder?
@@ -91,11 +91,15 @@ final class PictureConverter {
         if frame.isKeyFrame {
             // Viewers can then begin at the same pictures as in the publisher's stream.
             isKeyFrameWanted = true
-            decoder = decoder ?? makeDecoder(frame.codec)
+            if decoder?.codec != frame.codec {
+                // A publisher may change the codec. Pictures that the other decoder held back are lost with it.
+                decoder = makeDecoder(frame.codec).map { (frame.codec, $0) }
+                waiting.removeAll()
+            }
             // Without a decoder further frames cannot help.
             if decoder == nil { failures = Self.failureLimit }
         }
-        guard let decoder else { return [] }
+        guard let decoder, decoder.codec == frame.codec else { return [] }
         let timestamp = clock.extend(frame.timestamp)
         waiting.append(
             Waiting(
@@ -103,7 +107,7 @@ final class PictureConverter {
         if waiting.count > Self.waitingLimit { waiting.removeFirst() }
         failures += 1
         do throws(CodecError) {
-            guard let (picture, shown) = try decoder.decode(frame.bytes, timestamp: timestamp),
+            guard let (picture, shown) = try decoder.decoder.decode(frame.bytes, timestamp: timestamp),
                 let index = waiting.firstIndex(where: { $0.timestamp == shown })
             else { return [] }
             failures = 0

@@ -134,8 +134,7 @@ struct PassThrough {
     /// Notes the parameter sets of a key frame of H.264.
     private mutating func noteParameterSets(of frame: AssembledFrame) {
         guard codec == .h264 else { return }
-        let sets = StreamHeader.header(codec, of: frame.bytes)
-        if !sets.isEmpty { parameterSets = sets }
+        parameterSets = StreamHeader.parameterSets(of: frame.bytes, after: parameterSets)
         lacksParameterSets = parameterSets.isEmpty
     }
 

@@ -159,8 +159,8 @@ struct RecordingMachine {
     private mutating func beginning(at frame: AssembledFrame) -> Muxer.Video? {
         var sets = StreamHeader.header(frame.codec, of: frame.bytes)
         if frame.codec == .h264 {
-            // Encoders may send parameter sets once only: those of an earlier picture still apply.
-            if sets.isEmpty, let known = parameterSets, known.epoch == frame.epoch { sets = known.bytes }
+            let known = parameterSets?.epoch == frame.epoch ? parameterSets?.bytes : nil
+            sets = StreamHeader.parameterSets(of: frame.bytes, after: known ?? [])
             guard !sets.isEmpty else { return nil }
             parameterSets = (sets, frame.epoch)
         }

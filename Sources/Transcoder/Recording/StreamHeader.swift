@@ -17,6 +17,39 @@ enum StreamHeader {
     static let setLimit = 64
     static let byteLimit = 4_096
 
+    /// The parameter sets that apply to a key frame of H.264; empty if they are not known.
+    ///
+    /// Encoders may send them once only, or the sequence parameter set once and then picture parameter sets alone:
+    /// those of earlier key frames still apply, except where one with the same ID replaces them.
+    /// - Parameters:
+    ///   - frame: in the format of decoders.
+    ///   - known: what this function returned for the key frame before; empty for the first one.
+    /// - Source: ITU-T H.264 §7.4.1.2.1 (activation of parameter sets).
+    static func parameterSets(of frame: [UInt8], after known: [UInt8]) -> [UInt8] {
+        let sets = header(.h264, of: frame)
+        let found = units(of: sets).map { Array(sets[$0]) }
+        guard !found.contains(where: { $0[0] & 0x1F == 7 }) else { return sets }
+        // Without a sequence parameter set nothing can be decoded.
+        guard !known.isEmpty else { return [] }
+        var all = units(of: known).map { Array(known[$0]) }
+        for unit in found {
+            let place = all.firstIndex { $0[0] & 0x1F == 8 && pictureSetID($0) == pictureSetID(unit) }
+            if let place { all[place] = unit } else { all.append(unit) }
+        }
+        let merged: [UInt8] = all.flatMap { [0, 0, 0, 1] + $0 }
+        return all.count <= setLimit && merged.count <= byteLimit ? merged : known
+    }
+
+    /// The code of a picture parameter set's ID, which is its first field; nil for more than 255.
+    /// - Source: ITU-T H.264 §7.3.2.2 (syntax), §9.1 (codes).
+    private static func pictureSetID(_ unit: [UInt8]) -> UInt32? {
+        var code: UInt32 = 0
+        for place in 1...4 { code = code << 8 | (place < unit.count ? UInt32(unit[place]) : 0) }
+        // As many bits follow the first one that is set as zeros precede it.
+        let zeros = code.leadingZeroBitCount
+        return zeros <= 8 ? code >> UInt32(31 - 2 * zeros) : nil
+    }
+
     /// Whether an HEVC unit is a parameter set (video, sequence or picture).
     /// - Parameter first: its first byte.
     /// - Source: ITU-T H.265 table 7-1 (types 32 to 34).

@@ -51,22 +51,34 @@ package struct RTMPChunkReader: Sendable {
         _ bytes: Span<UInt8>, _ visit: (RTMPMessage) -> Void
     ) throws(WireError) {
         var offset = 0
-        while offset < bytes.count {
+        while let message = try next(bytes, from: &offset) { visit(message) }
+    }
+
+    /// Reads up to the end of the next message, so that a caller can change the limit before it reads on.
+    /// - Parameter offset: where to begin; afterwards the end of the message, or of `bytes` if there is none.
+    /// - Returns: nil if no message is complete.
+    /// - Throws: as `read`.
+    package mutating func next(
+        _ bytes: Span<UInt8>, from offset: inout Int
+    ) throws(WireError) -> RTMPMessage? {
+        var message: RTMPMessage?
+        while message == nil, offset < bytes.count {
             if var chunk {
                 let count = min(chunk.rest, bytes.count - offset)
                 try append(bytes, offset..<(offset + count), to: chunk.id)
                 offset += count
                 chunk.rest -= count
                 self.chunk = chunk.rest > 0 ? chunk : nil
-                if chunk.rest == 0 { try complete(chunk.id, visit) }
+                if chunk.rest == 0 { try complete(chunk.id) { message = $0 } }
             } else {
                 head.append(try bytes.uint8(at: offset))
                 offset += 1
                 guard let header = try Header(head.span, streams) else { continue }
                 head.removeAll(keepingCapacity: true)
-                try begin(header, visit)
+                try begin(header) { message = $0 }
             }
         }
+        return message
     }
 
     // MARK: Headers

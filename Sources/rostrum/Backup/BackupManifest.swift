@@ -50,16 +50,14 @@ struct BackupManifest: Codable, Equatable, Sendable {
     /// - Throws: if the directory is not a complete backup.
     static func read(in directory: String) throws(BackupFailure) -> BackupManifest {
         let path = "\(directory)/\(name)"
-        guard FileManager.default.fileExists(atPath: path) else {
+        // One byte more than allowed, to detect a manifest that is too long.
+        guard let bytes = try FileCopy.bytes(of: path, limit: sizeLimit + 1) else {
             throw BackupFailure(
                 "\(directory) is not a complete backup: it has no \(name), which is written last"
             )
         }
-        guard let file = FileHandle(forReadingAtPath: path),
-            let bytes = try? file.read(upToCount: sizeLimit + 1)
-        else { throw BackupFailure("cannot read \(path)") }
         do throws(BackupFailure) {
-            return try BackupManifest(parsing: bytes)
+            return try BackupManifest(parsing: Data(bytes))
         } catch {
             throw BackupFailure("\(path) \(error)")
         }

@@ -50,10 +50,12 @@ enum FileCopy {
     }
 
     /// Reads a small file whole; symbolic links are refused, as by `copy`.
+    /// - Parameter limit: most bytes to read; those after them are left out.
     /// - Returns: nil if the file does not exist.
-    static func bytes(of path: String) throws(BackupFailure) -> [UInt8]? {
-        guard let source = try open(path) else { return nil }
+    static func bytes(of path: String, limit: Int = .max) throws(BackupFailure) -> [UInt8]? {
+        guard var source = try open(path) else { return nil }
         defer { close(source.descriptor) }
+        source.size = min(source.size, Int64(limit))
         var bytes: [UInt8] = []
         _ = try read(source, of: path) { part throws(BackupFailure) in bytes += part }
         return bytes

@@ -94,7 +94,7 @@ struct RestoreCommand: Sendable {
             let source = "\(directory)/\(file.path)"
             try check(try FileCopy.copy(source, to: "\(target.staging)/\(name)"), of: file)
         }
-        try check(store: "\(target.staging)/\(StoreCopy.fileName)")
+        try check(store: "\(target.staging)/\(StoreCopy.fileName)", of: manifest)
         try giveToOwner(of: target.path, all: target.staging)
         try FileCopy.sync(target.staging)
     }
@@ -106,7 +106,7 @@ struct RestoreCommand: Sendable {
         for file in manifest.files {
             try check(try FileCopy.content(of: "\(directory)/\(file.path)"), of: file)
         }
-        try check(store: "\(directory)/\(BackupManifest.store)")
+        try check(store: "\(directory)/\(BackupManifest.store)", of: manifest)
         return "\(directory) is complete: \(description(of: manifest))\n"
     }
 
@@ -123,11 +123,18 @@ struct RestoreCommand: Sendable {
     }
 
     /// Lets SQLite check the file, because a digest only proves that it is what was copied.
-    private func check(store path: String) throws(BackupFailure) {
+    private func check(store path: String, of manifest: BackupManifest) throws(BackupFailure) {
+        let schema: Int
         do throws(StoreOpenError) {
-            _ = try StoreCopy.check(path)
+            schema = try StoreCopy.check(path)
         } catch {
             throw BackupFailure(error.description)
+        }
+        // An empty file is a store without tables for SQLite: a server would begin with it as if nothing had been.
+        guard schema == manifest.schema else {
+            throw BackupFailure(
+                "\(directory) is damaged: \(BackupManifest.store) has tables of schema \(schema), but its manifest "
+                    + "names schema \(manifest.schema)")
         }
     }
 

@@ -11,7 +11,7 @@ struct RTMPDestination: Sendable {
     init(parsing text: String) throws(UsageError) {
         // A slash in the key's query does not separate it from the application.
         let path = text.prefix { $0 != "?" }
-        guard let slash = path.lastIndex(of: "/") else { throw Self.complaint(text) }
+        guard let slash = path.lastIndex(of: "/") else { throw Self.complaint }
         try self.init(server: String(text[..<slash]), key: String(text[text.index(after: slash)...]))
     }
 
@@ -19,14 +19,15 @@ struct RTMPDestination: Sendable {
         do throws(RestreamAddress.Failure) {
             address = try RestreamAddress(server)
         } catch {
-            throw Self.complaint(server)
+            throw Self.complaint
         }
-        guard RestreamAddress.isKey(key) else { throw Self.complaint(server) }
+        guard RestreamAddress.isKey(key) else { throw Self.complaint }
         self.key = Secret(key)
     }
 
-    private static func complaint(_ text: String) -> UsageError {
-        UsageError("\"\(text)\" is not an RTMP URL; use the form rtmp://127.0.0.1:1935/live/KEY")
+    /// Does not repeat what was given: where that makes no sense, any part of it may be the key.
+    private static var complaint: UsageError {
+        UsageError("what was given is not an RTMP URL; use the form rtmp://127.0.0.1:1935/live/KEY")
     }
 
     /// Asks Rostrum for the address and key of a stream's encoders.

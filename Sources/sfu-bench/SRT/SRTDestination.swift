@@ -18,12 +18,12 @@ struct SRTDestination: Sendable {
     init(parsing text: String) throws(UsageError) {
         guard let parts = URLComponents(string: text), parts.scheme == "srt", let host = parts.host,
             let port = parts.port.flatMap({ UInt16(exactly: $0) }), port > 0
-        else { throw Self.complaint(text) }
+        else { throw Self.complaint }
         let values = Dictionary(
             (parts.queryItems ?? []).map { ($0.name, $0.value ?? "") }, uniquingKeysWith: { $1 })
         guard Set(values.keys).isSubset(of: ["streamid", "passphrase", "latency", "mode"]),
             values["mode"] ?? "caller" == "caller", let id = values["streamid"], !id.isEmpty
-        else { throw Self.complaint(text) }
+        else { throw Self.complaint }
         try self.init(
             host: host, port: port, streamID: id, passphrase: values["passphrase"],
             latency: values["latency"])
@@ -47,8 +47,9 @@ struct SRTDestination: Sendable {
         settings = SRTServerSettings(passphrase: passphrase.map { Secret($0) }, latency: milliseconds)
     }
 
-    private static func complaint(_ text: String) -> UsageError {
-        UsageError("\"\(text)\" is not an SRT URL; use the form srt://127.0.0.1:9710?streamid=ID")
+    /// Does not repeat what was given: stream ID and passphrase are secrets.
+    private static var complaint: UsageError {
+        UsageError("what was given is not an SRT URL; use the form srt://127.0.0.1:9710?streamid=ID")
     }
 
     /// Asks Rostrum for the address and stream ID of a stream's encoders.

@@ -29,8 +29,8 @@ final class SyncReader {
     /// By follower: the number of the latest command whose change it has seen.
     private var seen: [Int]
     private var input = [UInt8](repeating: 0, count: 64 << 10)
-    /// What has arrived of the response to the command.
-    private var answer: [UInt8] = []
+    /// The response to the command.
+    private var answer = SyncAnswer()
     /// Collected over one turn, so that the shared tally is locked once.
     private var news = SyncNews()
 
@@ -65,7 +65,7 @@ final class SyncReader {
     /// Sends a command on a new connection; its time starts when the request is handed to the kernel.
     func send(_ command: SyncCommand) {
         streams.close(token: commandToken)
-        answer = []
+        answer = SyncAnswer()
         do throws(NetError) {
             try streams.open(setup.address, token: commandToken)
         } catch {
@@ -78,11 +78,8 @@ final class SyncReader {
     /// Reads the status of the response to the command; the rest does not matter.
     private func readAnswer() {
         guard case .bytes(let count, _) = streams.receive(token: commandToken, into: &input),
-            news.answer == nil, let began = shared.command?.began
+            let status = answer.receive(input[..<count]), let began = shared.command?.began
         else { return }
-        answer += input[..<count]
-        guard answer.count >= 12 else { return }
-        let status = Int(String(decoding: answer[9..<12], as: UTF8.self)) ?? 0
         news.answer = (status, MonotonicClock.now().nanoseconds(since: began))
     }
 
@@ -99,5 +96,24 @@ final class SyncReader {
         else { return }
         seen[message.socket] = command.number
         news.seen.append((message.readAt.nanoseconds(since: began), message.age))
+    }
+}
+
+/// The response to a command, as far as its status is known.
+struct SyncAnswer {
+    /// The beginning of the response; empty once the status is known.
+    private var bytes: [UInt8] = []
+    private var isKnown = false
+
+    /// Notes more bytes of the response.
+    /// - Returns: the status when the last byte of it has arrived, and only then: what follows is not another answer.
+    mutating func receive(_ more: ArraySlice<UInt8>) -> Int? {
+        guard !isKnown else { return nil }
+        bytes += more
+        // "HTTP/1.1 200".
+        guard bytes.count >= 12 else { return nil }
+        isKnown = true
+        defer { bytes = [] }
+        return Int(String(decoding: bytes[9..<12], as: UTF8.self)) ?? 0
     }
 }

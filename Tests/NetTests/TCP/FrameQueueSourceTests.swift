@@ -108,6 +108,30 @@ import Wire
         #expect(queue.drops == .init(video: 1))
     }
 
+    /// Someone who swipes through streams for an hour meets hundreds.
+    @Test func `takes a new source for video although many came before it`() throws {
+        var limits = FrameQueue.Limits()
+        (limits.videoBytes, limits.bytes, limits.resumeBytes) = (2_000, 4_000, 500)
+        var queue = FrameQueue(limits)
+        for number in 0..<64 as Range<UInt32> {
+            append(100 + number, 1, number: UInt8(number), at: Int64(number), to: &queue)
+            _ = try drain(&queue)
+        }
+        // The first of them is still there.
+        append(100, 2, number: 64, size: 20, at: 64, to: &queue)
+        _ = try drain(&queue)
+        for number in 1...3 as ClosedRange<UInt8> { append(first, 1, number: number, at: 65, to: &queue) }
+        #expect(queue.drops == .init(video: 3) && queue.isShedding)
+        for number in 1...6 as ClosedRange<UInt8> {
+            append(voice, UInt32(number), number: number, size: 400, at: 66, to: &queue)
+        }
+        // The second one has been silent for the longest time.
+        append(100, 3, number: 65, size: 20, at: 66, to: &queue)
+        #expect(queue.drops == .init(video: 4))
+        append(101, 2, number: 66, size: 20, at: 66, to: &queue)
+        #expect(queue.drops == .init(video: 4))
+    }
+
     @Test func `takes a picture whole again although another source's was left out`() throws {
         var limits = FrameQueue.Limits()
         (limits.videoBytes, limits.bytes, limits.resumeBytes) = (3_000, 4_000, 500)

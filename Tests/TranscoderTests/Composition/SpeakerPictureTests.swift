@@ -199,4 +199,15 @@ private final class AskedCodecs {
         bring(2, at: 66)
         #expect(shown(at: 100) == 2)
     }
+
+    @Test mutating func `are forgotten although they still wait to be decoded, and others need them`() {
+        input.allow(0)
+        bring(0, at: 0, isKeyFrame: true)
+        bring(1, at: 33)
+        input.forgetPictures()
+        input.allow(10)
+        #expect(pictures.frames == [0, 1] && shown(at: 100) == nil)
+        bring(2, at: 66)
+        #expect(shown(at: 100) == 2)
+    }
 }

@@ -104,6 +104,48 @@ private final class AskedInputs {
         #expect(after && speaker.content.picture != nil)
     }
 
+    /// Nor as they were while it was off, as by a host who muted them.
+    @Test mutating func `is not seen as while the camera was off once it is on, and is asked for a picture`()
+        throws
+    {
+        update()
+        _ = try show(by: 2, isKeyFrame: true)
+        person.hasPicture = false
+        update()
+        let hidden = try show(by: 2, isKeyFrame: false)
+        let wishBefore = speaker.video?.takeKeyFrameWish()
+        person.hasPicture = true
+        update()
+        let old = speaker.takePicture(at: Self.joined + .seconds(9))
+        let wish = speaker.video?.takeKeyFrameWish()
+        #expect(!hidden && old == nil)
+        #expect(wishBefore == false && wish == true)
+        // What comes from then on is shown, whatever else changes.
+        person.isSpeaking = true
+        update()
+        let after = try show(by: 2, isKeyFrame: false)
+        let wishAfter = speaker.video?.takeKeyFrameWish()
+        #expect(after && wishAfter == false)
+    }
+
+    /// A shared screen may send a single picture for minutes.
+    @Test mutating func `is seen in the first picture of an input, whatever changes then`() throws {
+        person.video = nil
+        person.hasPicture = false
+        update()
+        person.video = 2
+        person.hasPicture = true
+        update()
+        let time = Self.joined + .milliseconds(33)
+        let packet = InputPacket(
+            sequenceNumber: 1, timestamp: 2_970, marker: true, codec: .vp8, isEntryPoint: true,
+            arrival: time, captured: time, payload: [0x10, 1])
+        try speaker.receive(packet, of: 2, at: time)
+        person.name = "Anna"
+        update()
+        #expect(speaker.takePicture(at: time + .seconds(1)) != nil)
+    }
+
     @Test mutating func `is drawn anew where something of the tile changes, and not otherwise`() {
         update()
         speaker.isChanged = false

@@ -36,10 +36,10 @@ import Wire
 
     /// Sends a picture, 33 ms after the last one.
     private mutating func send(
-        _ slice: UInt8, withSets: Bool = false, epoch: UInt32 = 0
+        _ slice: UInt8, withSets: Bool = false, behind own: [[UInt8]] = [], epoch: UInt32 = 0
     ) -> [PassedFrame] {
         now = now + .milliseconds(33)
-        let units = (withSets ? Self.sets : []) + [[slice, 0x88, UInt8(truncatingIfNeeded: number)]]
+        let units = (withSets ? Self.sets : own) + [[slice, 0x88, UInt8(truncatingIfNeeded: number)]]
         let time = UInt32(truncatingIfNeeded: now.nanoseconds / 1_000_000 * 90)
         for (place, unit) in units.enumerated() {
             passed.receive(
@@ -69,6 +69,12 @@ import Wire
         let second = send(0x65)
         #expect(first.first?.video != nil && second.first?.video == first.first?.video)
         #expect(!passed.isUnfit)
+    }
+
+    @Test mutating func `apply to later key frames that repeat the picture parameter set alone`() {
+        let first = send(0x65, withSets: true)
+        let second = send(0x65, behind: [Self.sets[1]])
+        #expect(first.first?.video != nil && second.first?.video == first.first?.video)
     }
 
     @Test mutating func `do not apply to another source`() {
