@@ -1,4 +1,5 @@
 import Base
+import Synchronization
 import TestSupport
 import Testing
 
