@@ -27,9 +27,8 @@ export function keepFocus(root) {
   // These are told before the browser draws, and thereby before it takes the focus from what is hidden.
   const observer = new MutationObserver((changes) => {
     const { activeElement } = document;
-    if (!focused || isPointed || activeElement !== focused && activeElement !== document.body) return;
-    if (focused.isConnected && !focused.closest("[hidden]")) return;
-    const gone = focused;
+    const gone = activeElement && activeElement !== document.body ? activeElement : focused;
+    if (!gone || isPointed || gone.isConnected && !gone.closest("[hidden]")) return;
     const change = changes.find(({ removedNodes }) => [...removedNodes].some((node) => node.contains(gone)));
     focused = null;
     if (gone.isConnected) return go(gone.parentElement, (element) => isAfter(gone, element));

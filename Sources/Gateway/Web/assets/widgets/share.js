@@ -45,19 +45,29 @@ export const share = {
     const ends = new Map();
     /** @param {"speaker" | "viewer"} role */
     const isFresh = (role) => (ends.get(role) ?? Infinity) - Date.now() > LEAST_LIFETIME_MS;
+    /** Counts revocations: a link that was asked for before one may be among those that it revokes. */
+    let revocations = 0;
+    /** The one in progress, if there is any. @type {Promise<unknown>} */
+    let revoking = Promise.resolve();
+    /** @param {"speaker" | "viewer"} role @returns {Promise<string | null>} */
+    const askFor = async (role) => {
+      await revoking;
+      const before = revocations;
+      const answer = await room.attempt(() => room.api.makeLink(role));
+      if (!answer) return null;
+      if (before !== revocations) return askFor(role);
+      ends.set(role, Date.parse(answer.expiresAt));
+      return new URL(answer.path, location.href).href;
+    };
     /** @param {"speaker" | "viewer"} role */
     const make = (role) => {
       if (!isFresh(role)) {
         made.delete(role);
         ends.delete(role);
       }
-      const promise = made.get(role) ?? room.attempt(() => room.api.makeLink(role)).then((answer) => {
-        if (!answer) return null;
-        ends.set(role, Date.parse(answer.expiresAt));
-        return new URL(answer.path, location.href).href;
-      });
+      const promise = made.get(role) ?? askFor(role);
       made.set(role, promise);
-      promise.then((url) => !url && made.delete(role));
+      promise.then((url) => !url && made.get(role) === promise && made.delete(role));
       return promise;
     };
     const copySpeakerLink = async () => {
@@ -82,12 +92,18 @@ export const share = {
           ? "Links you’ve shared so far stop working. People already here stay."
           : "Speaker links you’ve shared so far stop working. People already on stage stay.",
       });
-      if (!isSure || !await room.attempt(() => room.api.revokeLinks())) return;
+      if (!isSure) return;
+      // Also if the answer gets lost: the server may have revoked them.
+      revocations += 1;
       made.clear();
       ends.clear();
-      link.value = "";
-      room.say("Links revoked. Copy a new link to share.");
-      await show();
+      if (isPrivate) link.value = "";
+      const answer = room.attempt(() => room.api.revokeLinks());
+      revoking = answer;
+      // The next link is asked for once they are revoked.
+      const shown = show();
+      if (await answer) room.say("Links revoked. Copy a new link to share.");
+      await shown;
     };
     const show = async () => {
       root.hidden = !room.onAir.isOn && !(room.isOpen && room.isOnStage) && !room.isOver || room.isOut;
