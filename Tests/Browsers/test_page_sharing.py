@@ -34,7 +34,7 @@ SHARE = """async () => {
         },
     });
     share.mount(room, document.body);
-    await turns();
+    while (!asked.length) await turns();
     globalThis.$ = id => document.getElementById(id);
     globalThis.shown = () => [$('link').value.split('#')[1] ?? '', $('link').closest('.row').hidden];
     globalThis.press = async () => {
