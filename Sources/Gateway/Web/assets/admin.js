@@ -64,7 +64,7 @@ const FIGURES = [
 ];
 
 const series = new Series();
-const dossier = new DossierPanel(endSession);
+const dossier = new DossierPanel(endSession, toast);
 const sessions = sessionList((id) => attempt(dossier.open(id)));
 const streams = streamList((stream) => attempt(placeStream(stream)), (stream) => attempt(endStream(stream)));
 const figures = FIGURES.map(([name]) => h("dd", {}, "–"));
