@@ -145,8 +145,8 @@ def test_a_capture_that_failed_says_why_and_can_be_made_again(page: Page) -> Non
         document.body.innerHTML = '<dialog id="dossier"></dialog>';
         globalThis.captures = [];
         const dossier = {
-            state: 'live', purpose: 'publish', since: '2030-01-01T00:00:00Z', localAddresses: [], phases: {}, events: [],
-            eventsDropped: 0, loss: null, quality: null, offer: '', answer: '',
+            state: 'live', purpose: 'publish', since: '2030-01-01T00:00:00Z', localAddresses: [], events: [], eventsDropped: 0,
+            phases: {answer: null, check: null, dtls: null, media: null}, loss: null, quality: null, offer: '', answer: '',
         };
         globalThis.isKnown = true;
         globalThis.fetch = async address => {
@@ -172,12 +172,14 @@ def test_a_capture_that_failed_says_why_and_can_be_made_again(page: Page) -> Non
         const seen = [captures.length, look()];
         captures[0].answer(new Response('{"detail": "There are too many."}', {status: 429}));
         await turns();
+        await turns();
         seen.push(look());
         button.click();
         await turns();
         // Whoever looks at another session is not told of it on its button.
         await panel.open('two');
         captures[1].fail(new TypeError('there is no network'));
+        await turns();
         await turns();
         return [...seen, captures[1].path.includes('/one/'), look().slice(0, 3), told];
     }""") == [
