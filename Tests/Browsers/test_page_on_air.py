@@ -79,6 +79,7 @@ LOSE = """async () => {
     peers[0].become('closed');
     return [before, onAir.connection.state];
 }"""
+ENDED = [409, {"rule": "ended", "detail": "The stream has ended."}]
 
 
 @pytest.fixture
@@ -162,3 +163,32 @@ def test_a_session_that_is_there_after_its_host_has_left_is_nobodys(page: Page) 
         await rest(0);
         return [onAir.session, onAir.stats, count('DELETE')];
     }""") == [None, None, 1]
+
+
+def test_a_host_whose_offer_came_as_the_stream_ended_begins_it_anew(page: Page) -> None:
+    """The host who was there has left; until the news come, the page takes itself for a guest."""
+    assert page.evaluate("""async ended => {
+        room.isHost = false;
+        offers.push(ended);
+        onAir.start();
+        await rest(0);
+        const before = [onAir.isOn, onAir.connection.state, problems.length];
+        await rest(1_000);
+        peers.at(-1).become('connected');
+        return [before, onAir.connection.state, count('POST')];
+    }""", ENDED) == [[True, "retrying", 0], "connected", 2]
+
+
+@pytest.mark.parametrize(
+    ("role", "is_over", "offers"), [("host", False, 2), ("host", True, 1), ("speaker", False, 1)],
+    ids=["who tried again", "for good", "a speaker"])
+def test_a_stream_that_has_ended_is_not_asked_for_without_end(page: Page, role: str, is_over: bool, offers: int) -> None:
+    assert page.evaluate("""async (role, isOver, ended) => {
+        Object.assign(room, {isHost: role === 'host', isOver, ownClaims: {sub: 'bob', role}});
+        offers.push(ended, ended, ended);
+        onAir.start();
+        const state = await rest(20_000);
+        return [state, onAir.isOn, count('POST'), problems];
+    }""", role, is_over, ENDED) == [
+        "failed", False, offers,
+        [["The server didn’t accept the stream", "This stream has ended. Start a new one from the home page."]]]

@@ -39,6 +39,8 @@ export class OnAir extends EventTarget {
   /** Whether the last session ended while its connection worked. */
   #endedSuddenly = false;
   #wasConnected = false;
+  /** Whether a stream that had ended was tried once more. */
+  #hasBegunAnew = false;
   /** Checks in a row in which the network limited what the browser sends. */
   #limitedFor = 0;
   /** The number of sync's interruptions when the session began. */
@@ -67,6 +69,7 @@ export class OnAir extends EventTarget {
     this.isOn = true;
     this.hasConnected = false;
     this.#previous = null;
+    this.#hasBegunAnew = false;
     this.connection.start();
     this.#changed();
     await this.#stayAwake();
@@ -146,6 +149,11 @@ export class OnAir extends EventTarget {
     if (isGuest) await room.api.join();
     const session = await this.#join(media, signal).catch(async (error) => {
       if (!(error instanceof SignallingError)) throw error;
+      // A stream that ended while we were coming, with the host who was there, may begin anew with us as its host.
+      if (error.rule === "ended" && this.#mayBegin && !this.#hasBegunAnew) {
+        this.#hasBegunAnew = true;
+        throw error;
+      }
       // There is no point in retrying what will not change.
       if (error.rule === "ended") throw new Error("This stream has ended. Start a new one from the home page.");
       if (error.rule !== "unknown-stream" || !room.isHost) throw error;
@@ -157,6 +165,7 @@ export class OnAir extends EventTarget {
     if (signal.aborted) return session;
     session.addEventListener("slots", () => this.#changed());
     this.session = this.#previous = session;
+    this.#hasBegunAnew = false;
     this.#interruptions = room.sync.interruptions;
     this.stats = new StatsReader(session.peer, "outbound-rtp");
     return session;
@@ -175,6 +184,12 @@ export class OnAir extends EventTarget {
     const stream = room.info ?? await withToken(room.stream, room.tokenRole, ask).catch(() => null);
     if (stream?.state !== "live" && stream?.state !== "backstage") return false;
     return !room.isHost || Boolean(stream.host) && stream.host !== room.ownClaims?.sub;
+  }
+
+  /** Whether our token is a host's, whoever we were in a stream that ended, unless that was its last. */
+  get #mayBegin() {
+    const { ownClaims, isOver } = this.room;
+    return !isOver && (ownClaims?.role === "host" || ownClaims?.role === "admin");
   }
 
   /** @param {MediaStream} media @param {AbortSignal} signal */
