@@ -24,9 +24,9 @@ SHARE = """async () => {
         stream: 's1', isHost: true, isOpen: true, isOnStage: true, isOver: false, isOut: false, onAir: {isOn: true},
         say: text => said.push(text), attempt: action => action().catch(failed),
         api: {
-            makeLink: role => new Promise(resolve => {
+            makeLink: role => new Promise((resolve, reject) => {
                 const path = `/watch/s1#${role}${asked.length + 1}`;
-                asked.push(() => resolve({path, expiresAt}));
+                asked.push((isHeard = true) => isHeard ? resolve({path, expiresAt}) : reject(new Error('no network')));
             }),
             revokeLinks: () => new Promise((resolve, reject) => {
                 globalThis.revoke = isHeard => isHeard ? resolve({}) : reject(new Error('no answer'));
@@ -104,3 +104,24 @@ def test_links_may_be_revoked_although_no_answer_came(page: Page) -> None:
         await turns();
         return [shown(), said];
     }""") == [["viewer2", False], ["no answer"]]
+
+
+def test_a_network_that_is_not_there_is_told_now_and_then(page: Page) -> None:
+    """A page on the air changes every second."""
+    assert page.evaluate("""async () => {
+        let now = performance.now();
+        performance.now = () => now;
+        const change = async milliseconds => {
+            now += milliseconds;
+            room.dispatchEvent(new Event('change'));
+            await turns();
+        };
+        asked[0](false);
+        await turns();
+        for (let second = 0; second < 9; second++) await change(1_000);
+        const meanwhile = [asked.length, said.length];
+        await change(1_000);
+        asked[1]();
+        await turns();
+        return [meanwhile, asked.length, said, shown()];
+    }""") == [[1, 1], 2, ["no network"], ["viewer2", False]]

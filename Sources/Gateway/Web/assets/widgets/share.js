@@ -9,6 +9,8 @@ import { toldByServer } from "../server.js";
 
 /** Shortest remaining validity of a link that is shared, in milliseconds: people may open it hours later. */
 const LEAST_LIFETIME_MS = 12 * 60 * 60 * 1000;
+/** After a failure, the link for viewers is asked for again by itself after this time, in milliseconds. */
+const ASK_AGAIN_MS = 10_000;
 
 /** Links for viewers and speakers. Where viewers need an invitation, the server makes one; speakers always need one. */
 export const share = {
@@ -39,6 +41,8 @@ export const share = {
     /** Whether viewers need an invitation; null until the server has answered. @type {boolean | null} */
     let isPrivate = null;
     let isAsking = false;
+    /** When that failed; each failure is told. */
+    let failedAt = -Infinity;
     /** Links by role, shared again until they expire soon. @type {Map<string, Promise<string | null>>} */
     const made = new Map();
     /** When they expire, in milliseconds since 1970. @type {Map<string, number>} */
@@ -98,6 +102,7 @@ export const share = {
       made.clear();
       ends.clear();
       if (isPrivate) link.value = "";
+      failedAt = -Infinity;
       const answer = room.attempt(() => room.api.revokeLinks());
       revoking = answer;
       // The next link is asked for once they are revoked.
@@ -118,9 +123,11 @@ export const share = {
       row.hidden = !link.value;
       if (!room.isHost) return setText(words, "Viewers need an invitation from the host.");
       setText(words, "Anyone with this link can watch for one day");
-      if ((link.value && isFresh("viewer")) || isAsking || room.isOver) return;
+      const hasJustFailed = performance.now() - failedAt < ASK_AGAIN_MS;
+      if ((link.value && isFresh("viewer")) || isAsking || hasJustFailed || room.isOver) return;
       isAsking = true;
       link.value = await make("viewer") ?? "";
+      failedAt = link.value ? -Infinity : performance.now();
       isAsking = false;
       row.hidden = !link.value;
     };
