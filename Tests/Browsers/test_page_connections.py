@@ -373,3 +373,26 @@ def test_a_page_that_comes_back_asks_for_nothing_that_was_refused(
         assert page.evaluate(come_back) == "connecting"
         page.evaluate("() => rostrum.sync.refuse('removed')")
         assert page.evaluate(come_back) == "closed"
+
+
+def test_a_name_that_a_bad_network_kept_from_the_server_is_told_it_later(page: Page) -> None:
+    assert page.evaluate("""async () => {
+        const {SignallingError} = await import('/assets/session.js');
+        const {keepToken} = await import('/assets/tokens.js');
+        const {Naming} = await import('/assets/naming.js');
+        globalThis.fetch = async () => new Response('{"development": false}');
+        const token = `e.${btoa(JSON.stringify({sub: 'bob', name: 'Bob', role: 'viewer'}))}.s`;
+        keepToken('s1', 'viewer', {token, expiresAt: new Date(Date.now() + 3_600_000).toISOString()});
+        const failures = [
+            new TypeError('there is no network'), new SignallingError(503, 'busy', null), new SignallingError(422, 'no', null),
+        ];
+        const wanted = [], names = [];
+        const api = {stream: 's1', role: 'viewer', renewToken: async name => { wanted.push(name); throw failures.shift(); }};
+        const naming = new Naming({stream: 's1', tokenRole: 'viewer', api, sync: {reconnect() {}}, changed() {}});
+        naming.choose('Ann');
+        for (let time = 0; time < 3; time++) {
+            await naming.use();
+            names.push(naming.name);
+        }
+        return [wanted, names];
+    }""") == [["Ann", "Ann", "Ann"], ["Ann", "Ann", "Bob"]]
