@@ -8,7 +8,7 @@
  */
 
 import { LiveBuffer, Source } from "./hls/buffer.js";
-import { ask, read, rest, seconds } from "./hls/fetching.js";
+import { ask, askForMedia, read, rest, seconds } from "./hls/fetching.js";
 import { EMPTY_S, FAR_S, LivePace, PastPace } from "./hls/pace.js";
 import { chunksAfter, endOf, isRecorded, parsePlaylist, parseVariants, PlaylistError } from "./hls/playlist.js";
 import { RenditionRule } from "./hls/renditions.js";
@@ -270,7 +270,7 @@ export class HLSPlayer extends EventTarget {
   async #take({ uri, map, isDiscontinuous, date, duration }, playlist, signal) {
     if (map !== null && map !== this.#map) {
       const [answer, codecs] = await Promise.all([
-        ask(new URL(map, playlist).href, signal), this.#askForCodecs(signal),
+        askForMedia(new URL(map, playlist).href, signal), this.#askForCodecs(signal),
       ]);
       const bytes = await answer.arrayBuffer();
       if (this.#buffer && !this.#buffer.takes(codecs)) this.#startAnew();
@@ -297,7 +297,7 @@ export class HLSPlayer extends EventTarget {
    * @throws {TooSlow} if it would finish too late
    */
   async #load(address, duration, signal) {
-    const answer = await ask(address, signal);
+    const answer = await askForMedia(address, signal);
     const total = Number(answer.headers.get("Content-Length"));
     const begun = seconds();
     const bytes = await read(answer, (count) => {
