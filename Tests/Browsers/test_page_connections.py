@@ -396,3 +396,34 @@ def test_a_name_that_a_bad_network_kept_from_the_server_is_told_it_later(page: P
         }
         return [wanted, names];
     }""") == [["Ann", "Ann", "Ann"], ["Ann", "Ann", "Bob"]]
+
+
+def test_what_failed_beside_the_connection_begins_anew_when_the_viewer_tries_again(page: Page) -> None:
+    page.evaluate(VIEWING)
+    assert page.evaluate("""async () => {
+        let playlists = 0;
+        MediaSource.isTypeSupported = () => true;
+        globalThis.fetch = async address => {
+            if (String(address).includes('/v1/server')) return new Response('{"hls": true}');
+            playlists++;
+            return new Response('', {status: 403});
+        };
+        viewing.fallback.withToken = action => action(null);
+        const until = async isTrue => {
+            for (let turn = 0; turn < 500 && !isTrue(); turn++) await settled();
+        };
+        viewing.sync.dispatchEvent(new Event('change'));
+        viewing.attach(document.createElement('video'));
+        await passTime(7_000);
+        await until(() => viewing.fallback.error);
+        const seen = [playlists];
+        await passTime(20_000);
+        await until(() => playlists > 1 || viewing.fallback.isStarting);
+        seen.push(playlists);
+        viewing.retry();
+        await passTime(1_000);
+        await until(() => playlists > 1);
+        seen.push(playlists);
+        viewing.detach();
+        return seen;
+    }""") == [1, 1, 2]

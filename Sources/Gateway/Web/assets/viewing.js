@@ -341,6 +341,7 @@ export class Viewing extends EventTarget {
 
   retry() {
     this.#fruitless = 0;
+    this.fallback.retry();
     if (this.connection.state === "failed") this.connection.start();
     else this.connection.retryNow();
   }
