@@ -343,6 +343,21 @@ def test_who_was_sent_away_opens_no_session(page: Page) -> None:
     }""") == [0, 1]
 
 
+def test_a_token_that_comes_while_a_session_is_asked_for_is_presented(page: Page) -> None:
+    """The request that is on its way would be refused, with nothing to tell the viewer that they have paid."""
+    page.evaluate(VIEWING)
+    assert page.evaluate("""async () => {
+        viewing.attach(document.createElement('video'));
+        const seen = [asked, viewing.connection.state];
+        await viewing.showToken();
+        seen.push(asked, viewing.connection.state);
+        // Nobody watches.
+        viewing.leave();
+        await viewing.showToken();
+        return [...seen, asked, viewing.connection.state];
+    }""") == [1, "connecting", 2, "connecting", 2, "closed"]
+
+
 def test_numbers_of_a_session_that_ended_meanwhile_are_nobodys(page: Page) -> None:
     page.evaluate(VIEWING)
     assert page.evaluate("""async () => {
