@@ -390,6 +390,62 @@ def test_a_page_that_comes_back_asks_for_nothing_that_was_refused(
         assert page.evaluate(come_back) == "closed"
 
 
+#: A viewer of the feed who raises a hand in a story, and what they are told.
+JOINING = """async () => {
+    const {keepToken} = await import('/assets/tokens.js');
+    keepToken('s1', 'viewer', {token: 'mine', expiresAt: new Date(Date.now() + 3_600_000).toISOString()});
+    const {Joining} = await import('/assets/feed/join.js');
+    globalThis.joining = new Joining();
+    globalThis.said = [];
+    joining.addEventListener('say', ({detail}) => said.push(detail));
+    globalThis.story = {id: 's1', hostName: 'Ann', title: 'Tea'};
+    globalThis.rest = async () => { for (let turn = 0; turn < 6; turn++) await settled(); };
+    globalThis.hear = async isUp => {
+        sockets.at(-1).open();
+        sockets.at(-1).say({type: 'snapshot', version: 1, stream: {id: 's1', state: 'live'}});
+        sockets.at(-1).say({type: 'you', you: {id: 'bob', role: 'viewer', handRaised: isUp, invited: false}});
+        await rest();
+    };
+    globalThis.raise = async () => {
+        joining.press(story);
+        document.querySelector('dialog[data-name=join] [data-value=yes]').click();
+        await rest();
+    };
+}"""
+
+
+def test_a_hand_whose_answer_got_lost_is_as_the_server_says(page: Page) -> None:
+    page.evaluate(JOINING)
+    assert page.evaluate("""async () => {
+        await raise();
+        const before = [joining.stateIn('s1'), [...said]];
+        await hear(true);
+        return [before, joining.stateIn('s1')];
+    }""") == [["down", ["The server isn’t responding. Try again in a moment."]], "raised"]
+
+
+def test_a_hand_that_could_not_be_lowered_is_still_up(page: Page) -> None:
+    page.evaluate(JOINING)
+    assert page.evaluate("""async () => {
+        const lost = fetch;
+        globalThis.fetch = async () => new Response('{}');
+        await raise();
+        await hear(true);
+        const before = joining.stateIn('s1');
+        globalThis.fetch = lost;
+        joining.press(story);
+        const meanwhile = joining.stateIn('s1');
+        await rest();
+        await hear(true);
+        const after = joining.stateIn('s1');
+        // What the server refuses, such as a hand that it no longer knows, is over.
+        globalThis.fetch = async () => new Response(null, {status: 404});
+        joining.press(story);
+        await rest();
+        return [before, meanwhile, after, joining.stateIn('s1'), said.length];
+    }""") == ["raised", "down", "raised", "down", 2]
+
+
 def test_a_name_that_a_bad_network_kept_from_the_server_is_told_it_later(page: Page) -> None:
     assert page.evaluate("""async () => {
         const {SignallingError} = await import('/assets/session.js');
