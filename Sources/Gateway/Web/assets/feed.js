@@ -183,7 +183,7 @@ feed.addEventListener("change", () => {
   // Not disabled, which would take the focus away.
   $("next").setAttribute("aria-disabled", String(!feed.mayGo("forward")));
   $("previous").setAttribute("aria-disabled", String(!feed.mayGo("backward")));
-  $("share").disabled = !feed.current;
+  $("share").setAttribute("aria-disabled", String(!feed.current));
   document.body.classList.toggle("at-end", feed.isAtEnd);
   applySound();
 });
