@@ -105,14 +105,17 @@ def test_whoever_uses_a_pointer_is_not_led(page: Page) -> None:
 
 
 def test_the_feed_takes_no_focus_from_what_cannot_be_used_now(chromium: Browser, server: Server) -> None:
-    """There is nothing to share, as after the last stream has ended."""
+    """There is nothing to share while there is no network; what the page's state hides leaves the focus beside it."""
     with chromium.open(server.origin + "/", before_load=FAKE_SOCKETS) as page:
-        page.wait_for("() => globalThis.rostrum?.feed.state", what="the feed is there")
+        page.wait_for("() => globalThis.rostrum?.feed.state === 'reconnecting'", what="the feed finds no server")
         assert page.evaluate("""async () => {
             const share = document.getElementById('share');
             share.focus();
             rostrum.feed.dispatchEvent(new Event('change'));
             share.click();
             await new Promise(done => setTimeout(done));
-            return [document.activeElement === share, share.ariaDisabled, document.querySelector('dialog[open]')];
-        }""") == [True, "true", None]
+            const place = document.activeElement;
+            document.body.dataset.state = 'empty';
+            await new Promise(done => setTimeout(done));
+            return [place === share, share.ariaDisabled, document.querySelector('dialog[open]'), document.activeElement.id];
+        }""") == [True, "true", None, "menu-button"]

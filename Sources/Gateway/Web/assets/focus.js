@@ -28,7 +28,11 @@ export function keepFocus(root) {
   const observer = new MutationObserver((changes) => {
     const { activeElement } = document;
     const gone = activeElement && activeElement !== document.body ? activeElement : focused;
-    if (!gone || isPointed || gone.isConnected && !gone.closest("[hidden]")) return;
+    if (!gone || isPointed) return;
+    // Styles hide controls by the page's state.
+    const isRestyled = changes.some(({ attributeName }) => attributeName === "data-state");
+    const isHidden = gone.closest("[hidden]") !== null || isRestyled && !gone.checkVisibility({ visibilityProperty: true });
+    if (gone.isConnected && !isHidden) return;
     const change = changes.find(({ removedNodes }) => [...removedNodes].some((node) => node.contains(gone)));
     focused = null;
     if (gone.isConnected) return go(gone.parentElement, (element) => isAfter(gone, element));
@@ -38,7 +42,7 @@ export function keepFocus(root) {
       Boolean(nextSibling && (nextSibling.contains(element) || isAfter(nextSibling, element)));
     go(target, (element) => target.contains(element) ? isNext(element) : isAfter(target, element));
   });
-  observer.observe(root, { subtree: true, childList: true, attributes: true, attributeFilter: ["hidden"] });
+  observer.observe(root, { subtree: true, childList: true, attributes: true, attributeFilter: ["hidden", "data-state"] });
   return () => {
     observer.disconnect();
     end.abort();
