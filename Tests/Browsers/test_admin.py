@@ -286,3 +286,34 @@ def test_what_is_said_outlives_the_dialog_that_it_was_said_in(chromium: Browser,
         page.wait_for("() => !document.querySelector('dialog[data-name=other]')", what="the question is gone")
         page.evaluate("() => fail()")
         page.wait_for(said, "body > #toast", what="what comes next is said, too")
+
+
+def test_a_position_that_is_not_saved_stays_in_its_form(chromium: Browser, server: Server, stream: str) -> None:
+    headers = {"Authorization": f"Bearer {server.token(stream)}", "Content-Type": "application/json"}
+    assert server.request("POST", "/v1/streams", b"{}", headers)[0] == 201
+    with open_desk(chromium, server.origin) as page:
+        search(page, "streams", stream, 1)
+        page.evaluate("""() => {
+            const ask = fetch;
+            globalThis.failures = [
+                () => Promise.reject(new TypeError('the network is gone')),
+                async () => new Response('{"detail": "Too far down."}', {status: 422}),
+            ];
+            globalThis.fetch = (address, how) => how?.method === 'PATCH' && failures.length
+                ? failures.shift()() : ask(address, how);
+            document.querySelector('#streams .deeds .button').click();
+        }""")
+        page.wait_for("() => document.querySelector('[data-name=placement]') !== null", what="the form is there")
+        page.evaluate("""() => {
+            globalThis.steps = document.querySelectorAll('[data-name=placement] input')[2];
+            steps.value = '7';
+        }""")
+        for reason in ("The server isn’t responding. Try again in a moment.", "Too far down."):
+            page.evaluate("() => document.querySelector('[data-name=placement] [data-value=save]').click()")
+            page.wait_for(
+                "reason => document.querySelector('[data-name=placement] [role=alert]')?.textContent === reason", reason,
+                what="why it was not saved is said")
+            assert page.evaluate("() => [steps.isConnected, steps.value]") == [True, "7"]
+        page.evaluate("() => document.querySelector('[data-name=placement] [data-value=save]').click()")
+        page.wait_for("() => document.getElementById('toast').textContent === 'Saved.'", what="it is saved")
+        assert page.evaluate("() => document.querySelector('[data-name=placement]')") is None

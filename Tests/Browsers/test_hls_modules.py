@@ -258,6 +258,20 @@ def test_what_comes_too_slowly_is_given_up(page: Page) -> None:
     assert page.evaluate(hopeless, 20_000, 0, 2.0, 0.0) is False, "nobody said how much it is"
 
 
+def test_media_whose_token_expired_are_asked_for_with_another(page: Page) -> None:
+    """The address of a part has the token of its playlist in it: refused, it only says that this one is old."""
+    assert page.evaluate("""async () => {
+        const {askForMedia} = await import('/assets/hls/fetching.js');
+        const seen = [];
+        for (const status of [200, 401, 403, 404]) {
+            globalThis.fetch = async () => new Response('', {status});
+            await askForMedia('/hls/s1/t/old/p1.m4s', new AbortController().signal)
+                .then(({status}) => seen.push(status), ({name, isTemporary}) => seen.push([name, isTemporary ?? null]));
+        }
+        return seen;
+    }""") == [200, ["PlaylistError", None], ["SignallingError", False], ["SignallingError", True]]
+
+
 def test_what_shows_nothing_of_what_it_has_is_helped_for_a_while(page: Page) -> None:
     """Looks as [seconds, readyState, seconds ahead], and whether another source is wanted."""
     looks = """async looks => {

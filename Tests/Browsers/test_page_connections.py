@@ -343,6 +343,21 @@ def test_who_was_sent_away_opens_no_session(page: Page) -> None:
     }""") == [0, 1]
 
 
+def test_a_token_that_comes_while_a_session_is_asked_for_is_presented(page: Page) -> None:
+    """The request that is on its way would be refused, with nothing to tell the viewer that they have paid."""
+    page.evaluate(VIEWING)
+    assert page.evaluate("""async () => {
+        viewing.attach(document.createElement('video'));
+        const seen = [asked, viewing.connection.state];
+        await viewing.showToken();
+        seen.push(asked, viewing.connection.state);
+        // Nobody watches.
+        viewing.leave();
+        await viewing.showToken();
+        return [...seen, asked, viewing.connection.state];
+    }""") == [1, "connecting", 2, "connecting", 2, "closed"]
+
+
 def test_numbers_of_a_session_that_ended_meanwhile_are_nobodys(page: Page) -> None:
     page.evaluate(VIEWING)
     assert page.evaluate("""async () => {
@@ -373,3 +388,112 @@ def test_a_page_that_comes_back_asks_for_nothing_that_was_refused(
         assert page.evaluate(come_back) == "connecting"
         page.evaluate("() => rostrum.sync.refuse('removed')")
         assert page.evaluate(come_back) == "closed"
+
+
+#: A viewer of the feed who raises a hand in a story, and what they are told.
+JOINING = """async () => {
+    const {keepToken} = await import('/assets/tokens.js');
+    keepToken('s1', 'viewer', {token: 'mine', expiresAt: new Date(Date.now() + 3_600_000).toISOString()});
+    const {Joining} = await import('/assets/feed/join.js');
+    globalThis.joining = new Joining();
+    globalThis.said = [];
+    joining.addEventListener('say', ({detail}) => said.push(detail));
+    globalThis.story = {id: 's1', hostName: 'Ann', title: 'Tea'};
+    globalThis.rest = async () => { for (let turn = 0; turn < 6; turn++) await settled(); };
+    globalThis.hear = async isUp => {
+        sockets.at(-1).open();
+        sockets.at(-1).say({type: 'snapshot', version: 1, stream: {id: 's1', state: 'live'}});
+        sockets.at(-1).say({type: 'you', you: {id: 'bob', role: 'viewer', handRaised: isUp, invited: false}});
+        await rest();
+    };
+    globalThis.raise = async () => {
+        joining.press(story);
+        document.querySelector('dialog[data-name=join] [data-value=yes]').click();
+        await rest();
+    };
+}"""
+
+
+def test_a_hand_whose_answer_got_lost_is_as_the_server_says(page: Page) -> None:
+    page.evaluate(JOINING)
+    assert page.evaluate("""async () => {
+        await raise();
+        const before = [joining.stateIn('s1'), [...said]];
+        await hear(true);
+        return [before, joining.stateIn('s1')];
+    }""") == [["down", ["The server isn’t responding. Try again in a moment."]], "raised"]
+
+
+def test_a_hand_that_could_not_be_lowered_is_still_up(page: Page) -> None:
+    page.evaluate(JOINING)
+    assert page.evaluate("""async () => {
+        const lost = fetch;
+        globalThis.fetch = async () => new Response('{}');
+        await raise();
+        await hear(true);
+        const before = joining.stateIn('s1');
+        globalThis.fetch = lost;
+        joining.press(story);
+        const meanwhile = joining.stateIn('s1');
+        await rest();
+        await hear(true);
+        const after = joining.stateIn('s1');
+        // What the server refuses, such as a hand that it no longer knows, is over.
+        globalThis.fetch = async () => new Response(null, {status: 404});
+        joining.press(story);
+        await rest();
+        return [before, meanwhile, after, joining.stateIn('s1'), said.length];
+    }""") == ["raised", "down", "raised", "down", 2]
+
+
+def test_a_name_that_a_bad_network_kept_from_the_server_is_told_it_later(page: Page) -> None:
+    assert page.evaluate("""async () => {
+        const {SignallingError} = await import('/assets/session.js');
+        const {keepToken} = await import('/assets/tokens.js');
+        const {Naming} = await import('/assets/naming.js');
+        globalThis.fetch = async () => new Response('{"development": false}');
+        const token = `e.${btoa(JSON.stringify({sub: 'bob', name: 'Bob', role: 'viewer'}))}.s`;
+        keepToken('s1', 'viewer', {token, expiresAt: new Date(Date.now() + 3_600_000).toISOString()});
+        const failures = [
+            new TypeError('there is no network'), new SignallingError(503, 'busy', null), new SignallingError(422, 'no', null),
+        ];
+        const wanted = [], names = [];
+        const api = {stream: 's1', role: 'viewer', renewToken: async name => { wanted.push(name); throw failures.shift(); }};
+        const naming = new Naming({stream: 's1', tokenRole: 'viewer', api, sync: {reconnect() {}}, changed() {}});
+        naming.choose('Ann');
+        for (let time = 0; time < 3; time++) {
+            await naming.use();
+            names.push(naming.name);
+        }
+        return [wanted, names];
+    }""") == [["Ann", "Ann", "Ann"], ["Ann", "Ann", "Bob"]]
+
+
+def test_what_failed_beside_the_connection_begins_anew_when_the_viewer_tries_again(page: Page) -> None:
+    page.evaluate(VIEWING)
+    assert page.evaluate("""async () => {
+        let playlists = 0;
+        MediaSource.isTypeSupported = () => true;
+        globalThis.fetch = async address => {
+            if (String(address).includes('/v1/server')) return new Response('{"hls": true}');
+            playlists++;
+            return new Response('', {status: 403});
+        };
+        viewing.fallback.withToken = action => action(null);
+        const until = async isTrue => {
+            for (let turn = 0; turn < 500 && !isTrue(); turn++) await settled();
+        };
+        viewing.sync.dispatchEvent(new Event('change'));
+        viewing.attach(document.createElement('video'));
+        await passTime(7_000);
+        await until(() => viewing.fallback.error);
+        const seen = [playlists];
+        await passTime(20_000);
+        seen.push(playlists);
+        viewing.retry();
+        await passTime(1_000);
+        await until(() => playlists > 1);
+        seen.push(playlists);
+        viewing.detach();
+        return seen;
+    }""") == [1, 1, 2]

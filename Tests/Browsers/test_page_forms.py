@@ -138,3 +138,57 @@ def test_whoever_answers_a_poll_with_a_key_hears_of_it_and_goes_on_from_there(pa
         const {activeElement: place} = document;
         return [before, option().disabled, root.contains(place), place.textContent];
     }""") == [True, True, True, "1 answer"]
+
+
+def test_a_capture_that_failed_says_why_and_can_be_made_again(page: Page) -> None:
+    page.evaluate("""async () => {
+        document.body.innerHTML = '<dialog id="dossier"></dialog>';
+        globalThis.captures = [];
+        const dossier = {
+            state: 'live', purpose: 'publish', since: '2030-01-01T00:00:00Z', localAddresses: [], events: [], eventsDropped: 0,
+            phases: {answer: null, check: null, dtls: null, media: null}, loss: null, quality: null, offer: '', answer: '',
+        };
+        globalThis.isKnown = true;
+        globalThis.fetch = async address => {
+            const path = String(address);
+            if (path.includes('/capture')) return new Promise((answer, fail) => captures.push({path, answer, fail}));
+            if (!path.startsWith('/v1/sessions/')) return new Response('{}');
+            if (!isKnown) return new Response('{"detail": "There is none."}', {status: 404});
+            return new Response(JSON.stringify({...dossier, id: path.split('/').at(-1)}));
+        };
+        sessionStorage.setItem('rostrum:token:admin', 'a token');
+        const {DossierPanel} = await import('/assets/admin/dossier.js');
+        globalThis.told = [];
+        globalThis.panel = new DossierPanel(async () => {}, text => told.push(text));
+        await panel.open('one');
+        globalThis.button = [...document.querySelectorAll('#dossier header button')].find(each => each.textContent === 'Capture');
+        globalThis.look = () => [button.textContent, button.ariaDisabled, button.hidden, document.activeElement === button];
+    }""")
+    assert page.evaluate("""async () => {
+        button.focus();
+        button.click();
+        button.click();
+        await turns();
+        const seen = [captures.length, look()];
+        captures[0].answer(new Response('{"detail": "There are too many."}', {status: 429}));
+        await turns();
+        await turns();
+        seen.push(look());
+        button.click();
+        await turns();
+        // Whoever looks at another session is not told of it on its button.
+        await panel.open('two');
+        captures[1].fail(new TypeError('there is no network'));
+        await turns();
+        await turns();
+        return [...seen, captures[1].path.includes('/one/'), look().slice(0, 3), told];
+    }""") == [
+        1, ["Capturing…", "true", False, True], ["Capture", "false", False, True], True, ["Capture", "false", False],
+        ["Session one wasn’t captured: There are too many.", f"Session one wasn’t captured: {NOT_THERE}"],
+    ]
+    # What the server no longer knows can be neither captured nor ended.
+    assert page.evaluate("""async () => {
+        isKnown = false;
+        await panel.refresh();
+        return [...document.querySelectorAll('#dossier header button')].map(({hidden}) => hidden);
+    }""") == [True, True, False]

@@ -272,3 +272,35 @@ def test_a_player_goes_on_with_a_recording_too(page: Page) -> None:
         await passTime(60_000);
         return [...seen, loaded.length, unheard];
     }""") == [["/r1.mp4?access_token=first", "/r1.mp4?access_token=second"], 300, False, 2, []]
+
+
+def test_a_browser_that_plays_hls_itself_is_given_nothing_twice(page: Page) -> None:
+    """Each reload interrupts what plays."""
+    page.evaluate(CLOCK)
+    page.evaluate(FAKE_VIDEO)
+    assert page.evaluate("""async () => {
+        globalThis.MediaSource = globalThis.ManagedMediaSource = undefined;
+        const {HLSPlayer} = await import('/assets/hls-player.js');
+        globalThis.fetch = async () => new Response('#EXTM3U');
+        const rest = async milliseconds => {
+            await passTime(milliseconds);
+            for (let turn = 0; turn < 4; turn++) await settled();
+            return loaded.length;
+        };
+        const player = new HLSPlayer({base: '/hls/s1/', withToken: action => action(null)});
+        const video = fake(document.createElement('video'));
+        player.attach(video);
+        const seen = [await rest(0)];
+        // Some browsers tell of one failure more than once.
+        for (let time = 0; time < 3; time++) fail(MediaError.MEDIA_ERR_NETWORK);
+        seen.push(await rest(7_000), await rest(2_000));
+        fail(MediaError.MEDIA_ERR_NETWORK);
+        seen.push(await rest(4_000));
+        // What the viewer chooses meanwhile is played at once, and stays.
+        player.prefer('low');
+        seen.push(await rest(0));
+        video.dispatchEvent(new Event('loadeddata'));
+        seen.push(await rest(10_000));
+        player.detach();
+        return [seen, new URL(loaded.at(-1)).search, player.state, player.error];
+    }""") == [[1, 1, 2, 2, 3, 3], "?rendition=low", "playing", None]

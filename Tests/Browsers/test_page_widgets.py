@@ -213,6 +213,26 @@ def test_arrow_keys_go_back_in_a_stream_and_come_back(page: Page) -> None:
     assert page.evaluate("() => went") == [10, 20, 10, 0]
 
 
+def test_comments_can_be_scrolled_with_keys_alone(page: Page) -> None:
+    page.evaluate(AUDIENCE, {})
+    assert page.evaluate("""async () => {
+        const {makeComments} = await import('/assets/talk.js');
+        const {root} = makeComments(part), list = root.querySelector('.comments'), heard = [];
+        document.body.append(root);
+        addEventListener('keydown', ({key}) => heard.push(key));
+        list.focus();
+        const place = document.activeElement;
+        const press = key => {
+            const event = new KeyboardEvent('keydown', {key, bubbles: true, cancelable: true});
+            list.dispatchEvent(event);
+            return event.defaultPrevented;
+        };
+        // The story turns with these; those that scroll are the list's.
+        const taken = ['ArrowUp', 'ArrowDown', 'PageUp', 'PageDown', 'Home', 'End', ' ', 'ArrowLeft', 'm'].filter(press);
+        return [place === list, list.tabIndex, list.role, list.ariaLabel, taken, heard];
+    }""") == [True, 0, "log", "Comments", [], ["ArrowLeft", "m"]]
+
+
 def test_voices_begin_with_a_key_too(page: Page) -> None:
     assert page.evaluate("""async () => {
         const {voices} = await import('/assets/widgets/voices.js');

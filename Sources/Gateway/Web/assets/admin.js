@@ -2,7 +2,7 @@
 
 /** The admin page: what the server is doing now, its streams and sessions, and actions on them. */
 
-import { ask as askPerson, confirm } from "./dialog.js";
+import { confirm } from "./dialog.js";
 import { $, h, setText } from "./dom.js";
 import { ask, keep, Refusal, takeTokenFromAddress } from "./admin/access.js";
 import { DossierPanel } from "./admin/dossier.js";
@@ -10,6 +10,7 @@ import { age, bits, bytes, count, percent, rate, seconds } from "./admin/format.
 import { sessionList, streamList } from "./admin/lists.js";
 import { Plot } from "./admin/plot.js";
 import { Series } from "./admin/series.js";
+import { askAndSave } from "./saving.js";
 
 /** Time between two updates of the numbers, in milliseconds. */
 const LOOK_MS = 1000;
@@ -63,7 +64,7 @@ const FIGURES = [
 ];
 
 const series = new Series();
-const dossier = new DossierPanel(endSession);
+const dossier = new DossierPanel(endSession, toast);
 const sessions = sessionList((id) => attempt(dossier.open(id)));
 const streams = streamList((stream) => attempt(placeStream(stream)), (stream) => attempt(endStream(stream)));
 const figures = FIGURES.map(([name]) => h("dd", {}, "–"));
@@ -192,18 +193,22 @@ async function placeStream(stream) {
   const place = h("input", { type: "number", min: 1, max: 1000, value: (pinned ?? 0) + 1, disabled: pinned === null });
   pin.addEventListener("change", () => (place.disabled = !pin.checked));
   const steps = h("input", { type: "number", min: -1000, max: 1000, value: boost });
-  const answer = await askPerson({
+  const isSaved = await askAndSave({
     name: "placement", title: `${stream.title || stream.id} in the feed`,
     body: [h("div.fields", {},
       h("label.check", {}, pin, h("span", {}, "Pin to the top of the feed")),
       h("label", {}, "Position among pinned streams", place),
       h("label", {}, "Boost, in steps up (negative: down)", steps))],
     choices: [{ value: "save", label: "Save", look: "primary" }, { value: "no", label: "Cancel" }],
+  }, async () => {
+    if (pin.checked && !place.value) return "Enter the position among pinned streams.";
+    const body = { pinned: pin.checked ? Number(place.value) - 1 : null, boost: Number(steps.value) };
+    try {
+      await ask(path, { method: "PATCH", type: "application/merge-patch+json", body });
+    } catch (error) {
+      if (error instanceof Refusal) return error.message;
+      throw error;
+    }
   });
-  if (answer !== "save") return;
-  await ask(path, {
-    method: "PATCH", type: "application/merge-patch+json",
-    body: { pinned: pin.checked ? Number(place.value) - 1 : null, boost: Number(steps.value) },
-  });
-  toast("Saved.");
+  if (isSaved) toast("Saved.");
 }

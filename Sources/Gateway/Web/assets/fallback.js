@@ -205,6 +205,12 @@ export class Fallback extends EventTarget {
     this.close();
   }
 
+  /** The viewer tries again: what has failed for good begins anew with the next look. */
+  retry() {
+    this.#askedAt = -Infinity;
+    if (this.#player?.state === "failed") this.close();
+  }
+
   /** Stops playing. */
   close() {
     this.#turn += 1;

@@ -16,6 +16,7 @@ import { fillEnd, makeStatus } from "./feed/status.js";
 import { signOf } from "./feed/swipe.js";
 import { StoryTalk } from "./feed/talk.js";
 import { Watching } from "./feed/watching.js";
+import { keepFocus } from "./focus.js";
 import { PictureChoice, pictureRadios, weakLinkSign, wordsForWeakness } from "./picture-choice.js";
 import { lastingStorage } from "./storage.js";
 import { StoryFeed, Swipe } from "./story-feed.js";
@@ -182,7 +183,7 @@ feed.addEventListener("change", () => {
   // Not disabled, which would take the focus away.
   $("next").setAttribute("aria-disabled", String(!feed.mayGo("forward")));
   $("previous").setAttribute("aria-disabled", String(!feed.mayGo("backward")));
-  $("share").disabled = !feed.current;
+  $("share").setAttribute("aria-disabled", String(!feed.current));
   document.body.classList.toggle("at-end", feed.isAtEnd);
   applySound();
 });
@@ -309,6 +310,7 @@ function say(message) {
   }, MESSAGE_MS);
 }
 
+keepFocus(document.body);
 follow(calm, () => (cube.isFlat = calm.matches));
 const status = makeStatus(feed);
 const watching = new Watching(feed);

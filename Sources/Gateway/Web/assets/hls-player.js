@@ -8,7 +8,7 @@
  */
 
 import { LiveBuffer, Source } from "./hls/buffer.js";
-import { ask, read, rest, seconds } from "./hls/fetching.js";
+import { ask, askForMedia, read, rest, seconds } from "./hls/fetching.js";
 import { EMPTY_S, FAR_S, LivePace, PastPace } from "./hls/pace.js";
 import { chunksAfter, endOf, isRecorded, parsePlaylist, parseVariants, PlaylistError } from "./hls/playlist.js";
 import { RenditionRule } from "./hls/renditions.js";
@@ -78,6 +78,9 @@ export class HLSPlayer extends EventTarget {
    * @type {{ uri: string, map: string | null, position: import("./hls/playlist.js").Position | null } | null}
    */
   #left = null;
+  /** Counts what a browser that plays HLS itself was given, and its failures: of several, only the last is mended. */
+  #turn = 0;
+
   /** @param {HLSOptions} options */
   constructor({ base, withToken, choice = "auto", behind }) {
     super();
@@ -89,9 +92,8 @@ export class HLSPlayer extends EventTarget {
 
   /** The delay of the picture in seconds; null if only the browser knows it. */
   get delay() {
-    const { state } = this;
     // The end of the buffer was captured about half a second ago: half a part, and the time of the encoder.
-    return state === "playing" && this.#buffer && this.#video ? this.#buffer.ahead + 0.5 : null;
+    return this.state === "playing" && this.#buffer && this.#video ? this.#buffer.ahead + 0.5 : null;
   }
 
   /** How far behind live the viewer is, and how far back they can go, in seconds; null while live. */
@@ -123,7 +125,7 @@ export class HLSPlayer extends EventTarget {
     const { signal } = this.#end;
     video.addEventListener("waiting", () => this.#stood(), { signal });
     if (Source) return void this.#run(signal);
-    video.addEventListener("loadeddata", () => this.#become("playing"), { signal });
+    video.addEventListener("loadeddata", () => (this.error = null, this.#become("playing")), { signal });
     video.addEventListener("error", () => this.#failedNatively(video.error && new Error(video.error.message)), { signal });
     this.#playNatively(video);
   }
@@ -270,7 +272,7 @@ export class HLSPlayer extends EventTarget {
   async #take({ uri, map, isDiscontinuous, date, duration }, playlist, signal) {
     if (map !== null && map !== this.#map) {
       const [answer, codecs] = await Promise.all([
-        ask(new URL(map, playlist).href, signal), this.#askForCodecs(signal),
+        askForMedia(new URL(map, playlist).href, signal), this.#askForCodecs(signal),
       ]);
       const bytes = await answer.arrayBuffer();
       if (this.#buffer && !this.#buffer.takes(codecs)) this.#startAnew();
@@ -297,7 +299,7 @@ export class HLSPlayer extends EventTarget {
    * @throws {TooSlow} if it would finish too late
    */
   async #load(address, duration, signal) {
-    const answer = await ask(address, signal);
+    const answer = await askForMedia(address, signal);
     const total = Number(answer.headers.get("Content-Length"));
     const begun = seconds();
     const bytes = await read(answer, (count) => {
@@ -378,8 +380,7 @@ export class HLSPlayer extends EventTarget {
   /** Something was appended. */
   #came() {
     const [buffer, video] = [this.#buffer, this.#video];
-    if (!buffer || !video) return;
-    if (!this.pace.came(buffer, video)) return;
+    if (!buffer || !video || !this.pace.came(buffer, video)) return;
     if (this.pace.isStuck(buffer, video, seconds())) {
       this.#startAnew();
       return this.#become("starting");
@@ -454,19 +455,19 @@ export class HLSPlayer extends EventTarget {
 
   /** @param {HTMLVideoElement} video */
   async #playNatively(video) {
-    const { signal } = this.#end;
+    const [{ signal }, turn] = [this.#end, ++this.#turn];
     try {
       // Requested here first, because the browser does not say why it cannot play something.
       const isReduced = this.choice === "low" || this.choice === "sound";
       const live = isReduced ? `media.m3u8?rendition=${this.choice}` : "index.m3u8";
       const { url } = await this.#ask(this.pace.isLive ? live : "dvr.m3u8", null, signal);
-      if (signal.aborted) return;
+      if (signal.aborted || turn !== this.#turn) return;
       video.srcObject = null;
       video.src = url;
       if (!this.pace.isLive) this.#goBackNatively(video, this.pace.behind);
       this.dispatchEvent(new Event("ready"));
     } catch (error) {
-      this.#failedNatively(/** @type {Error} */ (error));
+      if (turn === this.#turn) this.#failedNatively(/** @type {Error} */ (error));
     }
   }
 
@@ -480,13 +481,13 @@ export class HLSPlayer extends EventTarget {
 
   /** @param {Error | null} error */
   async #failedNatively(error) {
-    const { signal } = this.#end;
+    const [{ signal }, turn] = [this.#end, ++this.#turn];
     if (signal.aborted) return;
     this.error = error;
     if (error instanceof SignallingError && !error.isTemporary) return this.#become("failed");
     this.#become("starting");
     await rest(LONGEST_PAUSE_MS, signal);
-    if (!signal.aborted && this.#video) this.#playNatively(this.#video);
+    if (!signal.aborted && turn === this.#turn && this.#video) this.#playNatively(this.#video);
   }
 
   #emptyNative() {

@@ -3,6 +3,7 @@
 /** The name under which others on a stream see this page's person, and how the server learns it. */
 
 import { keepName, ownName } from "./person.js";
+import { SignallingError } from "./session.js";
 import { claimsOf, knownClaims, knownToken, renameGuest } from "./tokens.js";
 
 export class Naming {
@@ -47,13 +48,13 @@ export class Naming {
     return given !== null;
   }
 
-  /** Gets a token with our name. If the server refuses, the token keeps its name. */
+  /** Gets a token with our name. If the server refuses it, the token keeps its name; without an answer, it is tried again. */
   async use() {
     const { name, room: { api, sync } } = this;
     try {
       if (await useName(api, name)) sync.reconnect();
-    } catch {
-      this.#chosen = null;
+    } catch (error) {
+      if (error instanceof SignallingError && !error.isTemporary) this.#chosen = null;
     }
   }
 }

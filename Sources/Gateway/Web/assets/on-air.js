@@ -2,7 +2,7 @@
 
 /** Keeps this person on the air for as long as they want, across lost connections and changes of source. */
 
-import { Persistent } from "./persistent.js";
+import { isForgotten, Persistent } from "./persistent.js";
 import { replaceMedia } from "./sending.js";
 import { SignallingError } from "./session.js";
 import { StatsReader } from "./stats.js";
@@ -39,6 +39,8 @@ export class OnAir extends EventTarget {
   /** Whether the last session ended while its connection worked. */
   #endedSuddenly = false;
   #wasConnected = false;
+  /** Whether a stream that had ended was tried once more. */
+  #hasBegunAnew = false;
   /** Checks in a row in which the network limited what the browser sends. */
   #limitedFor = 0;
   /** The number of sync's interruptions when the session began. */
@@ -67,6 +69,7 @@ export class OnAir extends EventTarget {
     this.isOn = true;
     this.hasConnected = false;
     this.#previous = null;
+    this.#hasBegunAnew = false;
     this.connection.start();
     this.#changed();
     await this.#stayAwake();
@@ -140,17 +143,29 @@ export class OnAir extends EventTarget {
     const media = room.own.source?.media;
     if (!media) throw new Error("There’s no picture to send.");
     // Invited people, and those with a speaker's token or on another host's stream, enter the stage by this.
-    if (await this.#isGuest(signal)) await room.api.join();
+    const isGuest = await this.#isGuest(signal);
+    // Whoever has left meanwhile neither enters the stage nor creates the stream.
+    signal.throwIfAborted();
+    if (isGuest) await room.api.join();
     const session = await this.#join(media, signal).catch(async (error) => {
       if (!(error instanceof SignallingError)) throw error;
+      // A stream that ended while we were coming, with the host who was there, may begin anew with us as its host.
+      if (error.rule === "ended" && this.#mayBegin && !this.#hasBegunAnew) {
+        this.#hasBegunAnew = true;
+        throw error;
+      }
       // There is no point in retrying what will not change.
       if (error.rule === "ended") throw new Error("This stream has ended. Start a new one from the home page.");
       if (error.rule !== "unknown-stream" || !room.isHost) throw error;
+      signal.throwIfAborted();
       await room.create();
       return this.#join(media, signal);
     });
+    // Whoever asked for it closes it.
+    if (signal.aborted) return session;
     session.addEventListener("slots", () => this.#changed());
     this.session = this.#previous = session;
+    this.#hasBegunAnew = false;
     this.#interruptions = room.sync.interruptions;
     this.stats = new StatsReader(session.peer, "outbound-rtp");
     return session;
@@ -169,6 +184,12 @@ export class OnAir extends EventTarget {
     const stream = room.info ?? await withToken(room.stream, room.tokenRole, ask).catch(() => null);
     if (stream?.state !== "live" && stream?.state !== "backstage") return false;
     return !room.isHost || Boolean(stream.host) && stream.host !== room.ownClaims?.sub;
+  }
+
+  /** Whether our token is a host's, whoever we were in a stream that ended, unless that was its last. */
+  get #mayBegin() {
+    const { ownClaims, isOver } = this.room;
+    return !isOver && (ownClaims?.role === "host" || ownClaims?.role === "admin");
   }
 
   /** @param {MediaStream} media @param {AbortSignal} signal */
@@ -205,12 +226,19 @@ export class OnAir extends EventTarget {
    */
   async #isTaken(signal) {
     const { room } = this;
-    if (!this.#previous || !this.#endedSuddenly || await this.#previous.exists()) return false;
+    const previous = this.#previous;
+    if (!previous || !this.#endedSuddenly) return false;
+    const isGone = await isForgotten(previous, signal);
+    // Neither yes nor no: it is asked again with the next attempt, which would otherwise take the place back.
+    if (isGone === null) throw new TypeError("The server isn’t responding.");
     // A restarted server may not accept the old token.
-    const stream = await withToken(
+    const stream = isGone && await withToken(
       room.stream, room.tokenRole, (token) => askForStream(room.stream, { token, signal }));
+    signal.throwIfAborted();
     const isServerTheSame = room.sync.interruptions === this.#interruptions;
-    return isServerTheSame && (stream?.state === "live" || stream?.state === "backstage");
+    // Once it is answered, a failure of the attempt says nothing more of it.
+    this.#endedSuddenly = isServerTheSame && ["live", "backstage"].includes(stream ? stream.state : "");
+    return this.#endedSuddenly;
   }
 
   /** The source may change while there is a session, or while there is none. */
@@ -224,7 +252,8 @@ export class OnAir extends EventTarget {
 
   #stateChanged() {
     const { connection } = this;
-    if (connection.state === "retrying") this.#endedSuddenly = this.#wasConnected;
+    // An attempt that failed had no session that could have ended.
+    if (connection.state === "retrying" && !connection.error) this.#endedSuddenly = this.#wasConnected;
     this.#wasConnected = connection.state === "connected";
     if (!connection.session) this.session = null;
     if (connection.state === "connected") {

@@ -8,6 +8,7 @@
  * `?simulcast=0|1` and `?codec=vp8|vp9|h264|av1`.
  */
 
+import { keepFocus } from "./focus.js";
 import { LAYERS, WidgetHost } from "./layers.js";
 import { missingWebRTC } from "./own-media.js";
 import { resume } from "./resume.js";
@@ -83,6 +84,7 @@ export async function openPage(intent) {
     shown = view;
   };
   room.addEventListener("change", update);
+  keepFocus(document.body);
   // Leaving the page ends sessions at once; a page restored from the back/forward cache starts new ones.
   addEventListener("pagehide", () => {
     room.onAir.stop();

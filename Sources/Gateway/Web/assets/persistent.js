@@ -77,11 +77,7 @@ export class Persistent extends EventTarget {
   async recheck() {
     const { session } = this;
     if (!session?.resource) return this.retryNow();
-    const { token } = session.options;
-    const headers = token ? { Authorization: `Bearer ${token}` } : undefined;
-    const signal = AbortSignal.timeout(ANSWER_MS);
-    const status = await fetch(session.resource, { headers, signal }).then((response) => response.status, () => 0);
-    if (FORGOTTEN.includes(status) && session === this.session) this.renew();
+    if (await isForgotten(session) && session === this.session) this.renew();
   }
 
   close() {
@@ -155,4 +151,18 @@ export class Persistent extends EventTarget {
     this.state = state;
     this.dispatchEvent(new Event("statechange"));
   }
+}
+
+/**
+ * Whether the server has forgotten a session; null if it does not say, which may change.
+ * @param {MediaSession} session
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<boolean | null>}
+ */
+export async function isForgotten({ resource, options: { token } }, signal) {
+  if (!resource) return true;
+  const headers = token ? { Authorization: `Bearer ${token}` } : undefined;
+  const end = AbortSignal.any([AbortSignal.timeout(ANSWER_MS), ...(signal ? [signal] : [])]);
+  const status = await fetch(resource, { headers, signal: end }).then((response) => response.status, () => 0);
+  return FORGOTTEN.includes(status) || (status >= 200 && status < 300 ? false : null);
 }

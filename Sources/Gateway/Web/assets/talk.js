@@ -31,6 +31,9 @@ const MORE_MS = 4000;
 /** The longest comment the server accepts, in characters. */
 const LONGEST = 300;
 
+/** Keys that scroll the list while it has the focus. */
+const SCROLLING = ["ArrowUp", "ArrowDown", "PageUp", "PageDown", "Home", "End", " "];
+
 /** The placeholder for viewers who cannot comment. */
 const FOR_MEMBERS = "Only members can comment";
 
@@ -53,7 +56,8 @@ const FOR_MEMBERS = "Only members can comment";
 export function makeComments(part, { isDesk = false } = {}) {
   const { audience, identify, say, shows, keepOut } = part;
   const [poll, card] = [makePoll(part), makeCard(part)];
-  const list = h("ul.comments", { role: "log", "aria-label": "Comments" });
+  // Safari lets nobody scroll with keys what has no focus.
+  const list = h("ul.comments", { role: "log", "aria-label": "Comments", tabIndex: 0 });
   const pinned = h("p.pinned-comment", { hidden: true, dir: "auto" });
   const more = h("p.more-comments", { hidden: true, role: "status" });
   const field = h("input", {
@@ -88,6 +92,11 @@ export function makeComments(part, { isDesk = false } = {}) {
   field.addEventListener("input", () => showProblem(""));
   // Keyboard shortcuts of the page, such as m, are letters here.
   form.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => event.stopPropagation());
+
+  // They turn the stories of the feed elsewhere.
+  list.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
+    if (event.target === list && SCROLLING.includes(event.key)) event.stopPropagation();
+  });
 
   const isAtEnd = () => list.scrollHeight - list.scrollTop - list.clientHeight < NEAR_END;
   /** Fades the upper edge if there is more above it. */

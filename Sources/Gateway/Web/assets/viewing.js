@@ -302,7 +302,8 @@ export class Viewing extends EventTarget {
     const { connection } = this;
     if (connection.state === "failed" || connection.state === "retrying") return this.retry();
     const { session } = connection;
-    if (!session) return;
+    // What is on its way has the token of before.
+    if (!session) return void (connection.state === "connecting" && connection.start());
     await this.#hear(this.watched.withToken((token) => token ? session.openGate(token) : session.gate()));
   }
 
@@ -341,6 +342,7 @@ export class Viewing extends EventTarget {
 
   retry() {
     this.#fruitless = 0;
+    this.fallback.retry();
     if (this.connection.state === "failed") this.connection.start();
     else this.connection.retryNow();
   }

@@ -27,14 +27,18 @@ export class DossierPanel {
   #title = h("h2#dossier-title", { tabIndex: -1 });
   #end;
   #capture;
+  #say;
   /** @type {string | null} */
   #id = null;
+  /** The session whose packets are being recorded; of others, nothing is meanwhile. @type {string | null} */
+  #captured = null;
   /** Whether the session is over, so that nothing changes anymore. */
   #isOver = false;
   #shown = "";
 
-  /** @param {(id: string) => Promise<void>} end */
-  constructor(end) {
+  /** @param {(id: string) => Promise<void>} end @param {(text: string) => void} say */
+  constructor(end, say) {
+    this.#say = say;
     this.#end = h("button.button.small.danger", {
       type: "button", onclick: () => this.#id && end(this.#id),
     }, "End session…");
@@ -72,23 +76,34 @@ export class DossierPanel {
       if (this.#id === id) this.#show(dossier);
     } catch (error) {
       if (!(error instanceof Refusal && error.status === 404)) throw error;
-      this.#isOver = true;
+      // Another session may have been opened meanwhile.
+      if (this.#id !== id) return;
+      this.#isOver = this.#end.hidden = this.#capture.hidden = true;
       this.#body.replaceChildren(h("p.empty", {}, "This session ended more than 10 minutes ago, or never existed."));
     }
   }
 
   /** Records the headers of a session's packets, and downloads them. @param {string} id */
   async #save(id) {
-    this.#capture.disabled = true;
-    this.#capture.textContent = "Capturing…";
+    // Not disabled, which would lose the focus; a second press does nothing.
+    if (this.#captured !== null) return;
+    this.#showCapture(id);
     try {
       const path = `/v1/sessions/${encodeURIComponent(id)}/capture?seconds=${CAPTURE_SECONDS}`;
       await save(path, `${id}.pcap`, { patience: (CAPTURE_SECONDS + 10) * 1000 });
-      this.#capture.textContent = "Capture";
     } catch (error) {
-      this.#capture.textContent = error instanceof Refusal ? error.message : "No response";
+      const reason = error instanceof Refusal ? error.message : "The server isn’t responding. Try again in a moment.";
+      this.#say(`Session ${id} wasn’t captured: ${reason}`);
+    } finally {
+      this.#showCapture(null);
     }
-    this.#capture.disabled = false;
+  }
+
+  /** @param {string | null} id of the session that is being captured */
+  #showCapture(id) {
+    this.#captured = id;
+    this.#capture.textContent = id === null ? "Capture" : "Capturing…";
+    this.#capture.setAttribute("aria-disabled", String(id !== null));
   }
 
   /** @param {Dossier} dossier */

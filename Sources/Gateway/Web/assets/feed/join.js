@@ -23,6 +23,8 @@ import { pageOf } from "./side.js";
 /** A token stored under this role identifies a viewer by name. */
 const ROLE = "viewer";
 
+const NOT_THERE = "The server isn’t responding. Try again in a moment.";
+
 /** Fires `change`, and `say` (detail: text) with messages for the viewer. */
 export class Joining extends EventTarget {
   /** The story in which the hand is up, or about to be. @type {Story | null} */
@@ -104,7 +106,10 @@ export class Joining extends EventTarget {
       await new StageAPI(story.id, ROLE).raiseHand();
       this.#say(`Your hand is up. ${isolate(story.hostName || "The host")} may invite you.`);
     } catch (error) {
-      this.#fail(error instanceof SignallingError ? error.message : "The server isn’t responding. Try again in a moment.");
+      if (error instanceof SignallingError) this.#fail(error.message);
+      else if (!this.#sync) this.#fail(NOT_THERE);
+      // The hand may be up although the answer got lost: sync tells.
+      else this.#say(NOT_THERE);
     } finally {
       this.#isAsking = false;
       this.#changed();
@@ -148,7 +153,15 @@ export class Joining extends EventTarget {
     const { story } = this;
     const id = this.#sync?.you?.id;
     this.stop();
-    if (story && id !== undefined) await new StageAPI(story.id, ROLE).lowerHand(id).catch(() => {});
+    if (!story || id === undefined) return;
+    await new StageAPI(story.id, ROLE).lowerHand(id).catch((error) => {
+      // The server knows better whether it is up.
+      if (error instanceof SignallingError) return;
+      this.#say(NOT_THERE);
+      if (this.story) return;
+      this.story = story;
+      this.#follow(story);
+    });
   }
 
   /** Passes on the host's invitation. The stage itself is on the stream's own page. */

@@ -3,6 +3,7 @@
 /** Requests, downloads and pauses of the HLS player. */
 
 import { SignallingError } from "../session.js";
+import { PlaylistError } from "./playlist.js";
 
 /** Longest time an answer may take, in milliseconds; the server delays answers by up to six seconds. */
 const ANSWER_MS = 12_000;
@@ -16,6 +17,18 @@ export async function ask(address, signal) {
   const response = await fetch(address, { signal: AbortSignal.any([AbortSignal.timeout(ANSWER_MS), signal]) });
   if (!response.ok) throw await SignallingError.from(response);
   return response;
+}
+
+/**
+ * Requests media, whose address has the token of its playlist in it.
+ * @param {string} address
+ * @param {AbortSignal} signal
+ * @throws {PlaylistError} if that has expired since: the playlist is requested again, with another token
+ */
+export async function askForMedia(address, signal) {
+  return ask(address, signal).catch((error) => {
+    throw error instanceof SignallingError && error.status === 401 ? new PlaylistError(error.message) : error;
+  });
 }
 
 /**

@@ -9,6 +9,8 @@ import { toldByServer } from "../server.js";
 
 /** Shortest remaining validity of a link that is shared, in milliseconds: people may open it hours later. */
 const LEAST_LIFETIME_MS = 12 * 60 * 60 * 1000;
+/** After a failure, the link for viewers is asked for again by itself after this time, in milliseconds. */
+const ASK_AGAIN_MS = 10_000;
 
 /** Links for viewers and speakers. Where viewers need an invitation, the server makes one; speakers always need one. */
 export const share = {
@@ -39,25 +41,37 @@ export const share = {
     /** Whether viewers need an invitation; null until the server has answered. @type {boolean | null} */
     let isPrivate = null;
     let isAsking = false;
+    /** When that failed; each failure is told. */
+    let failedAt = -Infinity;
     /** Links by role, shared again until they expire soon. @type {Map<string, Promise<string | null>>} */
     const made = new Map();
     /** When they expire, in milliseconds since 1970. @type {Map<string, number>} */
     const ends = new Map();
     /** @param {"speaker" | "viewer"} role */
     const isFresh = (role) => (ends.get(role) ?? Infinity) - Date.now() > LEAST_LIFETIME_MS;
+    /** Counts revocations: a link that was asked for before one may be among those that it revokes. */
+    let revocations = 0;
+    /** The one in progress, if there is any. @type {Promise<unknown>} */
+    let revoking = Promise.resolve();
+    /** @param {"speaker" | "viewer"} role @returns {Promise<string | null>} */
+    const askFor = async (role) => {
+      await revoking;
+      const before = revocations;
+      const answer = await room.attempt(() => room.api.makeLink(role));
+      if (!answer) return null;
+      if (before !== revocations) return askFor(role);
+      ends.set(role, Date.parse(answer.expiresAt));
+      return new URL(answer.path, location.href).href;
+    };
     /** @param {"speaker" | "viewer"} role */
     const make = (role) => {
       if (!isFresh(role)) {
         made.delete(role);
         ends.delete(role);
       }
-      const promise = made.get(role) ?? room.attempt(() => room.api.makeLink(role)).then((answer) => {
-        if (!answer) return null;
-        ends.set(role, Date.parse(answer.expiresAt));
-        return new URL(answer.path, location.href).href;
-      });
+      const promise = made.get(role) ?? askFor(role);
       made.set(role, promise);
-      promise.then((url) => !url && made.delete(role));
+      promise.then((url) => !url && made.get(role) === promise && made.delete(role));
       return promise;
     };
     const copySpeakerLink = async () => {
@@ -82,12 +96,19 @@ export const share = {
           ? "Links you’ve shared so far stop working. People already here stay."
           : "Speaker links you’ve shared so far stop working. People already on stage stay.",
       });
-      if (!isSure || !await room.attempt(() => room.api.revokeLinks())) return;
+      if (!isSure) return;
+      // Also if the answer gets lost: the server may have revoked them.
+      revocations += 1;
       made.clear();
       ends.clear();
-      link.value = "";
-      room.say("Links revoked. Copy a new link to share.");
-      await show();
+      if (isPrivate) link.value = "";
+      failedAt = -Infinity;
+      const answer = room.attempt(() => room.api.revokeLinks());
+      revoking = answer;
+      // The next link is asked for once they are revoked.
+      const shown = show();
+      if (await answer) room.say("Links revoked. Copy a new link to share.");
+      await shown;
     };
     const show = async () => {
       root.hidden = !room.onAir.isOn && !(room.isOpen && room.isOnStage) && !room.isOver || room.isOut;
@@ -102,9 +123,11 @@ export const share = {
       row.hidden = !link.value;
       if (!room.isHost) return setText(words, "Viewers need an invitation from the host.");
       setText(words, "Anyone with this link can watch for one day");
-      if ((link.value && isFresh("viewer")) || isAsking || room.isOver) return;
+      const hasJustFailed = performance.now() - failedAt < ASK_AGAIN_MS;
+      if ((link.value && isFresh("viewer")) || isAsking || hasJustFailed || room.isOver) return;
       isAsking = true;
       link.value = await make("viewer") ?? "";
+      failedAt = link.value ? -Infinity : performance.now();
       isAsking = false;
       row.hidden = !link.value;
     };
