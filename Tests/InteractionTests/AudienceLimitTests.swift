@@ -65,7 +65,7 @@ import Testing
     }
 
     /// The pinned copy outlives the comment in the record, and is still its author's to delete.
-    @Test mutating func `leave a pinned comment that is too old for the record, until it is deleted`() throws {
+    @Test mutating func `keep a pinned comment that has left the record, until it is deleted`() throws {
         let pinned = try rig.write("pinned")
         try rig.apply(.pin(pinned.number), from: ann)
         for _ in 0..<Interaction.commentLimit * 5 / 4 {
