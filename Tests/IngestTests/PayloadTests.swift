@@ -97,7 +97,8 @@ import Wire
         1, 2, 1_135, 1_136, 1_137, 1_138, 2_268, 2_269, 2_270, 3_403, 3_404, 100_000,
     ])
     func `of H.264 give slices of any size again`(size: Int) throws {
-        let slices = [Self.unit([0x41], size: size), Self.unit([0x21], size: 5), Self.unit([0x01], size: size)]
+        let small = Self.unit([0x21], size: 5)
+        let slices = [Self.unit([0x41], size: size), small, Self.unit([0x01], size: size)]
         let found = Self.unitsOfH264(try payloads(slices))
         #expect(found == slices)
     }
