@@ -62,8 +62,7 @@ struct WordList: Sendable {
 
     /// The usual forms of half-width kana, and of the two marks that voice the letter before them.
     private static let kana = Array(
-        ("ヲァィゥェォャュョッーアイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワン"
-            + "\u{3099}\u{309A}").unicodeScalars)
+        "ヲァィゥェォャュョッーアイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワン\u{3099}\u{309A}".unicodeScalars)
 
     /// Whether it is Thai, Lao, Myanmar, Khmer, kana or Han.
     private static func isOfUnspacedScript(_ scalar: Unicode.Scalar) -> Bool {

@@ -50,10 +50,12 @@ import Testing
         return attachments
     }
 
-    @Test(arguments: [
-        ([2, 0], 2, [1], 2), ([1, 1, 0], 1, [1], 2), ([1, 1, 0], 2, [1, 2], 2), ([0, 1, 0], 1, [], 2),
-        ([0, 2, 0], 1, [2], 1), ([0, 1, 0], 2, [2], 2), ([1, 0, 1, 0], 1, [1], 2), ([1, 0, 0], 0, [], 1),
-    ] as [([Int], Int, [UInt64], Int)])
+    @Test(
+        arguments: [
+            ([2, 0], 2, [1], 2), ([1, 1, 0], 1, [1], 2), ([1, 1, 0], 2, [1, 2], 2),
+            ([0, 1, 0], 1, [], 2), ([0, 2, 0], 1, [2], 1), ([0, 1, 0], 2, [2], 2),
+            ([1, 0, 1, 0], 1, [1], 2), ([1, 0, 0], 0, [], 1),
+        ] as [([Int], Int, [UInt64], Int)])
     func `end the oldest sessions with streams for the newest`(
         counts: [Int], wanted: Int, ended: [UInt64], left: Int
     ) {
