@@ -165,8 +165,9 @@ package struct Interaction: Sendable {
         case .vote(let number, let chosen):
             guard let poll = record.poll, poll.number == number else { throw .unknownPoll }
             outcome.reply = .poll(poll)
-            // Repeating the same answer is not an error.
-            guard !poll.isOpen || poll.vote(of: person.id) != chosen else { return outcome }
+            // Repeating the same answer, in whatever order, is not an error.
+            let former = poll.vote(of: person.id)?.sorted()
+            guard !poll.isOpen || former != chosen.sorted() else { return outcome }
             if let refusal = poll.refusal(of: chosen, by: person.id, at: now.wall) { throw refusal }
             guard poll.quiz == nil || !person.isModerator else { throw .knowsAnswer }
             outcome.changes = [.voted(person.id, chosen)]

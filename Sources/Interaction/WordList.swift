@@ -50,12 +50,19 @@ struct WordList: Sendable {
         return String(shown).split { !$0.isLetter && !$0.isNumber }.map(String.init)
     }
 
-    /// Replaces a full-width character by the usual one.
-    /// - Source: Unicode Standard, Halfwidth and Fullwidth Forms (U+FF01 to U+FF5E).
+    /// Replaces a full-width character, or half-width kana, by the usual one.
+    /// - Source: Unicode Standard, Halfwidth and Fullwidth Forms (U+FF01 to U+FF5E, U+FF66 to U+FF9F).
     private static func usualWidth(_ scalar: Unicode.Scalar) -> Unicode.Scalar {
-        guard (0xFF01...0xFF5E).contains(scalar.value) else { return scalar }
-        return Unicode.Scalar(scalar.value - 0xFEE0) ?? scalar
+        switch scalar.value {
+        case 0xFF01...0xFF5E: Unicode.Scalar(scalar.value - 0xFEE0) ?? scalar
+        case 0xFF66...0xFF9F: kana[Int(scalar.value - 0xFF66)]
+        default: scalar
+        }
     }
+
+    /// The usual forms of half-width kana, and of the two marks that voice the letter before them.
+    private static let kana = Array(
+        "ヲァィゥェォャュョッーアイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワン\u{3099}\u{309A}".unicodeScalars)
 
     /// Whether it is Thai, Lao, Myanmar, Khmer, kana or Han.
     private static func isOfUnspacedScript(_ scalar: Unicode.Scalar) -> Bool {

@@ -145,7 +145,10 @@ struct PresenceTable: Equatable, Sendable {
         while firstDeparture < departures.count, departures[firstDeparture].at <= now {
             let (id, time) = departures[firstDeparture]
             firstDeparture += 1
-            if entries[id]?.goneAt == time { departed.append(id) }
+            guard entries[id]?.goneAt == time else { continue }
+            // Whoever came and went again within one moment is in the list twice.
+            entries[id]?.goneAt = nil
+            departed.append(id)
         }
         if firstDeparture == departures.count {
             departures.removeAll(keepingCapacity: false)

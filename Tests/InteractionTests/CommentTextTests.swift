@@ -79,6 +79,15 @@ import Testing
         #expect(WordList(["spam", "笨蛋", "だめ", "สแปม"]).isIn(text) == isFound)
     }
 
+    /// Half-width kana have their voicing as a letter of its own.
+    @Test(arguments: [
+        ("ﾊﾞｶだ", true), ("バカだ", true), ("ﾊ\u{200D}ﾞｶ", true), ("ﾊｶ", false), ("ﾊﾟｶ", false),
+        ("そのガードは", true), ("ｶﾞｰﾄﾞ", true), ("ｶｰﾄﾞ", false), ("カード", false),
+    ])
+    func `are found in half-width kana, and written in them`(text: String, isFound: Bool) {
+        #expect(WordList(["バカ", "ｶﾞｰﾄﾞ"]).isIn(text) == isFound)
+    }
+
     /// Selectors of variants and fillers are marks and letters, but nobody sees them either.
     @Test(arguments: [
         "\u{FE0F}", "\u{FE00}", "\u{34F}", "\u{AD}", "\u{2060}", "\u{3164}", "\u{115F}", "\u{E0100}",

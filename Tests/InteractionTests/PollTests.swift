@@ -43,6 +43,25 @@ import Testing
         #expect(rig.machine.record.poll?.counts == [1, 0, 1] && rig.machine.record.poll?.voters == 1)
     }
 
+    @Test mutating func `take the same options in another order for the same answer`() throws {
+        _ = try open { draft in
+            draft.isMultiple = true
+            draft.options = ["a", "b", "c"]
+        }
+        try rig.apply(.vote(1, options: [2, 0]))
+        let again = try rig.apply(.vote(1, options: [0, 2]))
+        #expect(again.changes.isEmpty && rig.machine.record.poll?.voters == 1)
+        for other in [[0], [0, 1], [0, 1, 2]] {
+            #expect(throws: Interaction.Refusal.alreadyVoted) {
+                try rig.apply(.vote(1, options: other))
+            }
+        }
+        #expect(throws: Interaction.Refusal.invalid("options")) {
+            try rig.apply(.vote(1, options: [0, 2, 2]))
+        }
+        #expect(rig.machine.record.poll?.counts == [1, 0, 1])
+    }
+
     @Test mutating func `are open one at a time, until their host closes them`() throws {
         _ = try open()
         #expect(throws: Interaction.Refusal.pollOpen) { _ = try open() }
