@@ -36,7 +36,7 @@ import Testing
         #expect(address.port == port)
     }
 
-    @Test(arguments: ["0", "1", "22", "25", "79", "81", "442", "444", "1023", "65536", "-1", "1935 ", "19.35"])
+    @Test(arguments: ["0", "1", "22", "25", "79", "81", "442", "444", "1023", "65536", "1935 ", "19.35"])
     func `names no port of another service, and none that does not exist`(port: String) {
         #expect(throws: RestreamAddress.Failure.port) {
             try RestreamAddress("rtmp://live.example.org:\(port)/app")
@@ -53,9 +53,9 @@ import Testing
 
     /// A last label that begins with a digit makes some libraries read the host as an IPv4 address.
     @Test(arguments: [
-        "\(letters)a.org", "\(letters).\(letters).\(letters).\(letters)", "example.1", "example.0x7f", "1.2.3",
-        "1.2.3.4.5", "256.1.1.1", "01.2.3.4", "exämple.org", "a%41.org", ".org", "a.", "[::1]x", "[]", "[::g]",
-        "::1", "2001:db8::7",
+        "\(letters)a.org", "\(letters).\(letters).\(letters).\(letters)", "example.1", "example.0x7f",
+        "1.2.3", "1.2.3.4.5", "256.1.1.1", "01.2.3.4", "exämple.org", "a%41.org", ".org", "a.", "[]",
+        "[::1]x", "[::g]", "::1", "2001:db8::7",
     ]) func `has no host that libraries read differently`(host: String) {
         #expect(throws: RestreamAddress.Failure.self) { try RestreamAddress("rtmp://\(host)/app") }
     }
@@ -137,7 +137,7 @@ import Testing
 
     init() throws { address = try RestreamAddress("rtmp://live.example.org/app") }
 
-    @Test func `tells one key from another at one address, and one address from another with one key`() throws {
+    @Test func `tells keys of one address apart, and addresses with one key`() throws {
         var list = RestreamList()
         let other = try RestreamAddress("rtmps://live.example.org/app")
         _ = try list.add(address, key: Secret("k"))
