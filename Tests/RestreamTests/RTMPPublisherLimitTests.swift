@@ -18,7 +18,7 @@ import Wire
     }
 
     /// Time stamps have no sign: one before the first picture would be 49 days later.
-    @Test mutating func `sends no sound from before the first picture, and no picture with an earlier time`() {
+    @Test mutating func `sends no sound from before the first picture, and no time before it`() {
         rig.goLive()
         rig.send(.sound, at: 10)
         rig.send(.picture, at: 20)

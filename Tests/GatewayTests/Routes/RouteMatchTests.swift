@@ -9,17 +9,19 @@ import Testing
         return route.match(path.split(separator: "/"))
     }
 
-    @Test(arguments: [
-        ("/a/b", "/a/b", [:]), ("/a/{x}", "/a/b", ["x": "b"]), ("/{x}/{y}", "/a/b", ["x": "a", "y": "b"]),
-        ("/a/{file*}", "/a/b", ["file": "b"]), ("/a/{file*}", "/a/b/c/d", ["file": "b/c/d"]),
-        ("/a/{participant}", "/a/b/c", ["participant": "b/c"]),
-        ("/{x}/{participant}/mute", "/a/b/mute", ["x": "a", "participant": "b"]),
-        ("/{x}/{participant}/mute", "/a/b/c/mute", ["x": "a", "participant": "b/c"]),
-        ("/{x}/{participant}/mute", "/a/mute/mute", ["x": "a", "participant": "mute"]),
-        ("/{x}/{participant}/mute", "/a/mute/mute/mute", ["x": "a", "participant": "mute/mute"]),
-        ("/{participant}/{x}/end", "/a/b/c/end", ["participant": "a/b", "x": "c"]),
-        ("/", "/", [:]),
-    ] as [(String, String, [String: String])])
+    @Test(
+        arguments: [
+            ("/a/b", "/a/b", [:]), ("/a/{x}", "/a/b", ["x": "b"]),
+            ("/{x}/{y}", "/a/b", ["x": "a", "y": "b"]), ("/a/{file*}", "/a/b", ["file": "b"]),
+            ("/a/{file*}", "/a/b/c/d", ["file": "b/c/d"]),
+            ("/a/{participant}", "/a/b/c", ["participant": "b/c"]),
+            ("/{x}/{participant}/mute", "/a/b/mute", ["x": "a", "participant": "b"]),
+            ("/{x}/{participant}/mute", "/a/b/c/mute", ["x": "a", "participant": "b/c"]),
+            ("/{x}/{participant}/mute", "/a/mute/mute", ["x": "a", "participant": "mute"]),
+            ("/{x}/{participant}/mute", "/a/mute/mute/mute", ["x": "a", "participant": "mute/mute"]),
+            ("/{participant}/{x}/end", "/a/b/c/end", ["participant": "a/b", "x": "c"]),
+            ("/", "/", [:]),
+        ] as [(String, String, [String: String])])
     func `finds the parameters of a path`(pattern: String, path: String, parameters: [String: String]) {
         #expect(match(pattern, path) == parameters)
     }
@@ -55,11 +57,12 @@ import Testing
         #expect(find(method, path) == operation)
     }
 
-    @Test(arguments: [
-        (HTTPMethod.put, "/v1/streams/s1", [HTTPMethod.get, .head, .patch, .options]),
-        (.get, "/whip/s1/x/y", nil), (.head, "/v1/tokens", [.post, .options]),
-        (.post, "/v1/streams/s1/card", [.put, .delete, .options]),
-    ] as [(HTTPMethod, String, [HTTPMethod]?)])
+    @Test(
+        arguments: [
+            (HTTPMethod.put, "/v1/streams/s1", [HTTPMethod.get, .head, .patch, .options]),
+            (.get, "/whip/s1/x/y", nil), (.head, "/v1/tokens", [.post, .options]),
+            (.post, "/v1/streams/s1/card", [.put, .delete, .options]),
+        ] as [(HTTPMethod, String, [HTTPMethod]?)])
     func `says what else may be done with a path`(method: HTTPMethod, path: String, others: [HTTPMethod]?) {
         let outcome = Router.route(method, path)
         switch outcome {

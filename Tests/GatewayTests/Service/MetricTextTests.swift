@@ -36,10 +36,11 @@ import Testing
         #expect(text == expected)
     }
 
-    @Test(arguments: [
-        (0, "0"), (1, "1"), (-3, "-3"), (0.5, "0.5"), (-0.25, "-0.25"), (123_456_789_012, "123456789012"),
-        (999_999_999_999_999, "999999999999999"),
-    ] as [(Double, String)])
+    @Test(
+        arguments: [
+            (0, "0"), (1, "1"), (-3, "-3"), (0.5, "0.5"), (-0.25, "-0.25"), (123_456_789_012, "123456789012"),
+            (999_999_999_999_999, "999999999999999"),
+        ] as [(Double, String)])
     func `has whole numbers without a fraction`(value: Double, text: String) {
         let expected = "rostrum_x \(text)"
         #expect(line(value) == expected)

@@ -106,28 +106,32 @@ import Testing
         }
     }
 
-    @Test(arguments: [
-        (Reading.string, "\"\""), (.string, #""x""#), (.person, #"" Ann ""#), (.participant, #""a/b c""#),
-        (.bool, "false"), (.bool, "true"), (.integer, "0"), (.integer, "-5"), (.integer, "1.0"),
-        (.integer, "1e3"), (.strings, "[]"), (.strings, #"["a",""]"#), (.integers, "[]"),
-        (.integers, "[1,-2]"), (.counts, "{}"), (.counts, #"{"a":1,"":2}"#), (.object, "{}"),
-        (.objects, "[]"), (.objects, "[{},{}]"),
-    ]) func `reads what is of its type`(reading: Reading, value: String) throws {
+    @Test(
+        arguments: [
+            (Reading.string, "\"\""), (.string, #""x""#), (.person, #"" Ann ""#), (.participant, #""a/b c""#),
+            (.bool, "false"), (.bool, "true"), (.integer, "0"), (.integer, "-5"), (.integer, "1.0"),
+            (.integer, "1e3"), (.strings, "[]"), (.strings, #"["a",""]"#), (.integers, "[]"),
+            (.integers, "[1,-2]"), (.counts, "{}"), (.counts, #"{"a":1,"":2}"#), (.object, "{}"),
+            (.objects, "[]"), (.objects, "[{},{}]"),
+        ] as [(Reading, String)])
+    func `reads what is of its type`(reading: Reading, value: String) throws {
         let isThere = try finds(#"{"m":\#(value)}"#, reading)
         #expect(isThere)
     }
 
-    @Test(arguments: [
-        (Reading.string, "5"), (.string, "true"), (.string, #"["x"]"#), (.string, "{}"), (.person, "5"),
-        (.person, "\"\""), (.person, #"" \t ""#), (.person, #""\u3000\u2003""#), (.person, #""a\u0000""#),
-        (.person, #""a\u202eb""#), (.participant, "\"\""), (.participant, #""a\n""#), (.participant, "[]"),
-        (.bool, "0"), (.bool, "1"), (.bool, #""true""#), (.integer, "1.5"), (.integer, #""1""#),
-        (.integer, "true"), (.integer, "1e300"), (.integer, "-1e19"), (.integer, "9223372036854775808"),
-        (.strings, #""a""#), (.strings, #"["a",5]"#), (.strings, "[null]"), (.strings, "{}"),
-        (.integers, "5"), (.integers, #"[1,"2"]"#), (.integers, "[1.5]"), (.integers, "[null]"),
-        (.counts, "[]"), (.counts, #"{"a":1.5}"#), (.counts, #"{"a":null}"#), (.counts, #"{"a":true}"#),
-        (.object, "[]"), (.object, #""{}""#), (.objects, "{}"), (.objects, "[{},[]]"), (.objects, "[null]"),
-    ]) func `names a member of another type`(reading: Reading, value: String) throws {
+    @Test(
+        arguments: [
+            (Reading.string, "5"), (.string, "true"), (.string, #"["x"]"#), (.string, "{}"), (.person, "5"),
+            (.person, "\"\""), (.person, #"" \t ""#), (.person, #""\u3000\u2003""#), (.person, #""a\u0000""#),
+            (.person, #""a\u202eb""#), (.participant, "\"\""), (.participant, #""a\n""#),
+            (.bool, "0"), (.bool, "1"), (.bool, #""true""#), (.integer, "1.5"), (.integer, #""1""#),
+            (.integer, "true"), (.integer, "1e300"), (.integer, "-1e19"), (.integer, "9223372036854775808"),
+            (.strings, #""a""#), (.strings, #"["a",5]"#), (.strings, "[null]"), (.strings, "{}"),
+            (.integers, "5"), (.integers, #"[1,"2"]"#), (.integers, "[1.5]"), (.integers, "[null]"),
+            (.counts, "[]"), (.counts, #"{"a":1.5}"#), (.counts, #"{"a":null}"#), (.counts, #"{"a":true}"#),
+            (.object, "[]"), (.object, #""{}""#), (.objects, "[{},[]]"), (.objects, "[null]"),
+        ] as [(Reading, String)])
+    func `names a member of another type`(reading: Reading, value: String) throws {
         let complaint = try refusal { _ = try finds(#"{"m":\#(value)}"#, reading) }
         #expect(complaint?.status == 422)
         #expect(complaint?.field == "m")

@@ -99,21 +99,23 @@ import Testing
         #expect(elsewhere == "403 other-stream")
     }
 
-    @Test(arguments: [
-        (Role.host, "talk", nil), (.speaker, "talk", nil), (.admin, "other", nil), (.host, "*", nil),
-        (.viewer, "talk", "403 not-allowed"), (.viewer, "*", "403 not-allowed"),
-        (.host, "other", "403 not-allowed"), (.speaker, "other", "403 not-allowed"),
-    ] as [(Role, String, String?)])
+    @Test(
+        arguments: [
+            (Role.host, "talk", nil), (.speaker, "talk", nil), (.admin, "other", nil), (.host, "*", nil),
+            (.viewer, "talk", "403 not-allowed"), (.viewer, "*", "403 not-allowed"),
+            (.host, "other", "403 not-allowed"), (.speaker, "other", "403 not-allowed"),
+        ] as [(Role, String, String?)])
     func `to publish has who is on stage there`(role: Role, stream: String, expected: String?) throws {
         let text = try mint("ann", role, stream: stream)
         let refused = try refusal { _ = try makeAccess("Bearer \(text)").requirePublisher(of: talk) }
         #expect(refused == expected)
     }
 
-    @Test(arguments: [
-        (Role.viewer, "talk", nil), (.viewer, "*", nil), (.admin, "other", nil),
-        (.viewer, "other", "403 other-stream"), (.host, "other", "403 other-stream"),
-    ] as [(Role, String, String?)])
+    @Test(
+        arguments: [
+            (Role.viewer, "talk", nil), (.viewer, "*", nil), (.admin, "other", nil),
+            (.viewer, "other", "403 other-stream"), (.host, "other", "403 other-stream"),
+        ] as [(Role, String, String?)])
     func `to watch has whose token is for it`(role: Role, stream: String, expected: String?) throws {
         let text = try mint("ann", role, stream: stream)
         let refused = try refusal { _ = try makeAccess("Bearer \(text)").requireViewer(of: talk) }
