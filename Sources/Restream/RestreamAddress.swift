@@ -31,7 +31,7 @@ package struct RestreamAddress: Hashable, Sendable, CustomStringConvertible {
     package let host: String
     /// 1935 for `rtmp` and 443 for `rtmps` unless the address names one.
     package let port: UInt16
-    /// The path, without the leading slash and without a trailing one.
+    /// The path, without the leading slash and without trailing ones.
     package let application: String
 
     /// Parses an address.
@@ -49,8 +49,10 @@ package struct RestreamAddress: Hashable, Sendable, CustomStringConvertible {
         let authority = rest.prefix { $0 != "/" }
         guard !authority.contains("@") else { throw .secret }
         (host, port) = try Self.authority(authority, standardPort: isSecure ? 443 : 1_935)
-        let path = rest.dropFirst(authority.count + 1)
-        application = String(path.last == "/" ? path.dropLast() : path)
+        var path = rest.dropFirst(authority.count + 1)
+        // All of them: addresses are stored as text, and reading one again must not shorten it once more.
+        while path.last == "/" { path.removeLast() }
+        application = String(path)
         guard !application.isEmpty, application.utf8.allSatisfy(Self.isPlain) else { throw .application }
     }
 

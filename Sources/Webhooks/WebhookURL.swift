@@ -2,7 +2,8 @@ import Foundation
 
 /// Validation and display of receivers' URLs.
 package enum WebhookURL {
-    /// Checks a URL from the configuration: `http` or `https` with a host, printable ASCII, at most 2,000 bytes.
+    /// Checks a URL from the configuration: `http` or `https` with a host, printable ASCII, at most 2,000 bytes;
+    /// a port that exists.
     /// - Returns: the text, unchanged; nil if webhooks cannot be posted to it.
     package static func checked(_ text: String) -> String? {
         let isPlain = text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
@@ -10,6 +11,8 @@ package enum WebhookURL {
         guard ["http", "https"].contains(url.scheme?.lowercased()), url.host?.isEmpty == false else {
             return nil
         }
+        // No connection can be made to any other port: each event would wait for days and then be dropped.
+        if let port = url.port, !(1...65_535).contains(port) { return nil }
         return text
     }
 

@@ -110,20 +110,21 @@ extension [Metric] {
 
     /// Escapes backslashes and line feeds; quotes are allowed in help texts.
     private static func escapedHelp(_ text: String) -> String {
-        text.contains { $0 == "\\" || $0 == "\n" } ? escaped(text, quotes: false) : text
+        escaped(text, quotes: false)
     }
 
     /// Escapes a label's value.
     private static func escaped(_ value: String, quotes: Bool = true) -> String {
-        var result = ""
-        for character in value {
-            switch character {
-            case "\\": result += "\\\\"
-            case "\"" where quotes: result += "\\\""
-            case "\n": result += "\\n"
-            default: result.append(character)
+        var result = String.UnicodeScalarView()
+        // By scalars: "\r\n" is one character, and so is a quote with an accent.
+        for scalar in value.unicodeScalars {
+            switch scalar {
+            case "\\": result.append(contentsOf: "\\\\".unicodeScalars)
+            case "\"" where quotes: result.append(contentsOf: "\\\"".unicodeScalars)
+            case "\n": result.append(contentsOf: "\\n".unicodeScalars)
+            default: result.append(scalar)
             }
         }
-        return result
+        return String(result)
     }
 }
