@@ -185,7 +185,8 @@ package struct DataChannelTable {
         let known = channels[stream]
         let isFree = known == nil
         // Not while it closes: the peer would take the reset that is under way for the end of the new channel.
-        let replacesControl = stream == Self.controlStream && known?.isUsed == false && known?.isClosing == false
+        let replacesControl =
+            stream == Self.controlStream && known?.isUsed == false && known?.isClosing == false
         let isTheirs = (stream % 2 == 0) == (role == .server)
         guard isFree || replacesControl, isTheirs, count < Self.maximumChannels,
             open.label.utf8.count + open.subprotocol.utf8.count <= Self.maximumNames
