@@ -110,7 +110,7 @@ import Wire
         #expect(try media.sctpPort() == nil)
         #expect(try media.maximumMessageSize() == nil)
         media.append(.maxMessageSize, "18446744073709551615")
-        #expect(try media.maximumMessageSize() == .max)
+        #expect(try media.maximumMessageSize() == UInt64.max)
     }
 
     @Test mutating func `has the first direction, which is no attribute with a value`() {
