@@ -113,7 +113,9 @@ import Wire
     }
 
     @Test(arguments: [(31, 255, true), (32, 255, false), (31, 256, false)])
-    func `holds as many sets as its fields can count`(sequences: Int, pictures: Int, isPossible: Bool) throws {
+    func `holds as many sets as its fields can count`(sequences: Int, pictures: Int, isPossible: Bool)
+        throws
+    {
         let units =
             [[UInt8]](repeating: Self.sequence, count: sequences)
             + [[UInt8]](repeating: Self.parameters, count: pictures)
