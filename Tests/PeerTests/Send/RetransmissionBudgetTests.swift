@@ -23,11 +23,12 @@ import Testing
     /// Sends a hundred packets of no bytes: only the floor of 32 kB remains.
     func sendNothing() { gate.sent(from: 1, through: 100, keyFrame: nil, size: 0, at: at(0)) }
 
-    @Test(arguments: [
-        (100, Int.max, 32), (200, .max, 32), (50, .max, 16), (1, .max, 0), (0, .max, 0), (-100, .max, 0),
-        (.min, .max, 0), (100, 2_500, 2), (100, 2_000, 2), (100, 1_999, 1), (100, 0, 0), (100, -1, 0),
-        (50, 20_000, 16), (50, 3_000, 3),
-    ] as [(Int, Int, Int)])
+    @Test(
+        arguments: [
+            (100, Int.max, 32), (200, .max, 32), (50, .max, 16), (1, .max, 0), (0, .max, 0), (-100, .max, 0),
+            (.min, .max, 0), (100, 2_500, 2), (100, 2_000, 2), (100, 1_999, 1), (100, 0, 0), (100, -1, 0),
+            (50, 20_000, 16), (50, 3_000, 3),
+        ] as [(Int, Int, Int)])
     func `is its share of the floor, and never above the ceiling`(share: Int, ceiling: Int, packets: Int) {
         sendNothing()
         #expect(admitted(share: share, ceiling: ceiling) == packets)

@@ -72,14 +72,15 @@ private func words(_ values: UInt32...) -> [UInt8] {
         return samples
     }
 
-    @Test(arguments: [
-        // All five fields; one alone; none.
-        (words(0x3B, 1, 0, 0, 1, 30, 40, 0), 30, 40, 0), (words(0x20, 1, 5), 10, 20, 5),
-        (words(0x10, 1, 5), 10, 5, 0x1_0000), (words(0x09, 1, 0, 0, 7), 7, 20, 0x1_0000),
-        (words(0x02, 1, 9), 10, 20, 0x1_0000), (words(0, 1), 10, 20, 0x1_0000),
-        // Cut short: what it says to have, but has not, is 0.
-        (words(0x38, 1, 30), 30, 0, 0),
-    ] as [([UInt8], UInt64, UInt64, UInt64)])
+    @Test(
+        arguments: [
+            // All five fields; one alone; none.
+            (words(0x3B, 1, 0, 0, 1, 30, 40, 0), 30, 40, 0), (words(0x20, 1, 5), 10, 20, 5),
+            (words(0x10, 1, 5), 10, 5, 0x1_0000), (words(0x09, 1, 0, 0, 7), 7, 20, 0x1_0000),
+            (words(0x02, 1, 9), 10, 20, 0x1_0000), (words(0, 1), 10, 20, 0x1_0000),
+            // Cut short: what it says to have, but has not, is 0.
+            (words(0x38, 1, 30), 30, 0, 0),
+        ] as [([UInt8], UInt64, UInt64, UInt64)])
     func `overrides what its header has, and nothing else`(
         header: [UInt8], duration: UInt64, size: UInt64, flags: UInt64
     ) {

@@ -36,10 +36,11 @@ import Wire
         try FLVAudioTag(parsing: bytes.span)
     }
 
-    @Test(arguments: [
-        ("27 01 7fffff", 8_388_607), ("27 01 800000", -8_388_608), ("27 01 ffffff", -1),
-        ("91 61766331 800000", -8_388_608), ("91 68766331 000001", 1),
-    ] as [(String, Int32)])
+    @Test(
+        arguments: [
+            ("27 01 7fffff", 8_388_607), ("27 01 800000", -8_388_608), ("27 01 ffffff", -1),
+            ("91 61766331 800000", -8_388_608), ("91 68766331 000001", 1),
+        ] as [(String, Int32)])
     func `has a composition time of 24 bits with a sign`(text: String, time: Int32) throws {
         let found = try video(hexBytes(text))
         #expect(found.compositionTime == time && found.content == .frame)

@@ -114,10 +114,10 @@ import Wire
     }
 
     @Test mutating func `has the first direction, which is no attribute with a value`() {
-        media.append(.init("sendonly"), "x")
+        media.append(SDPAttribute.Name("sendonly"), "x")
         #expect(media.direction == nil)
-        media.append(.init("recvonly"))
-        media.append(.init("sendrecv"))
+        media.append(SDPAttribute.Name("recvonly"))
+        media.append(SDPAttribute.Name("sendrecv"))
         #expect(media.direction == .recvonly)
     }
 

@@ -36,10 +36,11 @@ import Wire
         #expect(units == hexBytes(expected))
     }
 
-    @Test(arguments: [
-        (0x65, true), (0x45, true), (0x25, true), (0x41, false), (0x01, false), (0x06, false), (0x09, false),
-        (0x67, false), (0x68, false),
-    ] as [(UInt8, Bool)])
+    @Test(
+        arguments: [
+            (0x65, true), (0x45, true), (0x25, true), (0x41, false), (0x01, false), (0x06, false),
+            (0x09, false), (0x67, false), (0x68, false),
+        ] as [(UInt8, Bool)])
     func `is one to start with if a slice says so, whatever its importance`(header: UInt8, isRefresh: Bool) {
         let found = picture(of: [[header, 0x88]])
         #expect(found.isRefresh == isRefresh)
