@@ -182,8 +182,11 @@ package struct DataChannelTable {
 
     /// Handles a peer's DATA_CHANNEL_OPEN, and refuses it for a stream that is taken or not the peer's to open.
     private mutating func receive(_ open: DataChannelOpen, on stream: UInt16) -> [Effect] {
-        let isFree = channels[stream] == nil
-        let replacesControl = stream == Self.controlStream && channels[stream]?.isUsed == false
+        let known = channels[stream]
+        let isFree = known == nil
+        // Not while it closes: the peer would take the reset that is under way for the end of the new channel.
+        let replacesControl =
+            stream == Self.controlStream && known?.isUsed == false && known?.isClosing == false
         let isTheirs = (stream % 2 == 0) == (role == .server)
         guard isFree || replacesControl, isTheirs, count < Self.maximumChannels,
             open.label.utf8.count + open.subprotocol.utf8.count <= Self.maximumNames

@@ -72,7 +72,6 @@ package struct NACKGenerator: Sendable {
 
     /// Notes that a packet arrived; it need not be missing.
     /// - Returns: whether it had been requested.
-    /// - Returns: whether it had been asked for.
     package mutating func arrived(_ index: Int64) -> Bool {
         guard let place = position(notBelow: index), entries[place].index == index else { return false }
         let wasRequested = entries.remove(at: place).tries > 0
