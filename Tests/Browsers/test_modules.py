@@ -90,7 +90,7 @@ def test_a_session_that_the_server_gave_up_is_lost_at_once(chromium: Browser, se
                 await isLost;
                 return [...asked, ...states];
             }""")
-    assert states[-2:] == ["peer closed", "lost"] and states[:2] == ["POST", "PATCH"], states
+    assert states[-2:] == ["lost", "peer closed"] and states[:2] == ["POST", "PATCH"], states
 
 
 def test_an_answer_that_explains_nothing_is_asked_for_again(chromium: Browser, server: Server) -> None:

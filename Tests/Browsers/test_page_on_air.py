@@ -187,6 +187,7 @@ def test_a_stream_that_has_ended_is_not_asked_for_without_end(page: Page, role: 
         Object.assign(room, {isHost: role === 'host', isOver, ownClaims: {sub: 'bob', role}});
         offers.push(ended, ended, ended);
         onAir.start();
+        await rest(0);
         const state = await rest(20_000);
         return [state, onAir.isOn, count('POST'), problems];
     }""", role, is_over, ENDED) == [

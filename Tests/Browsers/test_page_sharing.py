@@ -38,10 +38,11 @@ SHARE = """async () => {
     globalThis.$ = id => document.getElementById(id);
     globalThis.shown = () => [$('link').value.split('#')[1] ?? '', $('link').closest('.row').hidden];
     globalThis.press = async () => {
+        globalThis.revoke = null;
         $('revoke-links').click();
         await turns();
         document.querySelector('dialog [data-value=yes]').click();
-        await turns();
+        while (!revoke) await turns();
     };
 }"""
 REVOKED = "Links revoked. Copy a new link to share."

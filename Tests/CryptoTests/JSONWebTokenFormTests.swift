@@ -17,7 +17,7 @@ import Testing
     /// A token whose signature is good, whatever its parts are.
     private static func signed(_ head: String, _ claims: String) -> String {
         let input = Array("\(head).\(claims)".utf8)
-        return "\(head).\(claims).\(Base64URL.encode(HMAC.sha256(key: key, input.span)))"
+        return "\(head).\(claims).\(Base64URL.encode(HMAC.sha256(key: key.span, input.span)))"
     }
 
     private func refusal(_ text: String) -> JSONWebToken.Refusal? {
