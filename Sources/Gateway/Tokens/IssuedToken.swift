@@ -80,7 +80,7 @@ extension Access {
     ) throws(Problem) -> IssuedToken {
         // 96 random bits: an identity cannot be guessed, nor does it occur twice.
         guard let random = try? RandomBytes.make(12),
-            let subject = ParticipantID(Token.guestPrefix + Base64URL.encode(random))
+            let subject = ParticipantID(ParticipantID.guestPrefix + Base64URL.encode(random))
         else { throw Problem(503, nil, "The server can't create a token now. Try again.") }
         let role = invitation.map { Role($0.role) } ?? .viewer
         let expires = now() + Self.guestLifetime

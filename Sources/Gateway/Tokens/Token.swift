@@ -1,4 +1,5 @@
 import Base
+import Node
 import Stage
 
 /// The role that a token grants in a stream.
@@ -65,11 +66,9 @@ package struct Token: Equatable, Sendable {
     package let link: Stage.Link?
     /// Limit of tiers in a token; further names are ignored.
     package static let tierLimit = 16
-    /// Prefix of the identities that the server generates for guests.
-    static let guestPrefix = "guest-"
 
     /// Whether its bearer is a guest: anyone can obtain further identities of this kind.
-    var isGuests: Bool { link != nil || subject.description.hasPrefix(Self.guestPrefix) }
+    var isGuests: Bool { link != nil || subject.description.hasPrefix(ParticipantID.guestPrefix) }
 
     /// Seconds beyond the end of an externally issued token for which it can be renewed: longer than any stream.
     package static let renewalSpan = 43_200

@@ -442,7 +442,7 @@ struct LiveStreams {
         switch step {
         case .show(let stream):
             let scene = productions.scene(of: stream) { speaker in
-                sessions[speaker.id.session]?.request.name ?? speaker.participant.description
+                sessions[speaker.id.session]?.request.name ?? speaker.participant.shownName
             }
             guard let scene else { return [] }
             return [.produce(.command(scene.job, CompositionCommand(scene: scene.scene).bytes))]
