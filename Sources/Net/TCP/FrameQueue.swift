@@ -190,6 +190,10 @@ struct FrameQueue {
         // The latest of each source remains, because pictures are in order.
         for picture in pictures {
             guard let index = sources.firstIndex(where: { $0.ssrc == picture.ssrc }) else { continue }
+            // A picture that never got in is newer than all that waited.
+            if let newer = sources[index].dropped, Int32(bitPattern: newer &- picture.timestamp) > 0 {
+                continue
+            }
             sources[index].dropped = picture.timestamp
         }
         drops.video &+= remove { frame in frame.media.map(pictures.contains) ?? false }

@@ -68,6 +68,19 @@ import Wire
         #expect(try drain(&queue) == [[9, 5], [7, 5]])
     }
 
+    @Test func `remembers a picture that was left out at once, although older ones go after it`() throws {
+        var queue = FrameQueue()
+        append(second, 1, number: 1, at: 0, to: &queue)
+        append(first, 1, number: 1, at: 0, to: &queue)
+        append(second, 2, number: 2, at: 1_001, to: &queue)
+        #expect(queue.drops == .init(video: 1))
+        queue.expire(at: time(1_001))
+        append(second, 2, number: 3, at: 1_001, to: &queue)
+        #expect(queue.drops == .init(video: 4) && queue.isEmpty)
+        append(second, 3, number: 4, at: 1_001, to: &queue)
+        #expect(try drain(&queue) == [[9, 4]])
+    }
+
     @Test func `keeps the sound of a picture that was left out, and what is new`() throws {
         var queue = FrameQueue()
         append(first, 1, number: 1, at: 0, to: &queue)
