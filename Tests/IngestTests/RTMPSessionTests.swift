@@ -49,7 +49,8 @@ import Wire
         _ = rig.ask()
         let video = RTMPMessage(.video, timestamp: 40, stream: 1, payload: [0x17, 1])
         #expect(rig.receive(video).video.isEmpty)
-        _ = rig.outcome(of: rig.session.accept(at: rig.now))
+        let accepted = rig.outcome(of: rig.session.accept(at: rig.now))
+        #expect(accepted.video.map(\.timestamp) == [40] && accepted.status == "NetStream.Publish.Start")
         let received = rig.receive(video)
         #expect(received.video.map(\.timestamp) == [40] && received.video.map(\.bytes) == [[0x17, 1]])
         #expect(rig.receive(RTMPMessage(.audio, timestamp: 41, stream: 1, payload: [0xAF])).audio.count == 1)
@@ -180,19 +181,36 @@ import Wire
         #expect(asked.keys == ["talk"] && asked.end == nil && asked.video.isEmpty)
         let further = rig.receive(large)
         #expect(further.end == nil && further.video.isEmpty)
-        _ = rig.session.accept(at: rig.now)
+        let early = rig.outcome(of: rig.session.accept(at: rig.now))
+        let earlySizes = early.video.map { $0.bytes.count }
+        #expect(earlySizes == [100_000, 100_000])
         let accepted = rig.receive(large)
         let sizes = accepted.video.map { $0.bytes.count }
         #expect(accepted.end == nil && sizes == [100_000])
         // A picture ahead of the request is too long, whatever follows.
-        var early = RTMPRig()
-        _ = early.receive(RTMPRig.greeting)
-        _ = early.receive(RTMPRig.connect())
+        var hasty = RTMPRig()
+        _ = hasty.receive(RTMPRig.greeting)
+        _ = hasty.receive(RTMPRig.connect())
         var other: [UInt8] = []
         writer.append(large, to: &other)
         writer.append(RTMPRig.publish("talk").message(on: 1), to: &other)
-        let refused = early.receive(other)
+        let refused = hasty.receive(other)
         #expect(refused.end?.name == "malformed" && refused.keys.isEmpty)
+    }
+
+    /// The first, because they may be configurations, without which no later one means anything.
+    @Test(arguments: [(1, 256), (100_000, 41)])
+    mutating func `keeps the first of what comes before the answer`(size: Int, kept: Int) {
+        _ = rig.ask()
+        for number in 0..<300 {
+            let payload = [UInt8](repeating: 1, count: size)
+            _ = rig.receive(RTMPMessage(.video, timestamp: UInt32(number), stream: 1, payload: payload))
+        }
+        let accepted = rig.outcome(of: rig.session.accept(at: rig.now))
+        let times = accepted.video.map(\.timestamp)
+        #expect(times == Array(0..<UInt32(kept)))
+        let again = rig.outcome(of: rig.session.accept(at: rig.now))
+        #expect(again.video.isEmpty)
     }
 
     @Test mutating func `takes each command in its time only`() {

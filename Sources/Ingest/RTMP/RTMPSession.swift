@@ -53,6 +53,8 @@ package struct RTMPSession: Sendable {
     private static let commandLength = 64 << 10
     /// Longest message from then on, in bytes: enough for a key frame at the highest quality in live use.
     private static let mediaLength = 4 << 20
+    /// Most messages kept between the request to publish and its answer, which together are no longer than one of them.
+    private static let earlyLimit = 256
     /// Bytes that may be unacknowledged, announced to the client as its window.
     private static let window: UInt32 = 2_500_000
     /// Size of the chunks that the server sends, in bytes, in place of the initial 128 (§5.4.1).
@@ -76,6 +78,8 @@ package struct RTMPSession: Sendable {
     private var isConnected = false
     /// Commands received so far.
     private var commands = 0
+    /// The first media that came before the answer, because codecs' configurations are sent only once.
+    private var early: [RTMPMessage] = []
     private let began: MonotonicTime
     private var lastReceived: MonotonicTime
     /// When the unanswered ping was sent; nil if anything was received since.
@@ -162,6 +166,9 @@ package struct RTMPSession: Sendable {
             effects.append(.audio(message.payload, timestamp: message.timestamp))
         case .video where phase == .publishing:
             effects.append(.video(message.payload, timestamp: message.timestamp))
+        case .audio where phase == .asked, .video where phase == .asked, .data where phase == .asked,
+            .dataAMF3 where phase == .asked:
+            keep(message)
         case .audio, .video: break
         case .data, .dataAMF3: receiveData(message)
         case .command, .commandAMF3: receiveCommand(message)
@@ -175,6 +182,13 @@ package struct RTMPSession: Sendable {
             write(RTMPMessage(.pingResponse, value: time))
         default: break
         }
+    }
+
+    /// Keeps media for the answer, up to the limits.
+    private mutating func keep(_ message: RTMPMessage) {
+        let length = early.reduce(message.payload.count) { $0 + $1.payload.count }
+        guard early.count < Self.earlyLimit, length <= Self.mediaLength else { return }
+        early.append(message)
     }
 
     /// Extracts metadata from a data message; others are ignored.
@@ -277,6 +291,8 @@ package struct RTMPSession: Sendable {
         lastReceived = now
         write(RTMPMessage(.streamBegin, value: Self.stream))
         writeStatus("NetStream.Publish.Start", isError: false, "Publishing.")
+        for message in early { receive(message) }
+        early = []
         return takeEffects()
     }
 
