@@ -446,6 +446,21 @@ def test_a_hand_that_could_not_be_lowered_is_still_up(page: Page) -> None:
     }""") == ["raised", "down", "raised", "down", 2]
 
 
+def test_a_hand_that_could_not_be_lowered_is_not_raised_elsewhere(page: Page) -> None:
+    page.evaluate(JOINING)
+    assert page.evaluate("""async () => {
+        const lost = fetch;
+        globalThis.fetch = async () => new Response('{}');
+        await raise();
+        await hear(true);
+        globalThis.fetch = lost;
+        globalThis.story = {id: 's2', hostName: 'Eli', title: 'Stars'};
+        await raise();
+        await hear(true);
+        return [joining.stateIn('s1'), joining.stateIn('s2'), joining.story.id];
+    }""") == ["raised", "down", "s1"]
+
+
 def test_a_name_that_a_bad_network_kept_from_the_server_is_told_it_later(page: Page) -> None:
     assert page.evaluate("""async () => {
         const {SignallingError} = await import('/assets/session.js');

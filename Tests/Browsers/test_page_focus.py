@@ -104,6 +104,28 @@ def test_whoever_uses_a_pointer_is_not_led(page: Page) -> None:
     }""") == [False, "single"]
 
 
+def test_what_hid_itself_from_a_pointer_is_forgotten_by_the_next_key(page: Page) -> None:
+    """Whoever has pressed a button and then scrolls by a key would press the next button by it."""
+    assert page.evaluate("""async () => {
+        dispatchEvent(new PointerEvent('pointerdown'));
+        $('go').focus();
+        $('go').hidden = true;
+        await place();
+        dispatchEvent(new KeyboardEvent('keydown', {key: 'PageDown'}));
+        $('first').textContent = 'Changed';
+        return place();
+    }""") == "body"
+
+
+def test_a_field_that_hides_leaves_the_focus_to_no_button(page: Page) -> None:
+    """The next space of whoever is typing would press it."""
+    assert page.evaluate("""async () => {
+        $('name').focus();
+        $('name').hidden = true;
+        return place();
+    }""") == "main"
+
+
 def test_the_feed_takes_no_focus_from_what_cannot_be_used_now(chromium: Browser, server: Server) -> None:
     """There is nothing to share while there is no network; what the page's state hides leaves the focus beside it."""
     with chromium.open(server.origin + "/", before_load=FAKE_SOCKETS) as page:

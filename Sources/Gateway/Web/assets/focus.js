@@ -19,7 +19,11 @@ export function keepFocus(root) {
   const listen = { capture: true, signal: end.signal };
   root.addEventListener("focusin", ({ target }) => (focused = /** @type {Element} */ (target)), listen);
   addEventListener("pointerdown", () => (isPointed = true), listen);
-  addEventListener("keydown", () => (isPointed = false), listen);
+  addEventListener("keydown", () => {
+    isPointed = false;
+    // What was left by pointer before is no business of this key.
+    focused = document.activeElement;
+  }, listen);
   // Keys and assistive technology press without a pointer.
   addEventListener("click", ({ detail, isTrusted }) => {
     if (detail === 0 && isTrusted) isPointed = false;
@@ -28,13 +32,16 @@ export function keepFocus(root) {
   const observer = new MutationObserver((changes) => {
     const { activeElement } = document;
     const gone = activeElement && activeElement !== document.body ? activeElement : focused;
-    if (!gone || isPointed) return;
+    if (!gone) return;
     // Styles hide controls by the page's state.
     const isRestyled = changes.some(({ attributeName }) => attributeName === "data-state");
     const isHidden = gone.closest("[hidden]") !== null || isRestyled && !gone.checkVisibility({ visibilityProperty: true });
     if (gone.isConnected && !isHidden) return;
-    const change = changes.find(({ removedNodes }) => [...removedNodes].some((node) => node.contains(gone)));
     focused = null;
+    if (isPointed) return /** @type {HTMLElement} */ (gone).blur();
+    const change = changes.find(({ removedNodes }) => [...removedNodes].some((node) => node.contains(gone)));
+    // The next space of whoever is typing would press a button.
+    if (gone.matches("input[type=text], input:not([type]), textarea")) return focusMain();
     if (gone.isConnected) return go(gone.parentElement, (element) => isAfter(gone, element));
     const { target, nextSibling } = change ?? {};
     if (!(target instanceof Element) || target === document.body) return focusMain();

@@ -96,7 +96,11 @@ export class Joining extends EventTarget {
   /** @param {Story} story */
   async #raise(story) {
     const before = this.story;
-    if (before && before.id !== story.id) await this.#lower();
+    if (before && before.id !== story.id) {
+      await this.#lower();
+      // It may still be up there, as has been said; a viewer has one hand.
+      if (this.story) return;
+    }
     this.story = story;
     this.#isAsking = true;
     this.#changed();
