@@ -240,7 +240,9 @@ def test_each_sees_the_best_picture_that_its_link_takes(
                 viewer.path.down.capacity = capacity
             wait_for_height(both, height, 40)
             record(both, host, 1)
-            for found in record(both, host, 3):
+            # What is on its way when this begins or ends counts at one side alone: a tenth of a second and more where
+            # the link is slow.
+            for found in record(both, host, 6):
                 print(capacity, found)
                 assert found.height == height and max(found.backwards, default=0) <= LEAP, f"{capacity} bit/s: {found}"
                 assert found.seen >= 0.7 and found.heard >= 0.95, f"{capacity} bit/s: {found}"
