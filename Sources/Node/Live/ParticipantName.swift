@@ -4,6 +4,6 @@ extension ParticipantID {
     /// Prefix of the identities that the server generates for people who come without one.
     package static let guestPrefix = "guest-"
 
-    /// The name to show for somebody who has given no name, as in a composed picture: a generated identity is nobody's name.
+    /// The name to show for somebody who has given none, as in a composed picture: a generated identity is no name.
     var shownName: String { description.hasPrefix(Self.guestPrefix) ? "Guest" : description }
 }
