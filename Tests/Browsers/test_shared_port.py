@@ -12,7 +12,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from websockets.sync.client import connect
 
 import test_tcp
 from aiortc_client import Aiortc
@@ -20,6 +19,7 @@ from drivers import Browser, Chromium, wait_until
 from drivers.patience import patient
 from drivers.process import Process
 from media import go_live, press_go_live, wait_for_frames, wait_for_state
+from secure_socket import SecureSocket
 from server import ROOT, Server, unpacked
 from test_players import LIMIT, pion_player, run  # noqa: F401
 from test_turn import DIRECT, KINDS, ONLY, WAY, go_live_directly, play_by
@@ -223,9 +223,9 @@ def test_https_without_alpn_counts_as_secure(secure: SecureSharedServer) -> None
 
 def test_a_websocket_without_alpn_works(secure: SecureSharedServer) -> None:
     address = secure.origin.replace("https:", "wss:") + "/v1/feed/sync"
-    with connect(address, ssl=secure.context(), open_timeout=patient(10)) as feed:
-        assert json.loads(feed.recv(timeout=patient(10)))["type"]
-        feed.ping().wait(patient(10))
+    with SecureSocket(address, secure.context()) as feed:
+        assert json.loads(feed.receive())["type"]
+        feed.ping()
         assert secure.metrics()["rostrum_shared_port_pipes"] == 1
     wait_until(lambda: secure.metrics()["rostrum_shared_port_pipes"] == 0, 10, "nothing is left of it")
 
