@@ -261,6 +261,6 @@ def test_each_hears_the_sound_although_much_is_lost(
         record(both, host, 1)
         for found in record(both, host, 8):
             print(loss, found)
-            # Firefox takes no redundancy.
-            assert found.concealed <= (0.015 if found.viewer == "chromium" else 1.5 * loss), f"{found}"
+            # Firefox takes no redundancy: what it reports lost is sent again.
+            assert found.concealed <= (0.015 if found.viewer == "chromium" else max(0.03, 0.9 * loss)), f"{found}"
             assert max(found.backwards, default=0) <= LEAP, f"{found}"

@@ -23,6 +23,15 @@ import Wire
         #expect(RepeatableNumbers(capacity: RepeatableNumbers.largeCapacity).number(of: index) == nil)
     }
 
+    @Test func `are found by what was sent before, oldest first`() {
+        var numbers = RepeatableNumbers(capacity: RepeatableNumbers.soundCapacity)
+        #expect(numbers.indices(of: [0]).isEmpty)
+        for index in Int64(100)..<200 { numbers.note(index * 3, of: index) }
+        // The others are of other streams, or too old.
+        #expect(numbers.indices(of: [597, 450, 451, 300, 420]) == [140, 150, 199])
+        #expect(numbers.indices(of: []).isEmpty)
+    }
+
     @Test func `are those of the last time that a packet was sent`() {
         var numbers = RepeatableNumbers()
         numbers.note(5, of: 1_000)

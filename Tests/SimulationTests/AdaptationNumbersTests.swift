@@ -83,7 +83,8 @@ import Wire
     ///
     /// Wanted are a lower picture within 400 ms and a key frame's 180 ms (`lower`), a queue that is empty within 1.5 s
     /// (`emptied`), and waits of 200 ms at most for 95 of 100 packets in the 20 s after the step (`fall`). What takes
-    /// longer: the server hears of the queue when that is full, and the key frame has to pass it.
+    /// longer: the server hears of the queue when that is full, and the key frame has to pass it, and so does the sound
+    /// that is sent again because the full queue dropped it (some 13 ms).
     struct Bounds: Sendable {
         /// One way.
         let way: Int64
@@ -93,7 +94,7 @@ import Wire
     }
 
     @Test(arguments: [
-        Bounds(way: 25, lower: 1_000, emptied: 1_600, fall: 210),
+        Bounds(way: 25, lower: 1_000, emptied: 1_600, fall: 225),
         Bounds(way: 50, lower: 1_100, emptied: 1_500, fall: 200),
     ])
     func `follow a link that becomes faster and slower`(bounds: Bounds) throws {
@@ -149,9 +150,7 @@ import Wire
     // MARK: Sound
 
     /// RFC 8867 §5.1.
-    @Test func `have sound on a link that changes without gaps, but where it becomes too slow at once`()
-        throws
-    {
+    @Test func `have sound without gaps on a link that changes`() throws {
         for seed in 1...4 as ClosedRange<UInt64> {
             let trial = try AdaptationTrial(seed: seed, delay: .milliseconds(50))
             let began = trial.simulation.now
@@ -161,12 +160,10 @@ import Wire
             ])
             let viewer = try trial.join(CappedLink(curve, from: began, queue: .milliseconds(300)))
             trial.watch(for: .seconds(100))
+            // The queue drops sound while the best picture still fills it, until the server hears of it and sends the
+            // sound again.
             let silences = trial.silences(of: viewer, from: began)
-            // None is wanted. Sound is lost while the best picture still fills the queue, which drops what comes: for
-            // as long as it takes the server to hear of it.
-            let others = silences.filter { !(0..<2).contains($0) && !(60..<62).contains($0) }
-            #expect(others.isEmpty, "\(seed): \(silences)")
-            #expect(silences.count <= 30, "\(seed): \(silences)")
+            #expect(silences.isEmpty, "\(seed): \(silences)")
             #expect(viewer.client.soundSequence.reversals == 0)
         }
     }
@@ -186,8 +183,8 @@ import Wire
         trial.watch(for: .seconds(125))
         for viewer in trial.viewers {
             let silences = trial.silences(of: viewer, from: began)
-            // None is wanted; of 6,250.
-            #expect(silences.count <= 55, "\(silences)")
+            // None is wanted; of 6,250. What is sent again finds the queue full of the other viewer's picture.
+            #expect(silences.count <= 7, "\(silences)")
             #expect(viewer.client.soundSequence.reversals == 0)
         }
     }
@@ -215,9 +212,8 @@ import Wire
             if turn % 2 == 0 { trial.simulation.occupyUplink(of: viewer.client, 1_125) }
         }
         let silences = trial.silences(of: viewer, from: began)
-        // None is wanted; what 0.5 Mbit/s take is less than the least picture with sound, which is given up late.
-        #expect(silences.filter { !(0..<2).contains($0) && !(40..<60).contains($0) }.isEmpty, "\(silences)")
-        #expect(silences.count <= 45, "\(silences)")
+        // None is wanted; of 5,000. What is sent again finds the queue full once more.
+        #expect(silences.count <= 7, "\(silences)")
         #expect(viewer.client.soundSequence.reversals == 0)
     }
 

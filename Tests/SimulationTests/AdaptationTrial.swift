@@ -90,12 +90,10 @@ final class AdaptationTrial {
 
     @discardableResult
     func join(_ link: CappedLink?, delay: Duration? = nil, hasRED: Bool = false) throws -> Viewer {
-        let (client, id) = try simulation.add(.viewer, hasRED: hasRED)
+        let (client, id) = try simulation.add(.viewer, hasRED: hasRED, asksForSound: false)
         simulation.cap(client, link)
         if let delay { simulation.delay(client, by: delay) }
         simulation.followPassages(to: client)
-        // As browsers.
-        client.asksForSound = false
         let viewer = try Viewer(client, try #require(simulation.workers[0].sessions[id]), at: simulation.now)
         viewers.append(viewer)
         return viewer

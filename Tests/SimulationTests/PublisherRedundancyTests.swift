@@ -38,13 +38,15 @@ import Wire
 
     /// Two viewers, of whom the second takes RED.
     private func begin(
-        _ seed: UInt64, depth: Int, loss: Double = 0, conditions: SimulatedNetwork.Conditions? = nil
+        _ seed: UInt64, depth: Int, loss: Double = 0, conditions: SimulatedNetwork.Conditions? = nil,
+        tellsOfPackets: Bool = true
     ) throws -> World {
         let simulation = try Simulation(seed: seed, conditions: conditions ?? .init(delay: .milliseconds(30)))
         let (publisher, source) = try simulation.add(.publisher, prefersRED: true)
         if depth > 0 { publisher.redundantSound = RedundantSound(depth: depth) }
         #expect(simulation.run(for: .seconds(5)) { publisher.isConnected })
         let viewers = try [false, true].map { try simulation.add(.viewer, hasRED: $0).client }
+        for viewer in viewers { viewer.tellsOfPackets = tellsOfPackets }
         #expect(simulation.run(for: .seconds(10)) { viewers.allSatisfy { $0.audioPackets > 50 } })
         simulation.lose(loss, from: publisher)
         return World(simulation: simulation, publisher: publisher, source: source, viewers: viewers)
@@ -94,7 +96,7 @@ import Wire
 
     /// What the server puts into packets for a viewer who loses some is made of what it found.
     @Test func `go with those for viewers who lose packets, too`() throws {
-        let world = try begin(3, depth: 2, loss: 0.1)
+        let world = try begin(3, depth: 2, loss: 0.1, tellsOfPackets: false)
         for viewer in world.viewers { viewer.asksForSound = false }
         world.simulation.conditions.loss = 0.05
         world.simulation.run(for: .seconds(10))

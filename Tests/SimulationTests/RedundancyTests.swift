@@ -1,10 +1,11 @@
 import Base
 import ClientPeer
-import Forwarding
 import Peer
 import TestSupport
 import Testing
 import Wire
+
+@testable import Forwarding
 
 /// Sound on paths that lose packets, for viewers who take earlier packets in later ones.
 @Suite struct Redundancy {
@@ -14,6 +15,14 @@ import Wire
         let id: SessionID
 
         var resent: UInt64 { simulation.workers[0].sessions[id]?.totals.packetsResent ?? 0 }
+
+        /// Packets of sound that left for the viewer once more.
+        var soundResent: UInt64 {
+            let slots = simulation.workers[0].sessions[id]?.slots ?? []
+            var count: UInt64 = 0
+            for slot in slots where slot.plan.kind == .audio { count += slot.counters.packetsResent }
+            return count
+        }
 
         /// Packets of sound that left for the viewer.
         var soundSent: Int {
@@ -28,8 +37,7 @@ import Wire
             seed: seed, conditions: .init(delay: .milliseconds(30), jitter: .zero))
         let (publisher, _) = try simulation.add(.publisher)
         #expect(simulation.run(for: .seconds(5)) { publisher.isConnected })
-        let (viewer, id) = try simulation.add(.viewer, hasRED: hasRED)
-        viewer.asksForSound = asksForSound
+        let (viewer, id) = try simulation.add(.viewer, hasRED: hasRED, asksForSound: asksForSound)
         viewer.tellsOfPackets = tellsOfPackets
         #expect(simulation.run(for: .seconds(10)) { viewer.audioPackets > 50 })
         return World(simulation: simulation, viewer: viewer, id: id)
@@ -81,10 +89,28 @@ import Wire
     }
 
     @Test func `is for those who take it`() throws {
-        let world = try begin(1, hasRED: false)
+        let world = try begin(1, hasRED: false, tellsOfPackets: false)
         world.simulation.conditions.loss = 0.1
         world.simulation.run(for: .seconds(10))
         #expect(heard(world, for: 20) < 0.95, "or the test above proves nothing")
         #expect(world.viewer.redundantPackets == 0)
+    }
+
+    /// As Firefox, which reports each packet, takes no RED and asks for no sound.
+    @Test(arguments: [1, 2, 3] as [UInt64])
+    func `is not needed where lost packets are reported: they are sent again`(seed: UInt64) throws {
+        let world = try begin(seed, hasRED: false)
+        world.simulation.run(for: .seconds(2))
+        #expect(world.soundResent == 0)
+        world.simulation.conditions.loss = 0.1
+        world.simulation.run(for: .seconds(10))
+        let (before, sent) = (world.soundResent, world.soundSent)
+        let share = heard(world, for: 20)
+        // Of the tenth that is lost a tenth is lost again, and a tenth of the reports.
+        #expect(share > 0.97, "\(share)")
+        #expect(world.viewer.redundantPackets == 0)
+        let repeated = Double(world.soundResent - before) / Double(world.soundSent - sent)
+        #expect(repeated > 0.05 && repeated < 0.13, "each of them once: \(repeated)")
+        #expect(world.viewer.ambiguousPackets == 0, "two packets under one index share a nonce")
     }
 }

@@ -181,7 +181,9 @@ final class SimulatedClient {
             guard received[index].line.kind == .video || asksForSound else { continue }
             connection.sendFeedback(packets, into: &sink)
         }
-        connection.sendFeedback(feedback.feedbackDue(at: now).map { .transportFeedback($0) }, into: &sink)
+        let told = feedback.feedbackDue(at: now)
+        if !told.isEmpty { soundSequence.noteReport() }
+        connection.sendFeedback(told.map { .transportFeedback($0) }, into: &sink)
         if now >= nextArrivals {
             nextArrivals = .distantFuture
             for report in arrivals?.build(at: now) ?? [] {

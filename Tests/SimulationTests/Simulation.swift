@@ -104,6 +104,7 @@ final class Simulation {
     // MARK: Clients
 
     /// A client whose offer the server has answered; it connects as time goes on.
+    /// - Parameter asksForSound: whether a viewer requests lost sound again, as browsers do not.
     func add(
         _ role: SimulatedClient.Role, worker: Int = 0, rids: [String] = [], hasRTX: Bool = true,
         hasRED: Bool = false, prefersRED: Bool = false, hasTransportFeedback: Bool = true,
@@ -111,7 +112,8 @@ final class Simulation {
         feedback: ClientOffer.Feedback = .transportWide,
         bitrate: Int = 300_000,
         layers: [SyntheticVideo.Settings] = [],
-        checksConsent: Bool = true
+        checksConsent: Bool = true,
+        asksForSound: Bool = true
     ) throws -> (client: SimulatedClient, session: SessionID) {
         count += 1
         var settings = SyntheticVideo.Settings()
@@ -124,7 +126,9 @@ final class Simulation {
                 pictures: layers.isEmpty ? [settings] : layers, feedback: feedback,
                 checksConsent: checksConsent)
         }
-        let offer = client.offer.description.text
+        client.asksForSound = asksForSound
+        let plain = client.offer.description.text
+        let offer = asksForSound && role == .viewer ? Self.withSoundAskedFor(plain) : plain
         var text = hasRED || prefersRED ? Self.withRED(offer, isPreferred: prefersRED) : offer
         if saysEstimates { text = Self.withEstimates(text) }
         if !hasTransportFeedback || saysEstimates { text = Self.withoutTransportFeedback(text) }
@@ -157,6 +161,19 @@ final class Simulation {
                 let type = line.dropFirst(9).split(separator: " ").first
             else { continue }
             lines += ["a=rtpmap:63 red/48000/2", "a=fmtp:63 \(type)/\(type)"]
+        }
+        return lines.map { $0 + "\r\n" }.joined()
+    }
+
+    /// An offer of a client that asks for lost sound, as GStreamer's.
+    private static func withSoundAskedFor(_ offer: String) -> String {
+        var lines: [Substring] = []
+        for line in offer.split(separator: "\r\n") {
+            lines.append(line)
+            guard line.hasPrefix("a=rtpmap:"), line.hasSuffix(" opus/48000/2"),
+                let type = line.dropFirst(9).split(separator: " ").first
+            else { continue }
+            lines.append("a=rtcp-fb:\(type) nack")
         }
         return lines.map { $0 + "\r\n" }.joined()
     }

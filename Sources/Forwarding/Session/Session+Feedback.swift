@@ -55,8 +55,8 @@ extension Session {
             for entry in request.entries { slot(ssrc: entry.ssrc)?.demandKeyFrame(at: now) }
         case .extendedReport(let report):
             for sample in exchange.receive(report, at: now, clock: clock) { roundTrip.add(sample) }
-        case .transportFeedback(let feedback): receive(feedback, at: now)
-        case .congestionControlFeedback(let feedback): receive(feedback, at: now)
+        case .transportFeedback(let feedback): receive(feedback, at: now, into: &sink)
+        case .congestionControlFeedback(let feedback): receive(feedback, at: now, into: &sink)
         case .receiverEstimatedMaximumBitrate(let estimate): receive(estimate, at: now)
         case .sourceDescription, .bye, .unknown:
             // BYE is ignored: Chromium sends it when it renegotiates, and goes on with the same SSRC.

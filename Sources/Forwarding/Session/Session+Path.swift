@@ -9,31 +9,44 @@ import Wire
 extension Session {
     /// Rate for cached pictures until the path has been measured: 8 Mbit/s, in bytes a second.
     private static let firstReplayRate = 1_000_000
+    /// Time since sound was sent after which nobody waits for it any more.
+    ///
+    /// A queue that has grown to 300 ms and the report of it are within; players have stretched what they had.
+    private static let longestSilence = Duration.milliseconds(600)
     /// Percentage of the burst rate that may be used.
     private static let burstShare = 85
 
     /// Processes transport-wide feedback on packets.
-    func receive(_ feedback: TransportFeedback, at now: MonotonicTime) {
+    func receive(
+        _ feedback: TransportFeedback, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
+    ) {
         leaveStreamIfOver(at: now)
         guard let path else { return }
-        take(path.packets.outcomes(of: feedback, at: now), of: path, at: now)
+        take(path.packets.outcomes(of: feedback, at: now), of: path, at: now, into: &sink)
     }
 
     /// Processes feedback on packets by their RTP sequence numbers (RFC 8888).
-    func receive(_ feedback: CongestionControlFeedback, at now: MonotonicTime) {
+    func receive(
+        _ feedback: CongestionControlFeedback, at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) {
         leaveStreamIfOver(at: now)
         guard let path, plan.slots.contains(where: \.reportsBySequenceNumber) else { return }
         let time = path.receiverClock.time(of: feedback)
         var told: [SentPackets.Told] = []
         for stream in feedback.streams { slot(ssrc: stream.ssrc)?.lookUp(stream, toldAt: time, into: &told) }
-        take(path.packets.outcomes(of: told, at: now), of: path, at: now)
+        take(path.packets.outcomes(of: told, at: now), of: path, at: now, into: &sink)
     }
 
-    private func take(_ outcomes: [PacketOutcome], of path: OutgoingPath, at now: MonotonicTime) {
+    private func take(
+        _ outcomes: [PacketOutcome], of path: OutgoingPath, at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) {
         guard !outcomes.isEmpty else { return }
         path.receive(outcomes, roundTrip: roundTrip.smoothed, at: now)
         noteSoundLoss(outcomes, at: now)
         allocate(at: now)
+        resendSound(outcomes, at: now, into: &sink)
         tellQuality(at: now)
         requestWake()
     }
@@ -99,6 +112,22 @@ extension Session {
             if outcome.arrival == nil { lost += 1 }
         }
         for slot in slots { slot.noteLoss(lost, of: told, at: now) }
+    }
+
+    /// Sends sound again that was lost and may still be heard.
+    ///
+    /// Later than pictures were lowered, so that it need not share the path with what the path does not take.
+    private func resendSound(
+        _ outcomes: [PacketOutcome], at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
+    ) {
+        let missed = outcomes.lazy.filter { outcome in
+            outcome.arrival == nil && now < outcome.sent + Self.longestSilence
+        }
+        guard !missed.isEmpty else { return }
+        let numbers = Set(missed.map(\.number))
+        for slot in slots where slot.plan.kind == .audio {
+            slot.resendLost(numbers, rtt: answerTime, at: now, into: &sink)
+        }
     }
 
     /// Performs what is due: time without feedback, or the next step of a probe.

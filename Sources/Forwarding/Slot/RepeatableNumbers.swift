@@ -10,6 +10,8 @@ struct RepeatableNumbers {
     static let usualCapacity = 256
     /// A second at 10 Mbit/s, which is how old feedback may be.
     static let largeCapacity = 1_024
+    /// More than a second of audio: what is sent again later comes too late.
+    static let soundCapacity = 64
 
     private struct Entry {
         /// 48-bit packet index.
@@ -34,6 +36,11 @@ struct RepeatableNumbers {
     func number(of index: Int64) -> Int64? {
         let entry = entries[place(of: index)]
         return entry.index == index ? entry.number : nil
+    }
+
+    /// The remembered packets that were sent under these numbers, in their order.
+    func indices(of numbers: Set<Int64>) -> [Int64] {
+        entries.filter { $0.index != .min && numbers.contains($0.number) }.map(\.index).sorted()
     }
 
     private func place(of index: Int64) -> Int {

@@ -16,6 +16,34 @@ extension Slot {
         return redundancy.depth
     }
 
+    /// Sends lost audio again: browsers report that it is lost, but do not ask for it.
+    ///
+    /// What a later packet contains, of which no loss is known, is left out. Clients that negotiated NACKs get what
+    /// they ask for, and no more.
+    /// - Parameter numbers: what the whole path had been sent before each lost packet, of any stream.
+    func resendLost(
+        _ numbers: Set<Int64>, rtt: Duration?, at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) {
+        guard !plan.supportsNACK, plan.repairSSRC == nil, let lost = repeatable?.indices(of: numbers)
+        else { return }
+        for index in lost where !isCarried(index, withoutThose: lost) {
+            let number = UInt16(truncatingIfNeeded: index)
+            guard resend(number, rtt: rtt, share: 100, at: now, into: &sink) else { continue }
+            if let place = repeatable?.number(of: index) { path?.packets.settle(place) }
+        }
+    }
+
+    /// Whether a packet is contained in one of the next ones, except in lost ones.
+    private func isCarried(_ index: Int64, withoutThose lost: [Int64]) -> Bool {
+        guard let redundancy else { return false }
+        return (1...AudioRedundancy.maximumDepth).contains { distance in
+            let carrier = index &+ Int64(distance)
+            guard carrier < timeline.nextSequence, !lost.contains(carrier) else { return false }
+            return redundancy.distances(of: carrier)?.contains(distance: distance) ?? false
+        }
+    }
+
     /// Up to `depth` packets before one that is being sent.
     func earlierSound(before packet: ForwardedPacket, depth: Int, in storage: Span<UInt8>) -> EarlierSound {
         guard let segment = timeline.current else { return EarlierSound() }

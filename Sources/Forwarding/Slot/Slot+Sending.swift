@@ -152,31 +152,41 @@ extension Slot {
         // Audio is small, and has priority over pictures.
         let share = plan.kind == .audio ? 100 : isStopped ? 0 : session.repairShare
         for sequenceNumber in lost {
-            guard let (segment, sequence, outgoing) = timeline.origin(of: sequenceNumber) else {
-                counters.refusals.unknown &+= 1
-                continue
-            }
-            // The source may have restarted and used the same numbers for other packets.
-            guard segment.mapping.epoch == segment.source.epoch,
-                let range = segment.source.history.range(of: sequence)
-            else {
-                counters.refusals.notInHistory &+= 1
-                continue
-            }
-            guard !isAboutToSend(sequence, of: segment) else {
-                counters.refusals.tooSoon &+= 1
-                continue
-            }
-            let verdict = retransmissions.admit(
-                outgoing, size: range.count, rtt: rtt, share: share, ceiling: session.repairCeiling, at: now)
-            guard verdict == .admitted else {
-                counters.refusals.count(verdict)
-                continue
-            }
-            if resend(segment, sequence, outgoing, range, at: now, into: &sink) > 0 {
-                counters.packetsResent &+= 1
-            }
+            _ = resend(sequenceNumber, rtt: rtt, share: share, at: now, into: &sink)
         }
+    }
+
+    /// Sends a packet again if it is still in the history and the viewer's budget has room.
+    /// - Parameter share: percent of the budget that may be used.
+    /// - Returns: whether it was sent.
+    func resend(
+        _ sequenceNumber: UInt16, rtt: Duration?, share: Int, at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) -> Bool {
+        guard let (segment, sequence, outgoing) = timeline.origin(of: sequenceNumber) else {
+            counters.refusals.unknown &+= 1
+            return false
+        }
+        // The source may have restarted and used the same numbers for other packets.
+        guard segment.mapping.epoch == segment.source.epoch,
+            let range = segment.source.history.range(of: sequence)
+        else {
+            counters.refusals.notInHistory &+= 1
+            return false
+        }
+        guard !isAboutToSend(sequence, of: segment) else {
+            counters.refusals.tooSoon &+= 1
+            return false
+        }
+        let verdict = retransmissions.admit(
+            outgoing, size: range.count, rtt: rtt, share: share, ceiling: session.repairCeiling, at: now)
+        guard verdict == .admitted else {
+            counters.refusals.count(verdict)
+            return false
+        }
+        guard resend(segment, sequence, outgoing, range, at: now, into: &sink) > 0 else { return false }
+        counters.packetsResent &+= 1
+        return true
     }
 
     /// Whether a packet that arrived late waits to be sent here for the first time.

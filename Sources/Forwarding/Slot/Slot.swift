@@ -62,8 +62,8 @@ package final class Slot {
     var replayGate = ReplayGate()
     /// Numbers of recent packets, for retransmissions under their own index and for feedback by sequence number.
     ///
-    /// Exists from the beginning for video without RTX, and for feedback by sequence number; otherwise from the first
-    /// retransmission request on that needs it.
+    /// Exists from the beginning for video without RTX, for audio whose loss is reported but not asked for, and for
+    /// feedback by sequence number; otherwise from the first retransmission request on that needs it.
     var repeatable: RepeatableNumbers?
     /// The same for the RTX stream, for feedback by sequence number.
     var repairNumbers: RepeatableNumbers?
@@ -105,8 +105,11 @@ package final class Slot {
             let capacity = isVideo ? RepeatableNumbers.largeCapacity : RepeatableNumbers.usualCapacity
             repeatable = RepeatableNumbers(capacity: capacity)
             if plan.repairSSRC != nil { repairNumbers = RepeatableNumbers(capacity: capacity) }
-        } else if path != nil, plan.kind == .video, plan.repairSSRC == nil {
-            repeatable = RepeatableNumbers()
+        } else if path != nil, plan.repairSSRC == nil {
+            if plan.kind == .video { repeatable = RepeatableNumbers() }
+            if plan.kind == .audio, !plan.supportsNACK {
+                repeatable = RepeatableNumbers(capacity: RepeatableNumbers.soundCapacity)
+            }
         }
         if path == nil { departed = DepartedNumbers() }
         if plan.kind == .audio, plan.formats.contains(where: { $0.redundancyPayloadType != nil }) {

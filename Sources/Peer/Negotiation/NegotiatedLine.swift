@@ -95,7 +95,8 @@ struct NegotiatedLine {
         return SlotPlan(
             mid: offered.mid, kind: kind, ssrc: identifiers.ssrc, repairSSRC: identifiers.repairSSRC,
             cname: identifiers.cname, formats: formats.map(\.format), extensions: extensions,
-            allowsMixedExtensions: isMixed, reportsBySequenceNumber: feedback.contains(.congestionControl))
+            allowsMixedExtensions: isMixed, reportsBySequenceNumber: feedback.contains(.congestionControl),
+            supportsNACK: formats.contains { self.feedback(of: $0).contains(.nack) })
     }
 
     /// Payload types of a layer that are read; RTP has no more.

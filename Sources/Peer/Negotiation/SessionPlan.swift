@@ -139,6 +139,8 @@ package struct SlotPlan: Equatable, Sendable {
     package var allowsMixedExtensions: Bool
     /// Whether the client reports each packet by its sequence number (RFC 8888).
     package var reportsBySequenceNumber: Bool
+    /// Whether the client asks for lost packets by NACKs, as browsers do for video alone.
+    package var supportsNACK: Bool
 
     /// Whether the client reports the arrival of each packet of this m-line, by either kind of number.
     package var tellsOfPackets: Bool {
@@ -156,7 +158,8 @@ package struct SlotPlan: Equatable, Sendable {
     package init(
         mid: String, kind: MediaKind, ssrc: UInt32, repairSSRC: UInt32?, cname: String,
         formats: [MediaFormat],
-        extensions: ExtensionIDs, allowsMixedExtensions: Bool, reportsBySequenceNumber: Bool = false
+        extensions: ExtensionIDs, allowsMixedExtensions: Bool, reportsBySequenceNumber: Bool = false,
+        supportsNACK: Bool = false
     ) {
         self.mid = mid
         self.kind = kind
@@ -167,6 +170,7 @@ package struct SlotPlan: Equatable, Sendable {
         self.extensions = extensions
         self.allowsMixedExtensions = allowsMixedExtensions
         self.reportsBySequenceNumber = reportsBySequenceNumber
+        self.supportsNACK = supportsNACK
     }
 }
 

@@ -48,6 +48,29 @@ import Wire
         #expect(second.flatMap { sent.outcomes(of: $0, at: Self.time(91)) }.isEmpty)
     }
 
+    @Test func `are told of no more once they were sent again`() {
+        var sent = SentPackets()
+        for number in 0..<4 { sent.add(size: 500, at: Self.time(Int64(number))) }
+        var builder = TransportFeedbackBuilder(senderSSRC: 1, mediaSSRC: 2)
+        let first = feedback([(0, 20), (3, 22)], by: &builder)
+        let lost = first.flatMap { sent.outcomes(of: $0, at: Self.time(50)) }.filter { $0.arrival == nil }
+        #expect(lost.map(\.number) == [1, 2])
+        sent.settle(1)
+        // Neither what was never sent, nor what is no longer known, changes anything.
+        for number in [-1, 4, 70_000] as [Int64] { sent.settle(number) }
+        let second = feedback([(1, 60), (2, 61)], by: &builder)
+        #expect(second.flatMap { sent.outcomes(of: $0, at: Self.time(90)) }.map(\.number) == [2])
+    }
+
+    @Test func `are told of although they were settled before their loss was`() {
+        var sent = SentPackets()
+        for number in 0..<2 { sent.add(size: 500, at: Self.time(Int64(number))) }
+        sent.settle(0)
+        var builder = TransportFeedbackBuilder(senderSSRC: 1, mediaSSRC: 2)
+        let told = feedback([(0, 20), (1, 21)], by: &builder)
+        #expect(told.flatMap { sent.outcomes(of: $0, at: Self.time(50)) }.map(\.number) == [0, 1])
+    }
+
     /// A large picture comes for longer than the receiver waits with its feedback.
     @Test func `left together in whichever feedback they are told of`() {
         var sent = SentPackets()

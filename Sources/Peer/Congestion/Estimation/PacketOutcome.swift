@@ -2,6 +2,8 @@ import Base
 
 /// The fate of one sent packet, as the receiver's feedback reports it.
 package struct PacketOutcome: Equatable, Sendable {
+    /// How many packets had been sent on the path before it.
+    package var number: Int64
     /// When it left, on our clock.
     package var sent: MonotonicTime
     /// In bytes, with UDP and IP headers.
@@ -17,9 +19,10 @@ package struct PacketOutcome: Equatable, Sendable {
     package var untold: Int
 
     package init(
-        sent: MonotonicTime, size: Int, arrival: Int64?, probe: UInt8? = nil, isLate: Bool = false,
-        untold: Int = 0
+        number: Int64 = 0, sent: MonotonicTime, size: Int, arrival: Int64?, probe: UInt8? = nil,
+        isLate: Bool = false, untold: Int = 0
     ) {
+        self.number = number
         self.sent = sent
         self.size = size
         self.arrival = arrival

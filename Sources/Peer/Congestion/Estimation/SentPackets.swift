@@ -159,8 +159,17 @@ package struct SentPackets: Sendable {
         let clock = now.nanoseconds(since: origin) / 1_000
         let age = Int64(UInt32(truncatingIfNeeded: clock) &- entry.sent)
         return PacketOutcome(
-            sent: origin.advanced(byNanoseconds: (clock - age) * 1_000), size: Int(entry.size),
-            arrival: arrival, probe: entry.probe == 0 ? nil : entry.probe, isLate: entry.fate == .lost)
+            number: number, sent: origin.advanced(byNanoseconds: (clock - age) * 1_000),
+            size: Int(entry.size), arrival: arrival, probe: entry.probe == 0 ? nil : entry.probe,
+            isLate: entry.fate == .lost)
+    }
+
+    /// Ignores what is reported of a packet from now on, because it was reported lost and is sent again under its
+    /// number: that the second one arrives does not undo the loss of the first.
+    /// - Parameter number: the value of `count` before it left.
+    package mutating func settle(_ number: Int64) {
+        guard number < count, number >= max(count - Int64(entries.count), 0) else { return }
+        if entries[slot(of: number)].fate == .lost { entries[slot(of: number)].fate = .arrived }
     }
 
     private func slot(of number: Int64) -> Int {
