@@ -1,7 +1,6 @@
 import Base
 import Peer
 import Testing
-import Wire
 
 @testable import Forwarding
 

@@ -20,11 +20,10 @@ import Wire
         #expect(request(#"{"type":"pin","mid":"3","more":[1]}"#) == .pin(nil, mid: "3", maximumHeight: nil))
         #expect(request(#"{"type":"slot","mid":"3"}"#) == .slot(mid: "3", maximumHeight: nil))
         #expect(request(#"{"type":"visible","mid":"3","visible":false}"#) == .visible(false, mid: "3"))
-        #expect(
-            request(#"{"message_type":"mute","to_participant_identity":"Bob"}"#) == .mute(bob, kind: "audio"))
+        #expect(request(#"{"message_type":"mute","to_participant_identity":"Bob"}"#) == .mute(bob, .audio))
         #expect(
             request(#"{"message_type":"mute","to_participant_identity":"Bob","kind":"video"}"#)
-                == .mute(bob, kind: "video"))
+                == .mute(bob, .video))
         #expect(request(#"{"type":"uplink","limitedBy":"bandwidth"}"#) == .weakUplink)
         #expect(
             request(#"{"type":"comment","id":"c-1","text":"hi"}"#)
@@ -64,7 +63,7 @@ import Wire
 
     @Test func `say what slots carry`() {
         let slot = ControlReply.Slot(
-            mid: "2", kind: "video", stream: "s1", participant: "Bob", muted: false, screen: false)
+            mid: "2", kind: .video, stream: "s1", participant: "Bob", muted: false, screen: false)
         let text = String(decoding: ControlReply(type: .slots, slots: [slot]).bytes, as: UTF8.self)
         #expect(
             text == #"{"slots":[{"kind":"video","mid":"2","muted":false,"participant":"Bob","screen":false,"#
@@ -73,7 +72,7 @@ import Wire
 
     @Test func `name everybody in a slot that carries a composition`() {
         let slot = ControlReply.Slot(
-            mid: "0", kind: "audio", stream: "s1", muted: false, screen: false, participants: ["Ann", "Bob"])
+            mid: "0", kind: .audio, stream: "s1", muted: false, screen: false, participants: ["Ann", "Bob"])
         let text = String(decoding: ControlReply(type: .slots, slots: [slot]).bytes, as: UTF8.self)
         #expect(
             text == #"{"slots":[{"kind":"audio","mid":"0","muted":false,"participants":["Ann","Bob"],"#

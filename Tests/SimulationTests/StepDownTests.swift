@@ -4,7 +4,6 @@ import Forwarding
 import Peer
 import TestSupport
 import Testing
-import Wire
 
 /// Who wants no packets, but may have key frames made.
 private final class Onlooker: TapSink {

@@ -4,7 +4,6 @@ import Forwarding
 import Peer
 import TestSupport
 import Testing
-import Wire
 
 @testable import Net
 

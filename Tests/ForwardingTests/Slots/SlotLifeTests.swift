@@ -2,7 +2,6 @@ import Base
 import Peer
 import TestSupport
 import Testing
-import Wire
 
 @testable import Forwarding
 

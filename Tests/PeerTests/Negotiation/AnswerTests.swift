@@ -21,7 +21,7 @@ import Wire
         let offer = try NegotiationFixture.offer(name)
         let (plan, answer) = try NegotiationFixture.negotiate(name, .stage, policy: policy)
         #expect(try JSEPChecker.violations(of: answer, to: offer) == [])
-        let directions = offer.media.map { $0.kind == .application ? .inactive : $0.direction ?? .sendrecv }
+        let directions = offer.media.map { $0.type == .application ? .inactive : $0.direction ?? .sendrecv }
         #expect(plan.sources.count == directions.count(where: \.sends))
         #expect(plan.slots.count == directions.count(where: \.receives))
     }
@@ -105,7 +105,7 @@ import Wire
     func `accept data channels where there is a use for them`(name: String) throws {
         let (plan, answer) = try NegotiationFixture.negotiate(name)
         let channel = try #require(answer.media.last)
-        #expect(channel.kind == .application && channel.port == 9)
+        #expect(channel.type == .application && channel.port == 9)
         #expect(channel.formats == ["webrtc-datachannel"])
         #expect(try channel.sctpPort() == 5_000)
         #expect(try channel.maximumMessageSize() == 262_144)
@@ -123,7 +123,7 @@ import Wire
         #expect(plan.slots.map(\.mid) == stage.slots.map(\.mid))
         #expect(plan.dataChannel == stage.dataChannel)
         for (offered, answered) in zip(try NegotiationFixture.offer(name).media, answer.media)
-        where offered.kind != .application {
+        where offered.type != .application {
             let direction = try #require(answered.direction)
             #expect(direction == .sendonly || direction == .inactive)
             if offered.direction == .sendonly { #expect(direction == .inactive) }
@@ -157,7 +157,7 @@ import Wire
         let (plan, answer) = try NegotiationFixture.negotiate("chrome-feed", .play)
         #expect(plan.dataChannel == nil)
         let channel = try #require(answer.media.last)
-        #expect(channel.kind == .application)
+        #expect(channel.type == .application)
         #expect(channel.port == 0)
         #expect(channel.fields.map(\.value) == ["IN IP4 0.0.0.0"])
         #expect(channel.mid == "4")
