@@ -149,7 +149,7 @@ import Testing
         rig.disconnect(people[3], connections[3])
         let after = rig.stage.listViewers().map(\.id)
         #expect(after.count == limit && after.last == people[limit].id && !after.contains(people[3].id))
-        // Who comes back within the grace time has lost the place, but not the one behind the others.
+        // A viewer who comes back within the grace time is off the list, and next in line for it.
         rig.connect(people[3])
         let back = rig.stage.listViewers().map(\.id)
         #expect(back == after)

@@ -81,7 +81,7 @@ import Testing
         #expect(viewing.remaining(of: bob, from: 10, at: start + .seconds(3)) == .seconds(7))
         viewing.end(bob, at: start + .seconds(4))
         viewing.end(bob, at: start + .seconds(5))
-        // Once too often does no harm.
+        // An end too many does no harm.
         viewing.end(bob, at: start + .seconds(6))
         #expect(viewing.remaining(of: bob, from: 10, at: start + .seconds(100)) == .seconds(5))
         viewing.begin(bob, at: start + .seconds(100))
@@ -99,7 +99,7 @@ import Testing
             #expect(viewing.remaining(of: other, from: 10, at: later) == .zero)
         }
         #expect(viewing.remaining(of: try guest("guest-2", at: "192.0.2.2"), from: 10, at: later) > .zero)
-        // Who was given an identity has a time of their own.
+        // A viewer with a given identity has free time of their own.
         #expect(viewing.remaining(of: try named("bob"), from: 10, at: later) == .seconds(10))
     }
 
@@ -135,8 +135,7 @@ import Testing
         #expect(viewing.remaining(of: try named("new"), from: 10, at: start + .seconds(60)) == .zero)
     }
 
-    /// However sessions come and go, nobody's time is longer than what everybody has, and none is taken that was not
-    /// watched.
+    /// However sessions come and go, only time that was watched is used up, and nobody gets more than the limit.
     @Test(arguments: 1...20)
     func `the free time used is always the time watched`(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)

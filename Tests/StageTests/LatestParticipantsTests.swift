@@ -11,12 +11,12 @@ import Testing
         var latest = LatestParticipants()
         for number in 0..<Stage.banLimit { latest.insert(id(number)) }
         #expect(latest.contains(id(0)) && latest.contains(id(Stage.banLimit - 1)))
-        // Who is among them takes no further place.
+        // Inserting somebody again takes no further place.
         latest.insert(id(5))
         #expect(latest.contains(id(0)))
         latest.insert(id(Stage.banLimit))
         #expect(!latest.contains(id(0)) && latest.contains(id(1)) && latest.contains(id(Stage.banLimit)))
-        // Who was taken out leaves a place.
+        // Removing somebody frees a place.
         latest.remove(id(7))
         latest.insert(id(Stage.banLimit + 1))
         #expect(!latest.contains(id(7)) && latest.contains(id(1)))

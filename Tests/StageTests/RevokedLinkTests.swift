@@ -78,7 +78,7 @@ import Testing
     @Test mutating func `can be revoked again and again without running ahead of the clock`() throws {
         for _ in 0..<1_000 { try rig.apply(.revokeLinks(speakers: true, viewers: true)) }
         #expect(rig.stage.record.linkRevocations?.speakers == rig.now.wall)
-        // One that was made since is of a later second, and goes with the next revocation.
+        // A link made since then counts from a later second, and the next revocation revokes it.
         try rig.apply(.makeLink)
         let sam = guest("sam", after: 1)
         try rig.apply(.revokeLinks(speakers: true, viewers: false))
@@ -106,11 +106,11 @@ import Testing
         let next = after.firstKey(of: sam.id)
         #expect(after.allowsKey(of: sam.id, issued: next) && after.firstKey(of: ann.id) == 0)
         #expect(after.allows(Stage.Link(makesSpeakers: true, issued: second)), "links count as before")
-        // The one that was made just now, too.
+        // A key that was made just now is revoked too.
         try rig.apply(.replaceKey, from: sam)
         let again = try #require(rig.stage.record.linkRevocations)
         #expect(!again.allowsKey(of: sam.id, issued: next))
-        // A host revokes them all with the links.
+        // When the host revokes links, all stream keys are revoked as well.
         rig.wait(5)
         try rig.apply(.revokeLinks(speakers: true, viewers: false))
         let revoked = try #require(rig.stage.record.linkRevocations)
@@ -146,7 +146,7 @@ import Testing
         for sender in [sam, sue] { try rig.apply(.join, from: sender) }
         try rig.apply(.remove(sam.id))
         try rig.apply(.moveToViewers(sue.id))
-        // Nor is anybody forgotten whom the host took off; of the others the first one is.
+        // People whom the host took off are remembered; of those who stepped down, the first one is forgotten.
         for sender in [moved, sam, sue, StageRig.sender("g\(Stage.banLimit)", .speaker)] {
             try rig.apply(.join, from: sender)
             #expect(rig.stage.standing(of: sender) == .viewer)

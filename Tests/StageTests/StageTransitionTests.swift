@@ -281,7 +281,7 @@ import Testing
             let lowered = try rig.apply(.lowerHand(root.id), from: root)
             #expect(lowered.changes == [.handLowered(root.id)])
         }
-        // An operator without a hand is not present by commands.
+        // Commands alone do not make an operator present.
         #expect(rig.wait(15).events == [.left(root.id)])
     }
 
@@ -421,7 +421,7 @@ import Testing
         #expect(rig.stage.standing(of: ann) == (isThere ? .speaker : .viewer))
         #expect(rig.wait(600).changes.isEmpty)
         #expect(rig.stage.record.phase == .live)
-        // Comes back to a stage that is somebody else's now.
+        // Ann comes back to a stage with another host.
         rig.connect(ann)
         try rig.apply(.join, from: ann)
         try rig.apply(.publish, from: ann)
@@ -441,7 +441,7 @@ import Testing
         #expect(rig.wait(30).changes == [.ended(rig.now.wall, .sourceLeft)])
     }
 
-    /// Nobody tells of a source again that goes on.
+    /// A source that goes on is not reported again, so the stage has to try again by itself.
     @Test mutating func `the change to a second host is tried again after the store refused it`() throws {
         let (ann, bob) = (StageRig.ann, StageRig.sender("bob", .host))
         rig.connect(ann)

@@ -54,7 +54,7 @@ import Testing
         try rig.apply(.holdHand(StageRig.id("bob"), true))
         #expect(names.map(place) == [nil, 1, 2, 3])
         #expect(rig.stage.record.hands[StageRig.id("bob")] != nil, "the hand is still up")
-        // Places are those that people see.
+        // A place counts only hands that are not held.
         try rig.apply(.moveHand(StageRig.id("eve"), place: 1))
         #expect(names.map(place) == [nil, 2, 3, 1])
         try rig.apply(.holdHand(StageRig.id("bob"), false))
@@ -213,7 +213,7 @@ import Testing
         #expect(listed.prefix(3).map(\.id.description) == ["v119", "v3", "mod"])
         #expect(listed.filter(\.isModerator).map(\.id.description) == ["mod"])
         #expect(listed[3].id == StageRig.id("v0"), "then those who came first")
-        // Who leads no more stays listed, and nobody is listed in vain.
+        // A former leader stays listed, and a new one takes one place.
         let again = rig.stage.listViewers(leaders: [StageRig.id("v118")])
         #expect(again.count == Stage.listedViewerLimit && again[0].id == StageRig.id("v118"))
         #expect(Set(again.map(\.id)).subtracting(listed.map(\.id)) == [StageRig.id("v118")])
