@@ -80,7 +80,7 @@ import Wire
         #expect(world.viewer.ambiguousPackets == 0, "two packets under one index share a nonce")
     }
 
-    @Test func `is for those who take it`() throws {
+    @Test func `a client that did not negotiate redundancy gets none`() throws {
         let world = try begin(1, hasRED: false)
         world.simulation.conditions.loss = 0.1
         world.simulation.run(for: .seconds(10))
