@@ -11,7 +11,7 @@ import Wire
         ControlRequest(parsing: DataChannelMessage(text))
     }
 
-    @Test func `are understood`() throws {
+    @Test func `each control message is read`() throws {
         let bob = try #require(ParticipantID("Bob"))
         #expect(request(#"{"type":"ping"}"#) == .ping)
         #expect(
@@ -45,11 +45,11 @@ import Wire
         #"{"type":"react","reactions":{"heart":0.5}}"#,
         #"{"type":"vote","poll":1}"#, #"{"type":"vote","options":[1]}"#, #"{"type":"delete"}"#,
     ])
-    func `that mean nothing are refused`(text: String) {
+    func `a control message without meaning is refused`(text: String) {
         #expect(request(text) == nil)
     }
 
-    @Test func `never trap, whatever they hold`() {
+    @Test func `no control message traps`() {
         var random = SeededGenerator(seed: 8_831)
         let example = Array(#"{"type":"pin","participant":"Bob","mid":"3","maxHeight":720}"#.utf8)
         for _ in 0..<2_000 {
@@ -61,7 +61,7 @@ import Wire
         }
     }
 
-    @Test func `say what slots carry`() {
+    @Test func `the message about slots names what each one carries`() {
         let slot = ControlReply.Slot(
             mid: "2", kind: .video, stream: "s1", participant: "Bob", muted: false, screen: false)
         let text = String(decoding: ControlReply(type: .slots, slots: [slot]).bytes, as: UTF8.self)
