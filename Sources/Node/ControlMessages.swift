@@ -19,8 +19,8 @@ enum ControlRequest: Equatable {
     case slot(mid: String, maximumHeight: Int?)
     /// Reports whether the client shows a slot's picture at the moment.
     case visible(Bool, mid: String)
-    /// Asks another participant to mute; `kind` is `audio` or `video`.
-    case mute(ParticipantID, kind: String)
+    /// Asks another participant to mute.
+    case mute(ParticipantID, MediaKind)
     /// Changes which pictures the client prefers over the server's choice, or turns pictures off.
     case prefer(DeliveryPatch)
     /// The client's network path carries less than the client would send.
@@ -54,10 +54,10 @@ enum ControlRequest: Equatable {
         guard let form = try? JSONDecoder().decode(Form.self, from: Data(message.bytes)) else { return nil }
         // `mute` is recognized by another member than `type`, and its kind defaults to audio.
         if form.messageType == Kind.mute.rawValue {
-            let kind = form.kind ?? "audio"
-            guard let target = form.target.flatMap({ ParticipantID($0) }), kind == "audio" || kind == "video"
+            guard let target = form.target.flatMap({ ParticipantID($0) }),
+                let kind = MediaKind(rawValue: form.kind ?? MediaKind.audio.rawValue)
             else { return nil }
-            self = .mute(target, kind: kind)
+            self = .mute(target, kind)
             return
         }
         switch (form.type.flatMap { Kind(rawValue: $0) }, form.mid) {
@@ -122,7 +122,7 @@ struct ControlReply: Encodable {
     /// What one of the client's slots carries; the optional members are nil for an empty slot.
     struct Slot: Encodable {
         var mid: String
-        var kind: String
+        var kind: MediaKind
         var stream: String?
         var participant: String?
         var name: String?
@@ -135,7 +135,8 @@ struct ControlReply: Encodable {
     var type: Kind?
     var messageType: Kind?
     var target: String?
-    var kind: String?
+    /// With `mute`.
+    var kind: MediaKind?
     /// With `mute`: the participant who asks for it.
     var by: String?
     var slots: [Slot]?

@@ -35,8 +35,8 @@ extension Stage {
         case remove(ParticipantID)
         case ban(ParticipantID)
         case unban(ParticipantID)
-        case requestMute(ParticipantID, StageChange.MediaKind)
-        case setMuted(StageChange.MediaKind, Bool)
+        case requestMute(ParticipantID, MediaKind)
+        case setMuted(MediaKind, Bool)
         case setPaused(Bool)
         /// Begin to publish as a member of the stage.
         case publish

@@ -291,7 +291,7 @@ package struct StageOutcome: Equatable, Sendable {
 /// An action outside the stage.
 package enum StageEffect: Equatable, Sendable {
     /// Ask a participant's client to mute; the participant may unmute.
-    case requestMute(of: ParticipantID, StageChange.MediaKind, by: ParticipantID)
+    case requestMute(of: ParticipantID, MediaKind, by: ParticipantID)
     /// Show all members of the stage whether a participant's microphone and camera are muted.
     case showMute(of: ParticipantID, audio: Bool, video: Bool)
     /// Switch viewers to another programme.

@@ -24,11 +24,6 @@ package enum StageChange: Equatable, Sendable, Codable {
         case moved
     }
 
-    /// What a participant can mute.
-    package enum MediaKind: String, Sendable, Codable, CaseIterable {
-        case audio, video
-    }
-
     /// Also restarts a published stream that had ended.
     case created(Creation)
     case edited(StageDetails)

@@ -92,7 +92,7 @@ import Wire
             reached.append(audience.receivers(of: item(.message(.string([1]))), at: now).count)
             now = now + .milliseconds(100)
         }
-        // What the first one took too much is made up for before the next one.
+        // The first message's excess is paid back before the next one.
         #expect(reached.indices.filter { reached[$0] == 15_000 } == [0, 15, 30])
         #expect(reached.reduce(0, +) == 45_000)
     }

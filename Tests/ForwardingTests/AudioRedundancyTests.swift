@@ -8,7 +8,7 @@ import Testing
         MonotonicTime(nanoseconds: Int64(seconds * 1_000_000_000))
     }
 
-    @Test func `follows the share that is lost`() {
+    @Test func `redundancy grows with the share of packets lost`() {
         var redundancy = AudioRedundancy()
         redundancy.note(lost: 0, of: 500, at: at(0))
         #expect(redundancy.depth == 0)
@@ -33,7 +33,7 @@ import Testing
         #expect(redundancy.depth == 0)
     }
 
-    @Test func `takes any numbers`() {
+    @Test func `no sequence number breaks redundancy`() {
         var redundancy = AudioRedundancy()
         for (lost, told) in [(0, 0), (5, -1), (Int.max, 1), (Int.min, Int.max), (Int.max, Int.max), (-7, 3)] {
             redundancy.note(lost: lost, of: told, at: at(1))
@@ -41,19 +41,19 @@ import Testing
         }
     }
 
-    @Test func `knows how packets are made again`() {
+    @Test func `each packet is repeated with the redundancy that it was sent with`() {
         var redundancy = AudioRedundancy()
         let (none, one, both) = (Distances(upTo: 0), Distances(upTo: 1), Distances(upTo: 2))
         #expect(redundancy.distances(of: 7) == none)
         redundancy.note(one, by: 10)
         redundancy.note(both, by: 14)
         #expect([9, 10, 12, 14, 15].map { redundancy.distances(of: $0) } == [none, one, none, both, none])
-        // What came long before may have carried anything.
+        // Of packets from long before nothing is known.
         redundancy.note(one, by: 266)
         redundancy.note(one, by: 1_000)
         let known = [9, 10, 14, 744, 745, 1_000].map { redundancy.distances(of: $0) }
         #expect(known == [none, nil, both, nil, none, one])
-        // Nor does one that comes very late take the place of what is known.
+        // A very late packet does not replace what is known.
         redundancy.note(both, by: 744)
         #expect(redundancy.distances(of: 744) == nil)
         #expect(redundancy.distances(of: 1_000) == one)

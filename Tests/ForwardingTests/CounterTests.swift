@@ -52,7 +52,7 @@ import Wire
     }
 
     /// A counter that is not added is lost with its session.
-    @Test func `are all added, each to itself`() {
+    @Test func `adding counters adds each field to the same field`() {
         var sum = filled()
         let each = numbers(in: sum)
         #expect(each.count == 41)
@@ -64,7 +64,7 @@ import Wire
         #expect(sum == filled())
     }
 
-    @Test func `wrap where they are full`() {
+    @Test func `a full counter wraps instead of trapping`() {
         var volume = MediaCounters.Volume(packets: .max, bytes: .max)
         volume.add(1)
         #expect(volume == .init(packets: 0, bytes: 0))
@@ -74,7 +74,7 @@ import Wire
         #expect(full.packetsSent == UInt64.max - 1)
     }
 
-    @Test func `of refusals know why`() {
+    @Test func `refused retransmissions are counted by reason`() {
         var refusals = MediaCounters.Refusals()
         for verdict in [
             RetransmissionGate.Verdict.admitted, .unknown, .tooSoon, .tooSoon, .beforeKeyFrame, .overBudget,
@@ -101,7 +101,7 @@ import Wire
             ])
     }
 
-    @Test func `is news where a layer, a cause or a pause differs`() {
+    @Test func `a quality with another layer, cause or pause is reported`() {
         #expect(quality().isNews(after: nil))
         for other in [
             quality(cause: .loss), quality(cause: nil), quality(rid: "h"), quality(height: 720),
@@ -120,7 +120,7 @@ import Wire
         #expect(elsewhere.isNews(after: quality()))
     }
 
-    @Test func `is none where only rates and times vary a little`() {
+    @Test func `a quality whose rates and times vary a little is not reported`() {
         var other = quality(bitrate: 900_000)
         other.roundTrip = nil
         other.pictures[0].wanted?.width = 641
@@ -151,7 +151,7 @@ import Wire
         }
     }
 
-    @Test func `are a track's layers, the lowest first, with what headers add`() throws {
+    @Test func `the choices are the track's layers, lowest first, including header overhead`() throws {
         let track = rig.track(rids: ["h", "l"])
         let feeds = try ["h", "l"].map { try rig.feed(track, rid: $0) }
         try rig.send(feeds[0], isKey: true, height: 720)
@@ -173,7 +173,7 @@ import Wire
         #expect(choices.grants == [.layer(1)])
     }
 
-    @Test func `begin with renditions where they take less than the publisher's only size`() throws {
+    @Test func `renditions that take less than the publisher's only layer come first`() throws {
         let track = rig.track()
         let feed = try rig.feed(track)
         try rig.send(feed, isKey: true)
@@ -211,7 +211,7 @@ import Wire
         #expect(choices.index(of: .layer(low.index)) == nil, "a rendition that has ended is not sent")
     }
 
-    @Test func `have no rendition of a picture that takes little anyway`() throws {
+    @Test func `a picture with a low bitrate has no rendition among its choices`() throws {
         let track = rig.track()
         let feed = try rig.feed(track)
         try rig.send(feed, isKey: true)

@@ -7,7 +7,7 @@ import TestSupport
 @Suite struct DeadlineQueueTests {
     private func time(_ number: Int64) -> MonotonicTime { MonotonicTime(nanoseconds: number) }
 
-    @Test func `wakes in the order of time, each key once`() {
+    @Test func `keys come out in the order of their times, each once`() {
         var queue = DeadlineQueue<Int>()
         for key in [5, 3, 9, 1, 7] { queue.schedule(key, at: time(Int64(key))) }
         queue.schedule(9, at: time(2))
@@ -18,7 +18,7 @@ import TestSupport
         #expect(queue.next == nil)
     }
 
-    @Test func `leaves what is not due`() {
+    @Test func `a key stays in the queue until it is due`() {
         var queue = DeadlineQueue<String>()
         queue.schedule("late", at: time(10))
         #expect(queue.popDue(at: time(9)) == nil)

@@ -27,7 +27,7 @@ import Testing
         #expect(early == 2)
         let late = (0..<9).count { _ in budget.take(at: time(60_000)) }
         #expect(late == 4)
-        // A clock that goes back makes up for nothing.
+        // A clock that goes back gives nothing back.
         let before = (0..<9).count { _ in budget.take(at: time(59_000)) }
         #expect(before == 0)
     }
@@ -99,7 +99,7 @@ import Testing
             cost.note(nil, at: time(alone + 1)), cost.note(nil, at: time(5_000)),
         ]
         #expect(first == [nil, 9_000, nil, 9_000, nil])
-        // Of two that end close to each other the later one is measured again.
+        // Of two key frames that end close together, only the later one is measured again.
         let second = [
             cost.note(4_000, at: time(6_000)), cost.note(5_000, at: time(6_100)),
             cost.note(nil, at: time(7_500)),
@@ -109,7 +109,7 @@ import Testing
 
     // MARK: Messages
 
-    @Test func `count a client's messages by the time that passed, and none that went back`() {
+    @Test func `a clock that goes back lets a client send no more messages`() {
         var gate = MessageGate(.init(messages: 10, bytes: 1_000, burst: 1), at: time(0))
         let first = (0..<20).count { _ in gate.admit(bytes: 1, at: time(0)) }
         #expect(first == 10)
@@ -117,7 +117,7 @@ import Testing
         #expect(back == 0)
     }
 
-    @Test func `refuse a message that is too long, which costs others nothing`() {
+    @Test func `a message that is too long is refused and uses no budget`() {
         var gate = MessageGate(.control, at: time(0))
         let limit = Int(MessageGate.Limits.control.bytes * MessageGate.Limits.control.burst)
         let sizes = [limit + 1, .max, limit, 1].map { gate.admit(bytes: $0, at: time(0)) }
@@ -140,7 +140,7 @@ import Testing
         channels.sends(label, on: stream, at: .zero)
     }
 
-    @Test mutating func `are four at most, each under a label of its own`() {
+    @Test mutating func `a session has at most four data tracks, each with its own label`() {
         var opened: [Bool] = []
         for (stream, label) in [(1, "a"), (3, "b"), (5, "a"), (7, "c"), (9, "d"), (11, "e")] {
             opened.append(open(label, on: UInt16(stream)))
@@ -158,7 +158,7 @@ import Testing
         #expect(isEmpty)
     }
 
-    @Test mutating func `of others are not opened again once a client has closed them`() {
+    @Test mutating func `a client that closes another's data track does not get it again`() {
         let keys = others.map { SessionChannels.Incoming(session: $0, label: "x") }
         for (index, key) in keys.enumerated() { channels.incoming[key] = UInt16(2 * index) }
         channels.forgetIncoming(2)

@@ -11,7 +11,7 @@ import Testing
         TransportAddress(ip: .loopback, port: UInt16(truncatingIfNeeded: port))
     }
 
-    @Test mutating func `are known for a second, and not for ever`() {
+    @Test mutating func `the address of an ended session is known for a second, and then forgotten`() {
         var isKnown = ended.contains(address(1), at: start)
         #expect(!isKnown)
         ended.insert(address(1), at: start)
@@ -25,7 +25,7 @@ import Testing
         #expect(!isKnown)
     }
 
-    @Test mutating func `are known for a second wherever in a turn they came`() {
+    @Test mutating func `an address is known for at least a second, whenever it is inserted`() {
         ended.insert(address(1), at: start)
         ended.insert(address(2), at: start + .milliseconds(900))
         ended.insert(address(3), at: start + .milliseconds(1_100))
@@ -35,12 +35,12 @@ import Testing
         #expect(!isKnown)
         isKnown = ended.contains(address(3), at: start + .milliseconds(2_099))
         #expect(isKnown)
-        // Nobody asked for long.
+        // After a long time without a lookup.
         isKnown = ended.contains(address(3), at: start + .seconds(60))
         #expect(!isKnown)
     }
 
-    @Test mutating func `are so many at most`() {
+    @Test mutating func `the number of known addresses is bounded`() {
         for port in 0...EndedAddresses.capacity { ended.insert(address(port), at: start) }
         var isKnown = ended.contains(address(EndedAddresses.capacity - 1), at: start)
         #expect(isKnown)

@@ -29,12 +29,12 @@ import Wire
         return packets.map(\.padding)
     }
 
-    @Test func `get the length of the longest if little is missing`() throws {
+    @Test func `packets a little shorter than the longest are padded to its length`() throws {
         #expect(try padding([1_000, 1_000, 1_001, 1_001]) == [1, 1, 0, 0])
         #expect(try padding([1_001, 1_000, 990]) == [0, 1, 11])
     }
 
-    @Test func `stay as they are if much is missing, and equalise apart`() throws {
+    @Test func `packets of very different lengths are padded in separate groups`() throws {
         #expect(try padding([1_000, 1_001, 300, 301]) == [1, 0, 1, 0])
         #expect(try padding([1_000, 500]) == [0, 0])
         #expect(try padding([1_000]) == [0])
@@ -43,7 +43,7 @@ import Wire
         #expect(try padding([1_000, 1_020, 1_040]) == [20, 0, 0])
     }
 
-    @Test func `stay as they are if they have padding or nothing else`() throws {
+    @Test func `packets with padding or without payload are not padded`() throws {
         var packets = [
             try packet(1, payload: 1_000, padding: 5), try packet(2, payload: 1_003),
             try packet(3, payload: 1_000),

@@ -23,7 +23,7 @@ import Testing
     }
 
     /// A picture's bit rate is never the same twice.
-    @Test mutating func `are one where they take about as much`() {
+    @Test mutating func `steps of about the same rate count as one`() {
         steps.fail(with: 1_000_000, at: time(0))
         steps.fail(with: 1_200_000, at: time(1))
         #expect(steps.latestHold == .seconds(12) && steps.ceiling(at: time(2)) == 800_000)
@@ -33,7 +33,7 @@ import Testing
         #expect(steps.ceiling(at: time(13)) == .max)
     }
 
-    @Test mutating func `wait as long again where nobody knows`() {
+    @Test mutating func `extending a failed step holds it for the same time again`() {
         steps.fail(with: 1_000_000, at: time(0))
         steps.extend(at: time(5))
         #expect(steps.ceiling(at: time(10)) == 800_000 && steps.ceiling(at: time(11)) == .max)

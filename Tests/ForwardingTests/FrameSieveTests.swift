@@ -38,7 +38,7 @@ struct SievedStream {
         for (index, var picture) in layers.enumerated() {
             if picture.layer == 0 { lowest &+= 1 }
             if picture.isKeyFrame { latest = [:] }
-            // What an encoder is free to use, it is taken to use.
+            // A picture that the encoder may refer to counts as referred to.
             if !picture.isKeyFrame {
                 picture.needs = Set(
                     latest.filter { picture.isSync ? $0.key == 0 : $0.key <= picture.layer }.values)
@@ -161,7 +161,7 @@ struct SievedStream {
         #expect(isGapless(stream))
     }
 
-    @Test func `leaves everything as it is where the source does not tell how to go back`() throws {
+    @Test func `sends every layer of a source that does not mark points to switch up`() throws {
         let pictures = (0..<20).map { Picture(layer: UInt8($0 % 2), isKeyFrame: $0 == 0) }
         var stream = try SievedStream(layers: pictures, packetsPerPicture: { _ in 2 }, isSure: false)
         stream.sieve.target.temporal = 0
@@ -169,21 +169,21 @@ struct SievedStream {
         #expect(stream.complete.count == 20)
     }
 
-    /// What is missing between two pictures of the lowest layer, by VP8's own count of them, is of higher ones.
-    @Test func `expects nothing that would be left out`() throws {
+    /// VP8 numbers the pictures of the lowest layer, so what is missing between two neighbours is of higher layers.
+    @Test func `a late packet of a left-out picture leaves no gap in the numbers`() throws {
         var stream = try SievedStream(layers: pattern(8, layers: 2)) { _ in 2 }
         stream.sieve.target.temporal = 0
-        // Of the second picture nothing comes, of the sixth only the end, and late.
+        // Nothing comes of the second picture, and of the sixth only the end, late.
         for index in stream.packets.indices where ![2, 3, 10].contains(index) { stream.take(index) }
         for index in [2, 3, 10] { stream.take(index) }
         #expect(stream.sent.map(\.picture) == [0, 0, 2, 2, 4, 4, 6, 6])
         #expect(isGapless(stream))
     }
 
-    @Test func `fills places that were kept for what is left out`() throws {
+    @Test func `places reserved for late packets are filled when these are left out`() throws {
         var stream = try SievedStream(layers: pattern(6, layers: 2)) { _ in 2 }
         stream.sieve.target.temporal = 0
-        // The end of the first picture and all of the second are late: whose places these are is not known.
+        // The end of the first picture and all of the second are late, so nobody knows whose places these are.
         for index in [0, 4, 5, 1, 2, 3] { stream.take(index) }
         #expect(stream.sent.map(\.isEmpty) == [false, false, false, false, true, true])
         #expect(isGapless(stream))
@@ -237,7 +237,7 @@ struct SievedStream {
             payload, Int64(index), index, marker: true, codec: .vp9(profile: 0))
     }
 
-    /// What is sent can be decoded, whatever the order, and whenever the viewer changes his mind.
+    /// What is sent can be decoded, in any order of packets and whenever the viewer's wish changes.
     @Test(arguments: UInt64(0)..<300) func `breaks nothing in any order`(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let layers = Int.random(in: 2...3, using: &random)

@@ -78,7 +78,7 @@ import Wire
         #expect(edge?.timestamp == UInt32(297_000))
     }
 
-    @Test func `lets a group go that lasts more than four seconds, and its memory with it`() throws {
+    @Test func `a group older than four seconds is dropped with its memory`() throws {
         var layer = Layer()
         for number in Int64(0)...401 {
             try receive(number, frame: UInt32(number), isKeyFrame: number == 0, at: number * 10, in: &layer)
@@ -94,7 +94,7 @@ import Wire
         }
     }
 
-    @Test func `keeps a group for a second whose past was just shown, and shows it to nobody else`() throws {
+    @Test func `a group that is being replayed is kept a second longer, but not for new viewers`() throws {
         var layer = Layer()
         for number in Int64(0)...900 {
             try receive(number, frame: UInt32(number), isKeyFrame: number == 0, at: number * 10, in: &layer)
@@ -106,7 +106,7 @@ import Wire
         }
     }
 
-    @Test func `keeps no group for twice as long, however often it is shown`() throws {
+    @Test func `no group is kept for eight seconds, however often it is replayed`() throws {
         var layer = Layer()
         for number in Int64(0)...900 {
             try receive(number, frame: UInt32(number), isKeyFrame: number == 0, at: number * 10, in: &layer)
@@ -131,7 +131,7 @@ import Wire
         }
     }
 
-    @Test func `lets a group go that has nobody to send more`() throws {
+    @Test func `a group is dropped when its publisher sends nothing more`() throws {
         var layer = Layer()
         try receive(1, frame: 1, isKeyFrame: true, at: 0, in: &layer)
         #expect(entry(at: 4_000, of: layer) == 1)
@@ -176,7 +176,7 @@ import Wire
         try receive(4, frame: 3, at: 40, in: &layer)
         try receive(2, frame: 2, isKeyFrame: true, at: 60, in: &layer)
         #expect(entry(at: 60, isRepaired: false, of: layer) == 2)
-        // One that is older than what there is changes nothing.
+        // A key frame older than the cached one changes nothing.
         try receive(0, frame: 0, isKeyFrame: true, at: 70, in: &layer)
         #expect(entry(at: 70, isRepaired: false, of: layer) == 2)
     }
@@ -194,7 +194,7 @@ import Wire
         }
     }
 
-    /// To begin one is a walk over all that came since: here some 2,500 steps.
+    /// Beginning a group walks over all packets that came since: here some 2,500 steps.
     @Test func `begins no group for each of thousands of key frames that come late`() throws {
         var layer = Layer()
         try receive(0, frame: 0, isKeyFrame: true, size: 100, at: 0, in: &layer)
@@ -209,7 +209,7 @@ import Wire
         #expect(entry(at: 3, of: layer) == 4_001)
     }
 
-    @Test func `forgets when it is told to, until the next key frame`() throws {
+    @Test func `a cache that was told to forget is empty until the next key frame`() throws {
         var layer = Layer()
         try receive(1, frame: 1, isKeyFrame: true, at: 0, in: &layer)
         layer.cache.flush(&layer.history, at: time(1))

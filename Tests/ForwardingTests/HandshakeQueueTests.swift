@@ -8,7 +8,7 @@ import Testing
     private let source = TransportAddress(ip: .loopback, port: 5)
     private var random = SeededGenerator(seed: 3)
 
-    @Test mutating func `come in their order, over and over`() {
+    @Test mutating func `handshakes are served in the order in which they came`() {
         var queue = HandshakeQueue()
         var expected: UInt16 = 0
         var sent: UInt16 = 0
@@ -30,7 +30,7 @@ import Testing
         #expect(expected == sent && queue.isEmpty)
     }
 
-    @Test mutating func `are bounded`() {
+    @Test mutating func `the number of waiting handshakes is bounded`() {
         var queue = HandshakeQueue()
         let sessions = (0..<HandshakeQueue.limit).map { _ in SessionID(using: &random) }
         let bytes: [UInt8] = [1]
@@ -46,7 +46,7 @@ import Testing
         #expect(count == HandshakeQueue.limit)
     }
 
-    @Test mutating func `leave room for those of others`() {
+    @Test mutating func `one client's handshakes leave room for those of others`() {
         var queue = HandshakeQueue()
         let (greedy, other) = (SessionID(using: &random), SessionID(using: &random))
         let bytes: [UInt8] = [1]

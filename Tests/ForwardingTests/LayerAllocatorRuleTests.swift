@@ -50,7 +50,7 @@ import Testing
 
     private func isBest(_ grant: Int?, of wish: Wish) -> Bool { grant == wish.steps.count - 1 }
 
-    @Test(arguments: UInt64(0)..<200) func `begins nothing beyond the room, and the first that fits`(
+    @Test(arguments: UInt64(0)..<200) func `a new picture begins with the first step that fits into the room`(
         seed: UInt64
     ) {
         var random = SeededGenerator(seed: seed)

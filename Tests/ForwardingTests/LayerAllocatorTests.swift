@@ -32,7 +32,7 @@ import Testing
         var allocator = LayerAllocator()
         #expect(follow(&allocator, 2, available: 1_520_000, at: 0) == 2)
         #expect(follow(&allocator, 2, available: 1_500_000, at: 0) == 1)
-        // Not so what would only begin.
+        // A step that would only begin has to fit wholly.
         #expect(follow(&allocator, 2, available: 480_000, at: 0) == 0)
     }
 
@@ -71,8 +71,8 @@ import Testing
         #expect(waits == [5, 10, 20, 40, 60, 60])
     }
 
-    /// 720p did not get through; 360p is no worse for it.
-    @Test func `tries less than what failed after a moment`() {
+    /// 720p failed; that says nothing against 360p.
+    @Test func `a step below the failed one is tried again after two seconds`() {
         var allocator = LayerAllocator()
         #expect(follow(&allocator, 1, available: 2_000_000, at: 0) == 2)
         #expect(follow(&allocator, 2, available: 200_000, at: 1) == 0)
@@ -82,8 +82,8 @@ import Testing
         #expect(follow(&allocator, 1, available: 2_000_000, at: 6) == 2)
     }
 
-    /// What was far too much would have been seen sooner.
-    @Test func `takes a path that becomes much slower for no failure`() {
+    /// A step that was far too much would have failed sooner.
+    @Test func `a path that becomes much slower is not a failed step`() {
         var slower = LayerAllocator()
         #expect(follow(&slower, 1, available: 2_000_000, at: 0) == 2)
         #expect(follow(&slower, 2, available: 600_000, at: 6) == 1)
@@ -94,7 +94,7 @@ import Testing
         #expect(full.hasFailed(at: time(6)))
     }
 
-    @Test func `takes only what was sent for a failure`() {
+    @Test func `only a step that was sent can fail`() {
         var allocator = LayerAllocator()
         #expect(follow(&allocator, 2, available: 600_000, at: 0) == 1)
         #expect(!allocator.hasFailed(at: time(0)), "the path became slower")
@@ -108,8 +108,8 @@ import Testing
         #expect(!allocator.hasFailed(at: time(14)))
     }
 
-    /// What nobody was sent neither adds to what failed before, nor makes up for it.
-    @Test func `waits as long as before where what was granted never began`() {
+    /// A step that was never sent neither counts as another failure nor makes up for an earlier one.
+    @Test func `a step that was granted but never sent keeps its waiting time`() {
         var allocator = LayerAllocator()
         #expect(follow(&allocator, 1, available: 2_000_000, at: 0) == 2)
         #expect(follow(&allocator, 2, available: 600_000, at: 1) == 1)
@@ -119,8 +119,8 @@ import Testing
         #expect(follow(&allocator, 1, available: 2_000_000, at: 13) == 2)
     }
 
-    /// Whoever swipes to the next stream does not wait because the path has no room for all of it.
-    @Test func `holds nothing against what is new`() {
+    /// A viewer who swipes gets the next stream at once, even if the path has no room for all of it.
+    @Test func `a new picture is not held back by an earlier failure`() {
         var allocator = LayerAllocator()
         let grants = allocator.allocate(
             [Wish(steps: Self.ladder, granted: 2, isNew: true)], available: 600_000, isLimited: true,
@@ -138,7 +138,7 @@ import Testing
         #expect(allocator.wanted == nil)
     }
 
-    @Test func `gives something of everything before the best of anything`() {
+    @Test func `every picture gets its lowest layer before any gets its best`() {
         var allocator = LayerAllocator()
         let wishes = [Wish(steps: Self.ladder, granted: nil), Wish(steps: Self.ladder, granted: nil)]
         let grants = allocator.allocate(
@@ -147,8 +147,8 @@ import Testing
         #expect(allocator.wanted == (500_000 + 150_000 + 1_200_000) * 110 / 100)
     }
 
-    /// Somebody else is pinned: the room goes to them, and is nobody's failure.
-    @Test func `moves the room to what comes first now`() {
+    /// When somebody else is pinned, the room goes to them, and no step counts as failed.
+    @Test func `the picture that is now first takes the room of the others`() {
         var allocator = LayerAllocator()
         let wishes = [Wish(steps: Self.ladder, granted: 0), Wish(steps: Self.ladder, granted: 1)]
         let grants = allocator.allocate(
@@ -161,7 +161,7 @@ import Testing
         #expect(!allocator.hasFailed(at: time(0.1)))
     }
 
-    @Test func `has what nobody looks at yet wait for all else`() {
+    @Test func `a preview gets room only after all pictures that are looked at`() {
         var allocator = LayerAllocator()
         let wishes = [
             Wish(steps: Self.ladder, granted: 2), Wish(steps: [150_000], granted: 0, isLast: true),
@@ -178,7 +178,7 @@ import Testing
 
     // MARK: Paths that others use, too
 
-    @Test func `steps down where the queue stands`() {
+    @Test func `steps down while the queue does not drain`() {
         var allocator = LayerAllocator()
         var granted: Int? = 2
         var falls: [Double] = []
@@ -202,7 +202,7 @@ import Testing
         }
     }
 
-    /// What a viewer has who is thought to have room for nothing, by tenths of a second.
+    /// What a viewer gets, each tenth of a second, whose estimate leaves room for nothing.
     private func compete(
         _ allocator: inout LayerAllocator, burstRate: Int?, from start: Double = 0, for seconds: Int,
         loses: (Double) -> Bool = { _ in false }
@@ -235,7 +235,7 @@ import Testing
         #expect(pauses.last ?? 0 > 55, "\(pauses)")
     }
 
-    /// Who wanted none, or looks at the next story only, lacked none.
+    /// A viewer who wanted no picture, or only a preview, did not lack one.
     @Test(arguments: [[], [LayerAllocator.Wish(steps: [150_000], granted: nil, isLast: true)]])
     func `waits as long where no picture was wanted before`(wishes: [LayerAllocator.Wish]) {
         var allocator = LayerAllocator()

@@ -6,7 +6,7 @@ import Wire
 @testable import Forwarding
 
 @Suite struct `Sets of simulcast layers` {
-    @Test func `hold those that a track may have, and no other`() {
+    @Test func `a set of layers ignores indices that no track may have`() {
         for index in 0..<Track.layerLimit { #expect(LayerSet(index).rawValue == 1 << UInt8(index)) }
         for index in [-1, Track.layerLimit, 7, 8, 64, .max, .min] { #expect(LayerSet(index).isEmpty) }
         for rendition in RenditionLayer.allCases { #expect(LayerSet(rendition.index).isEmpty) }
@@ -51,7 +51,7 @@ import Wire
         #expect(hasChanged && needs.resting == [LayerSet(0), LayerSet(1)])
     }
 
-    @Test mutating func `that become the least come back, and others rest only if they are sent`() {
+    @Test mutating func `a layer that becomes the lowest is called back, and only sent layers may rest`() {
         _ = advance(0)
         _ = advance(6)
         // A phone is turned: now the first one is the smallest.
@@ -83,7 +83,7 @@ import Wire
         MonotonicTime(nanoseconds: Int64(seconds * 1e9) + 1_000_000_000)
     }
 
-    @Test mutating func `keeps what is known of it until two seconds after it was called back`() {
+    @Test mutating func `a resting layer's bitrate is remembered until two seconds after its call`() {
         #expect(rest.memory == nil && rest.bitrate(isSent: true, at: time(0)) == nil)
         rest.begin(memory, at: time(0))
         #expect(rest.memory == memory)
@@ -95,16 +95,16 @@ import Wire
         #expect(rest.bitrate(isSent: false, at: time(62)) == nil)
     }
 
-    @Test mutating func `is believed of a publisher who goes on only for a moment`() {
+    @Test mutating func `a layer that is sent on for two seconds while it rests has its measured rate`() {
         rest.begin(memory, at: time(0))
         #expect(rest.bitrate(isSent: true, at: time(1.9)) == 500_000)
         #expect(rest.bitrate(isSent: true, at: time(2)) == nil)
-        // What is measured is true, then.
+        // From then on the measured rate counts.
         rest.callBack(isSent: true, at: time(3))
         #expect(rest.memory == nil && rest.bitrate(isSent: true, at: time(3)) == nil)
     }
 
-    @Test mutating func `is not called back twice, nor where there is none`() {
+    @Test mutating func `calling a layer back again changes nothing`() {
         rest.callBack(isSent: false, at: time(0))
         #expect(rest.bitrate(isSent: false, at: time(0)) == nil)
         rest.begin(memory, at: time(1))

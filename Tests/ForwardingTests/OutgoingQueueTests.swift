@@ -38,7 +38,7 @@ import Wire
         for number in numbers { history.store(bytes.span, 0..<size, sequenceNumber: number, at: start) }
     }
 
-    @Test mutating func `leave when they have waited, to the nanosecond, and at once where nothing may wait`()
+    @Test mutating func `packets leave when their waiting time is over, and at once if it is zero`()
         throws
     {
         #expect(queue.isEmpty && !isDue(after: 0, wait: 0))
@@ -50,7 +50,7 @@ import Wire
         #expect(!isDue(after: -1_000_000, wait: 0), "the clock went back")
     }
 
-    @Test mutating func `leave with the end of their frame, but sound does not`() throws {
+    @Test mutating func `packets of video leave with the end of their frame, sound does not`() throws {
         try add(1, after: 0)
         try add(2, marker: true, after: 1)
         #expect(isDue(after: 1))
@@ -62,7 +62,7 @@ import Wire
         #expect(!isDue(after: Self.wait - 1) && isDue(after: Self.wait))
     }
 
-    @Test mutating func `leave at once where a viewer begins, and only then`() throws {
+    @Test mutating func `packets leave at once when a viewer begins`() throws {
         var packets = history()
         store(1...3, in: &packets)
         queue.hurry()
@@ -103,7 +103,7 @@ import Wire
         #expect(waiting.isEmpty && queue.isEmpty && !isDue(after: Self.wait))
     }
 
-    @Test mutating func `have no place where the history has overwritten them`() throws {
+    @Test mutating func `a packet that the history has overwritten has no place in it`() throws {
         var packets = history()
         store(1...2, in: &packets)
         try add(1, after: 0)
@@ -213,7 +213,7 @@ import Wire
         #expect(sent[0] == before[0] + 2)
     }
 
-    @Test func `lets nobody wait who begins, nor those who were there before`() throws {
+    @Test func `a viewer who begins makes the packets that wait for others leave first`() throws {
         try load()
         let before = sent[1]
         let late = try rig.slot()

@@ -111,7 +111,7 @@ import TestSupport
         for number in (number - 9)..<number { #expect(stored(number, in: history) == packet(number)) }
     }
 
-    @Test func `says since when something is missing`() {
+    @Test func `a history knows when it found the first gap`() {
         var history = PacketHistory(maximumCapacity: 1 << 16, maximumPackets: 128)
         for number in Int64(1)...20 where number != 7 && number != 8 && number != 15 {
             history.store(packet(number).span, 0..<100, sequenceNumber: number, at: time(number * 10))
@@ -152,7 +152,7 @@ import TestSupport
 
     // MARK: Padding
 
-    @Test func `pads a packet once, and for good`() throws {
+    @Test func `the first padding of a packet is final`() throws {
         var history = PacketHistory(maximumCapacity: 1 << 20, maximumPackets: 512)
         for number in Int64(0)..<40 {
             let bytes = packet(number)
@@ -191,7 +191,7 @@ import TestSupport
     }
 
     /// Without a bound the first packet after a leap takes some 10^15 steps.
-    @Test(.timeLimit(.minutes(10))) func `takes leaps of the source for no more than they hold`() {
+    @Test(.timeLimit(.minutes(10))) func `a leap in the numbers costs no more memory than its packets`() {
         var history = PacketHistory(maximumCapacity: 1 << 20, maximumPackets: 4_096)
         var number: Int64 = 1
         for step in Int64(0)..<1_500 {

@@ -51,7 +51,7 @@ import Testing
         #expect(path.lossShare == 0.25)
     }
 
-    @Test func `counts no packet twice, none of an outage, and none from before a step down`() {
+    @Test func `the loss share leaves out duplicates, outages and packets from before a step down`() {
         tell(losses(20, of: 20), isLate: true)
         #expect(path.lossShare == nil)
         // For 600 ms nothing got through at all.
@@ -93,7 +93,7 @@ import Testing
         #expect(isNews && path.isReported && !path.goesByLossAlone, "the client says more than that")
     }
 
-    @Test func `leaves TCP behind for what was known before`() {
+    @Test func `a path that leaves TCP uses its earlier measurements again`() {
         path.followLoss(arrived: 400_000, at: time(0))
         let address = TransportAddress(ip: .loopback, port: 5, transport: .tcp)
         path.receive(
@@ -147,7 +147,7 @@ import Testing
         #expect(due == [0, 12_501, 0, 16_384, 16_384])
     }
 
-    @Test func `ends whatever its packets are, and whatever it was to be`() {
+    @Test func `a probe ends even with empty packets and absurd rates`() {
         var run = ProbeRun(Probe(number: 1, bitrate: .max, bytes: 3), at: time(0))
         for _ in 0..<3 { run.note(0) }
         #expect(run.isOver && run.packets == 3)

@@ -15,7 +15,7 @@ import Testing
         }
     }
 
-    @Test mutating func `is none while the worker is idle`() {
+    @Test mutating func `packets do not wait while the worker is idle`() {
         #expect(patience.longestWait(at: now) == 0)
         send(Patience.idleRate / 2)
         #expect(patience.longestWait(at: now) == 0)
@@ -46,8 +46,8 @@ import Testing
         }
     }
 
-    /// The average of whole packets is one below what is sent.
-    @Test mutating func `begins and is usual at the rates that it names`() {
+    /// The average is rounded down to whole packets, so it is one below what is sent.
+    @Test mutating func `waiting begins and reaches its usual length at the named rates`() {
         // 15,000 and 45,000 packets a second are 1,006.6 and 3,019.9 in a window.
         fill(windowsWith: 1_000)
         #expect(patience.longestWait(at: now) == 0)

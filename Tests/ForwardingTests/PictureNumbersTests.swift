@@ -33,7 +33,7 @@ import Wire
         }
     }
 
-    @Test func `that a source does not have stay out, and go on behind it`() {
+    @Test func `a source without picture numbers gets none, and the next one continues them`() {
         var last = numbers(9, 8, 7)
         let bare = numbers(nil, nil, nil)
         #expect(bare.offsets(after: last) == PictureOffsets())
@@ -45,7 +45,7 @@ import Wire
         #expect(numbers(5, 5, 5).offsets(after: bare) == PictureOffsets(), "there is nothing to follow")
     }
 
-    @Test func `are closed where pictures were left out, over the end of 15 bits`() {
+    @Test func `left-out pictures leave no gap in the picture numbers, even where 15 bits wrap`() {
         var offsets = PictureOffsets()
         offsets.pictureID = 3
         #expect(numbers(2, nil, nil).adding(offsets.leavingOut(7)).pictureID == 0x7FFE)
@@ -54,7 +54,7 @@ import Wire
         #expect(offsets.leavingOut(9).tl0PictureIndex == 0 && offsets.leavingOut(9).frameNumber == 0)
     }
 
-    @Test func `of seven bits become those of fifteen that are next to the latest`() {
+    @Test func `a picture number of seven bits is extended to the nearest one of fifteen bits`() {
         var extender = PictureIDExtender()
         let extended = [100, 101, 127, 0, 1, 126, 2, 65, 64].map { extender.extend($0) }
         // 126 comes late, and so does 64 behind 65.
@@ -62,7 +62,7 @@ import Wire
     }
 
     @Test(arguments: UInt64(0)..<20)
-    func `of seven bits are those that were cut off, whatever is lost or late`(seed: UInt64) {
+    func `a picture number cut to seven bits is restored whatever is lost or late`(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var extender = PictureIDExtender()
         var truth = Int(UInt8.random(in: 0...0x7F, using: &random))

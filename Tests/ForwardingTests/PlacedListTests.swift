@@ -33,7 +33,7 @@ import Testing
     }
 
     /// As when all viewers of a track change to another one.
-    @Test(arguments: [false, true]) func `lets thousands go without a look at the others`(isInOrder: Bool) {
+    @Test(arguments: [false, true]) func `removing a member does not search the list`(isInOrder: Bool) {
         var random = SeededGenerator(seed: 1)
         let members = (0..<2_000).map(Member.init)
         var list = list(of: members)
@@ -43,7 +43,7 @@ import Testing
         #expect(looks <= 2_000 * 12, "\(looks) looks")
     }
 
-    @Test func `puts the last one in the place of one that goes`() {
+    @Test func `the last member takes the place of one that is removed`() {
         let members = (0..<5).map(Member.init)
         var list = list(of: members)
         list.remove(members[1])
@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test(arguments: 0..<10 as Range<UInt64>)
-    func `holds what came and did not go, each once`(seed: UInt64) {
+    func `the list holds each member that was added and not removed, once`(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         let members = (0..<20).map(Member.init)
         var list = PlacedList(\Member.place)
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func `leaves alone who is in another list`() {
+    @Test func `a member of another list is not removed`() {
         let members = (0..<4).map(Member.init)
         var (here, there) = (list(of: members.prefix(2)), list(of: members.suffix(2)))
         here.remove(members[3])

@@ -21,7 +21,7 @@ import Testing
     }
 
     /// A number is never used twice, and what is asked for again is what was sent.
-    @Test(arguments: UInt64(0)..<10) mutating func `has each number once, and knows whose it was`(
+    @Test(arguments: UInt64(0)..<10) mutating func `each number is used once, and leads back to its source`(
         seed: UInt64
     ) throws {
         random = SeededGenerator(seed: seed)
@@ -102,7 +102,7 @@ import Testing
         #expect(third == later &+ 90_000)
     }
 
-    /// Where the past of a source is shown, its live edge is what must lie ahead.
+    /// During a replay, the source's live edge must lie ahead of the time line.
     @Test mutating func `goes forward with a replay after many hours, and lands on the edge`() throws {
         var timeline = RTPTimeline<Source>(clockRate: 90_000, using: &random)
         let sources = (0..<2).map { _ in Source() }
@@ -152,7 +152,7 @@ import Testing
         }
     }
 
-    @Test(arguments: UInt64(0)..<5) func `grows with time, and fits`(seed: UInt64) {
+    @Test(arguments: UInt64(0)..<5) func `the send time grows with time and fits 24 bits`(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var now = Int64.random(in: 0...(.max / 2), using: &random)
         for _ in 0..<2_000 {

@@ -123,7 +123,7 @@ import TestSupport
         #expect(Int32(bitPattern: next &- stamp) == 40 * 90)
     }
 
-    @Test mutating func `gives back what replays at the same moment needed`() throws {
+    @Test mutating func `several replays at one moment give back how far they ran ahead`() throws {
         let leads = try leads(switching: [0, 0, 0, 0, 1_000, 2_000], sendingAll: true)
         #expect(try #require(leads.max()) <= 15, "\(leads)")
         #expect(abs(try #require(leads.last)) <= 1, "\(leads)")

@@ -84,8 +84,8 @@ import Wire
         #expect(Array(receiver.others) == [0, 2])
     }
 
-    /// Nobody else waits for a worker that is stuck, and what it must not miss is still there when it goes on.
-    @Test func `lose packets to a worker that does not keep up, and no notices`() {
+    /// Others do not wait for a worker that is stuck, and it still gets what it must not miss.
+    @Test func `a worker that does not keep up loses packets, but no notices`() {
         let quarter = RelayExchange.capacity / 4
         for batch in Int64(0)..<6 {
             let count = batch == 3 ? quarter : quarter - 1
@@ -94,7 +94,7 @@ import Wire
             sender.flush()
         }
         let (packets, notices) = receive()
-        // Three and the fourth leave three bytes, into which no other fits.
+        // The first four packets leave three bytes, too few for another.
         #expect(packets == [0, 1, 2, 3] && notices == 6)
         #expect(exchange.droppedPackets(of: 1) == 2)
         #expect(exchange.droppedPackets(of: 0) == 0 && exchange.droppedPackets(of: 2) == 0)
@@ -103,7 +103,7 @@ import Wire
         #expect(receive().packets == [9], "there is room again")
     }
 
-    @Test func `lose what is repeated or may be missing, and nothing else`() throws {
+    @Test func `a full batch drops only what is repeated or may be missing`() throws {
         sender.relay(packet(0), bytes(0, count: RelayExchange.capacity).span, to: 1)
         sender.flush()
         let opened = DataTrackEvent.opened(
@@ -127,8 +127,8 @@ import Wire
         #expect(exchange.droppedPackets(of: 1) == 5)
     }
 
-    /// The limit is for memory: what viewers say counts as what speakers send does.
-    @Test(arguments: [true, false]) func `count messages like media`(isSaid: Bool) throws {
+    /// The limit is for memory, so messages of viewers count like those of speakers.
+    @Test(arguments: [true, false]) func `messages take space in a batch like media`(isSaid: Bool) throws {
         let half = DataChannelMessage.binary([UInt8](repeating: 1, count: RelayExchange.capacity / 2))
         for _ in 0..<3 {
             sender.tell(try message(isSaid ? .said(half) : .message(half)), to: 1)
@@ -138,7 +138,7 @@ import Wire
         #expect(exchange.droppedPackets(of: 1) == 1)
     }
 
-    @Test func `wake a worker once until it has taken them`() {
+    @Test func `a worker is woken once until it has taken its batches`() {
         let wakes = Watched(0)
         exchange.setWaker(of: 1) { wakes.change { $0 += 1 } }
         for number in Int64(0)..<3 {

@@ -18,15 +18,15 @@ import Testing
         return found
     }
 
-    @Test func `counts once it has lasted for a moment`() {
+    @Test func `a need counts only after it has lasted for a moment`() {
         #expect(begins([0, 0.2, 0.3, 0.4]) == [0.3])
     }
 
-    @Test func `begins anew after a pause`() {
+    @Test func `a need starts anew after a pause`() {
         #expect(begins([1.5, 1.7, 1.9]) == [1.9])
     }
 
-    @Test func `is over ten seconds after it was last said`() {
+    @Test func `a need ends ten seconds after it was last reported`() {
         var demand = RenditionDemand(at: time(0))
         _ = demand.note(at: time(3))
         #expect(demand.deadline == time(13))
@@ -44,7 +44,7 @@ import Testing
         board.takeNotices().map { "\($0.track.key.track.number) \($0.isWanted)" }
     }
 
-    @Test func `is told once when it begins, and once when it is over`() {
+    @Test func `a need is announced once when it begins, and once when it ends`() {
         let board = RenditionBoard()
         #expect(board.deadline == nil)
         for tenth in 0..<20 { note(board, 1, at: Double(tenth) / 10) }
@@ -56,7 +56,7 @@ import Testing
         #expect(notices(of: board) == ["1 false"] && board.deadline == nil)
     }
 
-    @Test func `ends with its track`() {
+    @Test func `a need ends with its track`() {
         let board = RenditionBoard()
         for tenth in 0..<5 { note(board, 1, at: Double(tenth) / 10) }
         _ = notices(of: board)

@@ -7,7 +7,7 @@ import Wire
 @testable import Forwarding
 
 @Suite struct `Numbers of packets that were sent` {
-    @Test func `are known until as many more were sent, over the end of 16 bits`() {
+    @Test func `a number is known until the capacity is used up by later ones, even where 16 bits wrap`() {
         var numbers = RepeatableNumbers()
         for index in Int64(65_400)..<65_800 { numbers.note(index - 60_000, of: index) }
         for index in Int64(65_400)..<65_900 {
@@ -18,12 +18,12 @@ import Wire
     }
 
     @Test(arguments: [-1, 0, 255, 65_535, -65_536, Int64.max])
-    func `are not known of what was never sent`(index: Int64) {
+    func `the number of a packet that was never sent is unknown`(index: Int64) {
         #expect(RepeatableNumbers().number(of: index) == nil)
         #expect(RepeatableNumbers(capacity: RepeatableNumbers.largeCapacity).number(of: index) == nil)
     }
 
-    @Test func `are found by what was sent before, oldest first`() {
+    @Test func `packets are found by their numbers on the path, oldest first`() {
         var numbers = RepeatableNumbers(capacity: RepeatableNumbers.soundCapacity)
         #expect(numbers.indices(of: [0]).isEmpty)
         for index in Int64(100)..<200 { numbers.note(index * 3, of: index) }
@@ -32,7 +32,7 @@ import Wire
         #expect(numbers.indices(of: []).isEmpty)
     }
 
-    @Test func `are those of the last time that a packet was sent`() {
+    @Test func `a packet has the number under which it was sent last`() {
         var numbers = RepeatableNumbers()
         numbers.note(5, of: 1_000)
         numbers.note(9, of: 1_000)
@@ -66,8 +66,8 @@ import Wire
         }
     }
 
-    /// What is learnt of packets.
-    /// - Parameter place: of the first one behind the first that was sent.
+    /// What a report says about packets.
+    /// - Parameter place: of the first reported packet, counted from the first one sent.
     private func told(
         from place: Int64, _ metrics: [CongestionControlFeedback.Metric], ssrc: UInt32? = nil
     ) -> [SentPackets.Told] {
@@ -101,8 +101,8 @@ import Wire
         #expect(told(from: oldest - 5, arrived(6)).map(\.place) == [500 + oldest])
     }
 
-    /// A client that counts on from 65,535 before the first packet came has not received anything.
-    @Test func `say nothing of the number before any packet's`() {
+    /// A client that starts its report at 65,535, before the first packet, has received nothing.
+    @Test func `a report says nothing of a number before the first packet`() {
         send(5)
         let place = 65_535 - first
         #expect(told(from: place, arrived(1)).isEmpty)
@@ -116,7 +116,7 @@ import Wire
         #expect(found == [.init(place: 500, arrival: nil), .init(place: 502, arrival: 9_500_000_000)])
     }
 
-    @Test func `are of retransmissions where they say so, and of nothing for other streams`() throws {
+    @Test func `reports on RTX concern retransmissions, and those on unknown streams nothing`() throws {
         send(10)
         let repair = try #require(slot.plan.repairSSRC)
         let index = slot.repairIndex

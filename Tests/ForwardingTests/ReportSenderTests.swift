@@ -30,7 +30,7 @@ import Wire
         senders.find(datagram.span, kind, at: MonotonicTime(nanoseconds: milliseconds * 1_000_000))
     }
 
-    @Test mutating func `are those of who sent as the same before, and is still there`() {
+    @Test mutating func `a report is matched with a session that sent with this SSRC and is still there`() {
         note(7, of: ann)
         note(8, of: bob)
         // As many do who receive only.
@@ -46,7 +46,7 @@ import Wire
         #expect(found == [[], [], []])
     }
 
-    @Test mutating func `may be media of who sent reports as the same`() {
+    @Test mutating func `media is matched with a session that sent reports with this SSRC`() {
         note(7, of: ann)
         let media: [UInt8] = [0x80, 96, 0, 1, 0, 0, 0, 9, 0, 0, 0, 7]
         var found = find(media, .rtp)
@@ -55,7 +55,7 @@ import Wire
         #expect(found == [])
     }
 
-    @Test mutating func `are of no more than so many who share a name`() {
+    @Test mutating func `a report is matched with a bounded number of sessions that share an SSRC`() {
         var random = SeededGenerator(seed: 2)
         for _ in 0..<ReportSenders.sharerLimit + 10 { note(1, of: SessionID(using: &random)) }
         let found = find(report(1))
@@ -64,8 +64,8 @@ import Wire
         #expect(looks == ReportSenders.sharedLooksPerSecond)
     }
 
-    /// Who moved just now fell silent a moment ago; who is there speaks, and who rests has been silent for long.
-    @Test func `are most likely of who fell silent just now`() {
+    /// A session that just moved fell silent a moment ago; others still send, or have been silent for long.
+    @Test func `the session that has just fallen silent is tried first`() {
         let silences: [(name: String, silence: Duration)] = [
             ("resting", .seconds(4)), ("slow", .milliseconds(1_900)), ("moved", .milliseconds(310)),
             ("talking", .milliseconds(5)), ("due", .milliseconds(95)),
@@ -76,13 +76,13 @@ import Wire
         #expect(tried.count <= ReportSenders.trials && tried.first == 1_000)
     }
 
-    @Test mutating func `are remembered of a few senders of a session`() {
+    @Test mutating func `a few SSRCs are remembered for each session`() {
         for ssrc in UInt8(1)...100 { note(ssrc, of: ann) }
         let found = (UInt8(1)...100).filter { !find(report($0)).isEmpty }
         #expect(found == [1, 2, 3, 4])
     }
 
-    @Test mutating func `are looked at a few times a second`() {
+    @Test mutating func `reports from unknown addresses are looked at a few times a second`() {
         note(7, of: ann)
         for second in 0..<3 as Range<Int64> {
             let looks = (0..<200 as Range<Int64>).count { !find(report(7), at: 1_000 * second + $0).isEmpty }
@@ -90,7 +90,7 @@ import Wire
         }
     }
 
-    @Test(arguments: 0..<8) mutating func `are nobody's where they are cut off`(length: Int) {
+    @Test(arguments: 0..<8) mutating func `a truncated report matches no session`(length: Int) {
         note(7, of: ann)
         senders.note(report(7, length: length).span, of: bob)
         let found = find(report(7, length: length))

@@ -1,7 +1,6 @@
 import Base
 import Peer
 import Testing
-import Wire
 
 @testable import Forwarding
 
@@ -24,7 +23,7 @@ import Wire
         ssrcs.map { ssrc in layers.firstIndex { $0 === routes[ssrc]?.layer } ?? -1 }
     }
 
-    /// Who is told MID and RID only once cannot learn the route again.
+    /// A sender writes MID and RID only at the beginning, so a lost route cannot be learned again.
     @Test mutating func `stay, however many SSRCs others have`() throws {
         let (track, layers) = try makeTrack()
         for index in 0...1 {

@@ -102,12 +102,12 @@ import Wire
         #expect(try found([(960, Self.long)], known: [(998, 500, 960)]) == [:])
     }
 
-    @Test func `is taken once, and only if it is missing`() throws {
+    @Test func `a recovered packet is used once, and only if it is missing`() throws {
         #expect(try found([(960, Self.long)], known: [(999, 960, 960)]) == [:])
         #expect(try found([(960, Self.long)], known: [], missing: []) == [:])
     }
 
-    @Test func `is not looked for in blocks that go back and forth, or stand twice`() throws {
+    @Test func `blocks that are out of order or repeated are not used`() throws {
         for offsets in [[960, 1_920], [960, 960], [1_920, 960, 960], [0], [960, 0]] as [[UInt32]] {
             #expect(try found(offsets.map { ($0, Self.long) }, known: []) == [:], "\(offsets)")
         }
@@ -126,7 +126,7 @@ import Wire
         #expect(try found(blocks, known: []).values.sorted() == Array(992...999))
     }
 
-    @Test(arguments: 0..<20) func `gets no number twice, and none that came, whatever is said`(seed: UInt64)
+    @Test(arguments: 0..<20) func `a recovered packet never has a number received already`(seed: UInt64)
         throws
     {
         var random = SeededGenerator(seed: seed)

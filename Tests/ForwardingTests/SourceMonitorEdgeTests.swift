@@ -15,7 +15,7 @@ import Testing
     // MARK: Voices
 
     /// Opus with DTX sends a packet of silence each 400 ms: words before it must not be heard in it again.
-    @Test mutating func `has nothing of the words before a pause in it`() {
+    @Test mutating func `a new report of speech leaves out words from before the pause`() {
         for milliseconds in [0, 20, 40, 60] as [Int64] {
             monitor.note(source: 0, level: 20, at: time(milliseconds))
         }
@@ -25,7 +25,7 @@ import Testing
         #expect(!monitor.hasNotices, "it goes on being silent")
     }
 
-    @Test mutating func `has nothing of a word in it that was too short to be told`() {
+    @Test mutating func `a word too short to be reported does not count later`() {
         monitor.note(source: 0, level: 127, at: time(0))
         monitor.note(source: 0, level: 10, at: time(20))
         monitor.advance(to: time(1_000))
@@ -34,7 +34,7 @@ import Testing
         #expect(monitor.takeNotices() == [.voice(30)])
     }
 
-    @Test mutating func `is the mean of what came since it was told last, of all microphones`() {
+    @Test mutating func `the reported level is the mean since the last report, of all microphones`() {
         monitor.note(source: 0, level: 27, at: time(0))
         monitor.note(source: 0, level: 27, at: time(50))
         monitor.note(source: 1, level: 127, at: time(60))
@@ -48,14 +48,14 @@ import Testing
     }
 
     @Test(arguments: [(0x00, 127), (0x7F, 0), (0x80, 127), (0x80 | 27, 100), (0xFF, 0)] as [(UInt8, UInt8)])
-    mutating func `is read without the bit that says whether it is a voice`(level: UInt8, loudness: UInt8) {
+    mutating func `the level is read without the voice activity bit`(level: UInt8, loudness: UInt8) {
         monitor.note(source: 0, level: level, at: time(0))
         let voices = Array(monitor.takeNotices().dropFirst())
         let expected: [SourceMonitor.Notice] = loudness == 0 ? [] : [.voice(loudness)]
         #expect(voices == expected)
     }
 
-    @Test mutating func `is told again once silence was told`() {
+    @Test mutating func `speech after a reported silence is reported again`() {
         var told: [SourceMonitor.Notice] = []
         for start in [0, 1_000, 2_000] as [Int64] {
             monitor.note(source: 0, level: 40, at: time(start))
@@ -69,7 +69,7 @@ import Testing
 
     // MARK: Sources
 
-    @Test mutating func `is due when the first of voices and sources ends`() {
+    @Test mutating func `the deadline is the earliest end of a voice or a source`() {
         #expect(monitor.deadline == .distantFuture)
         monitor.note(source: 1, level: nil, at: time(0))
         #expect(monitor.deadline == time(2_000))
@@ -90,14 +90,14 @@ import Testing
         #expect(monitor.takeNotices() == [.changed(source: 1, isActive: true)])
     }
 
-    @Test mutating func `comes of no source that there is not`() {
+    @Test mutating func `an unknown source is never reported`() {
         for source in [-1, 3, Int.max] { monitor.note(source: source, level: 1, at: time(0)) }
         #expect(!monitor.hasNotices && monitor.deadline == .distantFuture)
         monitor.advance(to: time(60_000))
         #expect(!monitor.hasNotices)
     }
 
-    @Test mutating func `ends no source because a clock went back`() {
+    @Test mutating func `a clock that goes back ends no source`() {
         monitor.note(source: 0, level: nil, at: time(5_000))
         _ = monitor.takeNotices()
         monitor.note(source: 0, level: nil, at: time(0))
@@ -124,7 +124,7 @@ import Testing
         Uplink(packets: 10, lost: 1, weakAt: [10]), Uplink(packets: 9, lost: 9, weakAt: []),
         Uplink(packets: 60, lost: -5, weakAt: []), Uplink(packets: 0, lost: 5, weakAt: []),
     ])
-    mutating func `of an uplink depends on how many packets tell of it`(_ uplink: Uplink) {
+    mutating func `an uplink is judged only by enough packets`(_ uplink: Uplink) {
         var weakAt: [Int64] = []
         for second in Int64(0)...10 {
             monitor.note(
@@ -135,7 +135,7 @@ import Testing
         #expect(weakAt == uplink.weakAt)
     }
 
-    @Test mutating func `survives losses without end that a client made up`() {
+    @Test mutating func `losses that a client makes up never break the monitor`() {
         for second in Int64(0)..<12 {
             monitor.note(
                 ReceiveStream.LossInterval(expected: Int.max, lost: Int.max), at: time(second * 1_000))

@@ -50,7 +50,7 @@ import Testing
         #expect(!monitor.hasNotices)
     }
 
-    @Test mutating func `say nothing of silence but that it began`() {
+    @Test mutating func `silence is reported once, when it begins`() {
         monitor.note(source: 0, level: 20, at: time(0))
         _ = monitor.takeNotices()
         for packet in 1..<50 as Range<Int64> { monitor.note(source: 0, level: 127, at: time(packet * 20)) }
@@ -59,7 +59,7 @@ import Testing
         #expect(notices.count <= 2)
     }
 
-    @Test mutating func `take no packets for silence, and later for the end`() {
+    @Test mutating func `a source without packets is silent first, and ended later`() {
         monitor.note(source: 0, level: 20, at: time(0))
         _ = monitor.takeNotices()
         #expect(monitor.deadline == time(300))

@@ -79,7 +79,7 @@ import Wire
         #expect(try note(two, 0, 11, isKey: true))
         #expect(layers.sizes.map(\.height) == [180, 360])
         #expect(try !note(two, 0, 12, isKey: true))
-        // What comes late tells nothing of what is sent now.
+        // A late packet says nothing about the layers that are sent now.
         #expect(try !note(AV1Layers(heights: [90, 180, 360]), 0, 5, isKey: true))
         #expect(try note(AV1Layers(heights: [90, 180, 360]), 0, 20, isKey: true))
         #expect(layers.sizes.map(\.height) == [90, 180, 360])
@@ -98,7 +98,7 @@ import Wire
         #expect(layers.isEmpty)
     }
 
-    @Test func `take what comes of them and of those below`() throws {
+    @Test func `the bitrate of a layer includes the layers below it`() throws {
         var layers = SpatialLayers()
         _ = try note(&layers, structure([180, 360, 720]), 0)
         for picture in 0..<60 {
@@ -119,7 +119,7 @@ import Wire
         }
         _ = try note(&layers, part(of: 0, size: 1), 200, at: 2_100)
         #expect(layers.top == 1)
-        // Of a layer that was not told of nothing is known.
+        // Nothing is known of a layer that the structure does not name.
         #expect(try !note(&layers, part(of: 5, size: 1), 201, at: 2_110))
     }
 }

@@ -138,7 +138,7 @@ private struct SpatialStream {
     }
 
     @Test(arguments: [VideoCodec.vp9, .av1])
-    func `expects nothing that would be left out`(codec: VideoCodec) throws {
+    func `a late packet of a left-out layer leaves no gap in the numbers`(codec: VideoCodec) throws {
         var stream = try SpatialStream(4, codec: codec)
         stream.sieve.target.spatial = 0
         // All of the larger layers of the second picture, and the end of the third one's.
@@ -150,10 +150,10 @@ private struct SpatialStream {
     }
 
     @Test(arguments: [VideoCodec.vp9, .av1])
-    func `keeps the place of what may be wanted`(codec: VideoCodec) throws {
+    func `a missing packet that may be wanted keeps its place`(codec: VideoCodec) throws {
         var stream = try SpatialStream(4, codec: codec)
         stream.sieve.target.spatial = 0
-        // The end of the second picture's lowest layer: what is missing behind it is not known either.
+        // The end of the second picture's lowest layer, so what is missing after it is unknown too.
         let missing = [7, 8]
         for index in stream.packets.indices where !missing.contains(index) { stream.take(index) }
         #expect(stream.sent.map(\.number) == [0, 1, 2, 5, 6, 7, 8])
@@ -163,8 +163,8 @@ private struct SpatialStream {
         check(stream)
     }
 
-    /// Which of its layers are lost nobody knows, and it may as well be a picture in fewer layers.
-    @Test func `keeps the place of a picture of AV1 that is not there`() throws {
+    /// Nobody knows which of its layers are lost; the picture may also have fewer layers.
+    @Test func `a missing AV1 picture keeps its place`() throws {
         var stream = try SpatialStream(5, codec: .av1)
         stream.sieve.target.spatial = 0
         // All of the third picture: three frames more than the larger layers of the second one.
@@ -190,7 +190,7 @@ private struct SpatialStream {
         #expect(next.form(of: stream.packets[19].forwarded) == .sendLast)
     }
 
-    /// What is sent can be decoded, whatever the order, and whenever the viewer changes his mind.
+    /// What is sent can be decoded, in any order of packets and whenever the viewer's wish changes.
     @Test(arguments: UInt64(0)..<300, [VideoCodec.vp9, .av1])
     func `breaks nothing in any order`(seed: UInt64, codec: VideoCodec) throws {
         var random = SeededGenerator(seed: seed)

@@ -37,7 +37,7 @@ import Wire
         return try layer.receive(bytes.span, header, origin: .original, clock: nil, at: now)
     }
 
-    /// It could not be sent: packets leave out of the history.
+    /// Packets are sent from the history, so it could not be sent.
     @Test func `sends nothing on that its history no longer has room for`() throws {
         let (track, layer) = try make(.audio)
         defer { withExtendedLifetime(track) {} }
@@ -50,7 +50,7 @@ import Wire
         #expect(layer.history.range(of: 102) == nil)
     }
 
-    /// The picture alone is of no use; what came before the key frame is needed by nobody any more.
+    /// The picture is of no use without them, and nobody needs packets from before the key frame.
     @Test func `asks for lost parameter sets also when the picture behind them is there`() throws {
         let (track, layer) = try make(.video, video: .h264(packetizationMode: 1))
         defer { withExtendedLifetime(track) {} }
@@ -67,7 +67,7 @@ import Wire
         #expect(try receive(105, [0x67, 0x42, 0xC0, 0x1F], by: layer, at: deadline) != nil)
     }
 
-    /// By RTMP a key frame may be ten seconds away: to catch up with its predecessor takes a second.
+    /// By RTMP the next key frame may be ten seconds away; catching up from the last one takes a second.
     @Test(arguments: [(true, 4), (false, 20)])
     func `keeps pictures for longer whose encoder makes no key frame when it is asked`(
         answers: Bool, seconds: Int
@@ -84,7 +84,7 @@ import Wire
         }
     }
 
-    /// All who watch begin anew each time.
+    /// All viewers have to begin again at each leap.
     @Test func `takes few leaps of its source's numbers at once, and the next one a second later`() throws {
         let (track, layer) = try make(.video)
         defer { withExtendedLifetime(track) {} }

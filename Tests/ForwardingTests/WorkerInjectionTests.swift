@@ -89,7 +89,7 @@ private final class TapCount: TapSink {
         perform(.closeInjection(Self.id))
         #expect(counts.map(\.ends) == [1, 1], "nothing more comes")
         #expect(worker.taps.isEmpty && worker.published.isEmpty && worker.injections.isEmpty)
-        // What comes late is for nobody.
+        // A late packet is dropped.
         inject(Feed.picture(isKey: true))
         perform(.closeTap(TapID(number: 0)))
         perform(.closeInjection(Self.id))
@@ -142,7 +142,7 @@ private final class TapCount: TapSink {
         #expect(worker.counters.packetsInjected == 2)
     }
 
-    /// A track that has several sizes has none made of it, and one that has ended has none either.
+    /// No rendition is made of a track with several sizes, or of one that has ended.
     @Test mutating func `makes renditions of one size alone, and for one maker`() {
         let several = open([Self.plan(.video, rids: ["h", "l"])])
         let one = open([Self.plan(.video)], id: InjectionID(number: 4))

@@ -50,7 +50,7 @@ import Testing
 
     private var changes: Int { follower.types.count { $0 == "change" } }
 
-    @Test func `let one viewer cost all the others little`() async throws {
+    @Test func `one viewer's commands cost the others little`() async throws {
         try await begin()
         var refused = 0
         for step in 0..<100 {
@@ -92,7 +92,7 @@ import Testing
         #expect(versions.last == follower.version)
         #expect(follower.known["counts"]?["raisedHands"] == .number(50))
         #expect(follower.known["invitations"]?["bob"] != nil)
-        // What the stream is does not wait, and takes the rest along.
+        // A change of the stream itself does not wait, and takes the others along.
         _ = try await rig.host.perform(.lowerHand(HostRig.sender("v0", .viewer).id), from: HostRig.ann)
         #expect(changes == 2)
         _ = try await rig.host.perform(.end, from: HostRig.ann)
@@ -100,7 +100,7 @@ import Testing
         #expect(own.known == follower.known)
     }
 
-    @Test func `tell the version that was named even if what it was to tell is undone`() async throws {
+    @Test func `a promised version is sent even if its change was undone`() async throws {
         try await begin()
         _ = try await rig.host.perform(.raiseHand, from: HostRig.sender("v0", .viewer))
         let version = try await rig.host.perform(.raiseHand, from: bob).version
@@ -113,7 +113,7 @@ import Testing
         #expect(changes == 2)
     }
 
-    @Test func `never refuse what hides somebody or takes something back`() async throws {
+    @Test func `muting, leaving and withdrawing are never refused`() async throws {
         try await rig.create()
         let sam = HostRig.sender("sam", .speaker)
         _ = try await rig.host.perform(.join, from: sam)

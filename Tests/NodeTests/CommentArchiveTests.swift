@@ -69,7 +69,7 @@ import Testing
         return found
     }
 
-    @Test func `are paged to, back to the first one and across a restart`() async throws {
+    @Test func `comments can be paged back to the first one, also after a restart`() async throws {
         try await goLive()
         try await write(1...2_500)
         for host in [rig.host, try await restarted()] {
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func `are not seen once they were deleted, whoever of those who may did it, and whenever`()
+    @Test func `a deleted comment is never shown again, whoever deleted it`()
         async throws
     {
         try await goLive()
@@ -124,7 +124,7 @@ import Testing
         }
     }
 
-    @Test func `of a shadow are its author's alone`() async throws {
+    @Test func `comments of a shadow-banned author are shown to the author alone`() async throws {
         try await goLive()
         let shadow = HostRig.sender("v2", .viewer)
         _ = try await rig.host.perform(.silence(shadow.id, seconds: 60, isShadow: true), from: ann)
@@ -137,7 +137,7 @@ import Testing
         }
     }
 
-    @Test func `go when they are too old, and with their programme`() async throws {
+    @Test func `comments are deleted when they are too old, and with their programme`() async throws {
         func create() async throws {
             _ = try await rig.host.create(host: ann.id, name: "Ann", edit: StageEdit(), origin: .published)
         }
@@ -159,7 +159,7 @@ import Testing
         #expect(try await backwards(rig.host).isEmpty)
     }
 
-    @Test func `cannot be read while the store cannot, which is said`() async throws {
+    @Test func `a request for comments fails while the store cannot be read`() async throws {
         try await goLive()
         try await write(1...1_400)
         await rig.store.close()

@@ -47,7 +47,7 @@ import Testing
         return batch
     }
 
-    @Test mutating func `belongs to the programme that it was decided in`() throws {
+    @Test mutating func `changes belong to the programme in which they were decided`() throws {
         let (first, second, third) = (try gift("a"), try gift("b"), try gift("c"))
         let begun = try creation()
         let cases: [(changes: [StreamChange], former: Int)] = [
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test mutating func `has in the ledger the gifts of the programme that it leaves behind`() throws {
+    @Test mutating func `gifts of the previous programme stay in the ledger`() throws {
         let (first, second, third) = (try gift("a"), try gift("b"), try gift("c"))
         let begun = try creation()
         func keys(_ changes: [StreamChange]) -> [String] { Self.batch(changes).gifts.map(\.key) }
@@ -77,7 +77,7 @@ import Testing
         #expect(Self.batch([first, begun]).isCreation && !Self.batch([first]).isCreation)
     }
 
-    @Test func `is only for the store where it changes something, or webhooks are told`() throws {
+    @Test func `a batch needs the store only for changes or webhooks`() throws {
         var batch = CommitBatch()
         #expect(batch.weight == 0 && !batch.hasEvents && !batch.forgetsComments)
         var outcome = StageOutcome()
@@ -138,7 +138,7 @@ import Testing
     }
 
     /// Together with what is in memory; whether comments are written, removed or grow old.
-    @Test(arguments: ChosenSeed.or(1...6)) func `has each comment that there is, once`(seed: UInt64) throws {
+    @Test(arguments: ChosenSeed.or(1...6)) func `the archive has each comment once`(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         var kept = InteractionRecord()
         var archive: [Int: Int64] = [:]
@@ -182,7 +182,7 @@ import Testing
         #expect(displaced > 0)
     }
 
-    @Test func `keeps what a shadow wrote for its author alone`() throws {
+    @Test func `comments of a shadow-banned author are archived for the author alone`() throws {
         let full = Interaction.commentLimit + Interaction.commentLimit / 4
         let kept = record(written(1...full - 1))
         #expect(kept.comments.count == full - 1)
@@ -195,7 +195,7 @@ import Testing
     }
 
     /// The archive of the earlier one is cleared with its record.
-    @Test func `has nothing of an earlier programme under the name`() throws {
+    @Test func `the archive has nothing of an earlier programme with the name`() throws {
         let show = try #require(StreamID("show"))
         let made = try Stage.create(
             show, origin: .published, host: ann, hostName: nil, edit: StageEdit(),
@@ -217,7 +217,7 @@ import Testing
 }
 
 @Suite(.timeLimit(.minutes(10))) struct `The result of a commit` {
-    @Test func `is there for who asks before it and for who asks after it`() async throws {
+    @Test func `the result reaches who asks before the commit and who asks after it`() async throws {
         for isEarly in [true, false] {
             let outcome = CommitOutcome()
             #expect(outcome.present == nil)
@@ -235,7 +235,7 @@ import Testing
     }
 
     /// The store completes a commit on a thread of its own.
-    @Test func `is not missed where both come at the same moment`() async throws {
+    @Test func `the result is not missed when it is set and read at once`() async throws {
         for _ in 0..<500 {
             let outcome = CommitOutcome()
             async let completion: Void = outcome.complete(.success(()))
@@ -254,7 +254,7 @@ import Testing
         return batch
     }
 
-    @Test func `wait in order, and go before what is new`() {
+    @Test func `refused webhooks wait in order, and go out before new ones`() {
         var reports = FileReports()
         reports.keep([Self.batch([], [])], at: .zero)
         #expect(reports.isEmpty && reports.deadline == nil)

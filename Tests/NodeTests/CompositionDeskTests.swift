@@ -147,7 +147,7 @@ private struct CompositionRig {
         return job
     }
 
-    @Test mutating func `feeds all who are to be seen, and gives viewers what plays`() throws {
+    @Test mutating func `all people in view feed a composition, and viewers get it once it plays`() throws {
         rig.compose(pair(), show)
         let job = try #require(rig.job(of: show))
         let fed = Set(rig.feeds.values.map(\.feed.track.key.track.number))
@@ -163,13 +163,13 @@ private struct CompositionRig {
         #expect(rig.reports == [.begun(speakers: 2)])
     }
 
-    @Test mutating func `changes what is fed with who is on stage`() throws {
+    @Test mutating func `the sources of a composition change with who is on stage`() throws {
         _ = try play()
         let before = rig.feeds.keys
         rig.compose([people[0], people[2], people[3]], show)
         let fed = Set(rig.feeds.values.map(\.feed.track.key.track.number))
         #expect(fed == [10, 20, 12, 22, 13, 23])
-        // Who stays goes on, with a smaller layer.
+        // The people who stay go on, with a smaller layer.
         #expect(rig.feeds.keys.filter { before.contains($0) }.count == 2)
         #expect(Set(rig.feeds.values.compactMap(\.feed.maximumHeight)) == [360])
         var settings = CompositionSettings()
@@ -228,7 +228,7 @@ private struct CompositionRig {
         #expect(rig.job(of: show) != nil)
     }
 
-    @Test mutating func `waits for room, which whoever is idle makes`() throws {
+    @Test mutating func `a new composition takes the room of an idle one`() throws {
         _ = try play()
         rig.compose(pair(), other)
         rig.compose(pair(), other)
@@ -242,7 +242,7 @@ private struct CompositionRig {
         #expect(rig.injections.count == 1 && rig.desk.counters.waiting == 0)
     }
 
-    @Test mutating func `begins in one look wherever there is room`() throws {
+    @Test mutating func `all compositions for which there is room begin at once`() throws {
         rig = CompositionRig(limit: 2)
         let streams = try (1...5).map { try #require(StreamID("s\($0)")) }
         for stream in streams { rig.compose(pair(), stream) }
@@ -268,7 +268,7 @@ private struct CompositionRig {
         rig.advance(by: .milliseconds(100))
         let next = try #require(rig.job(of: show))
         #expect(rig.feeds.count == 4)
-        // What the old one said last counts for nothing.
+        // The last report of the old job is ignored.
         rig.receive(.playable(job), show)
         rig.receive(.lost(job), show)
         #expect(rig.given[show] == [] && rig.job(of: show) == next && rig.desk.counters.lost == 1)
@@ -302,7 +302,7 @@ private struct CompositionRig {
         #expect(rig.desk.counters.statuses == [status])
     }
 
-    @Test mutating func `gives back what comes too late`() {
+    @Test mutating func `a composition that comes too late is given back`() {
         let (injection, job) = (InjectionID(number: 7), JobID(number: 8))
         let opened = rig.desk.opened(injection, of: show, CompositionDesk.Situation())
         #expect(opened == [.close(injection)])
@@ -314,8 +314,8 @@ private struct CompositionRig {
         #expect(fed == [.stop(feed)])
     }
 
-    /// Nobody on stage need do anything for that.
-    @Test mutating func `is opened a second later where the worker takes nothing now`() {
+    /// Nobody on stage has to do anything for it.
+    @Test mutating func `a composition is opened a second later if the worker is full`() {
         rig.areWorkersFull = true
         rig.compose(pair(), show)
         #expect(rig.injections.isEmpty && rig.desk.counters.waiting == 1)

@@ -11,7 +11,7 @@ import Wire
         ControlRequest(parsing: DataChannelMessage(text))
     }
 
-    @Test func `are understood`() throws {
+    @Test func `each control message is read`() throws {
         let bob = try #require(ParticipantID("Bob"))
         #expect(request(#"{"type":"ping"}"#) == .ping)
         #expect(
@@ -20,11 +20,10 @@ import Wire
         #expect(request(#"{"type":"pin","mid":"3","more":[1]}"#) == .pin(nil, mid: "3", maximumHeight: nil))
         #expect(request(#"{"type":"slot","mid":"3"}"#) == .slot(mid: "3", maximumHeight: nil))
         #expect(request(#"{"type":"visible","mid":"3","visible":false}"#) == .visible(false, mid: "3"))
-        #expect(
-            request(#"{"message_type":"mute","to_participant_identity":"Bob"}"#) == .mute(bob, kind: "audio"))
+        #expect(request(#"{"message_type":"mute","to_participant_identity":"Bob"}"#) == .mute(bob, .audio))
         #expect(
             request(#"{"message_type":"mute","to_participant_identity":"Bob","kind":"video"}"#)
-                == .mute(bob, kind: "video"))
+                == .mute(bob, .video))
         #expect(request(#"{"type":"uplink","limitedBy":"bandwidth"}"#) == .weakUplink)
         #expect(
             request(#"{"type":"comment","id":"c-1","text":"hi"}"#)
@@ -46,11 +45,11 @@ import Wire
         #"{"type":"react","reactions":{"heart":0.5}}"#,
         #"{"type":"vote","poll":1}"#, #"{"type":"vote","options":[1]}"#, #"{"type":"delete"}"#,
     ])
-    func `that mean nothing are refused`(text: String) {
+    func `a control message without meaning is refused`(text: String) {
         #expect(request(text) == nil)
     }
 
-    @Test func `never trap, whatever they hold`() {
+    @Test func `no control message traps`() {
         var random = SeededGenerator(seed: 8_831)
         let example = Array(#"{"type":"pin","participant":"Bob","mid":"3","maxHeight":720}"#.utf8)
         for _ in 0..<2_000 {
@@ -62,9 +61,9 @@ import Wire
         }
     }
 
-    @Test func `say what slots carry`() {
+    @Test func `the message about slots names what each one carries`() {
         let slot = ControlReply.Slot(
-            mid: "2", kind: "video", stream: "s1", participant: "Bob", muted: false, screen: false)
+            mid: "2", kind: .video, stream: "s1", participant: "Bob", muted: false, screen: false)
         let text = String(decoding: ControlReply(type: .slots, slots: [slot]).bytes, as: UTF8.self)
         #expect(
             text == #"{"slots":[{"kind":"video","mid":"2","muted":false,"participant":"Bob","screen":false,"#
@@ -73,7 +72,7 @@ import Wire
 
     @Test func `name everybody in a slot that carries a composition`() {
         let slot = ControlReply.Slot(
-            mid: "0", kind: "audio", stream: "s1", muted: false, screen: false, participants: ["Ann", "Bob"])
+            mid: "0", kind: .audio, stream: "s1", muted: false, screen: false, participants: ["Ann", "Bob"])
         let text = String(decoding: ControlReply(type: .slots, slots: [slot]).bytes, as: UTF8.self)
         #expect(
             text == #"{"slots":[{"kind":"audio","mid":"0","muted":false,"participants":["Ann","Bob"],"#

@@ -10,7 +10,7 @@ import Wire
 @Suite struct DeliveryMessages {
     private func patch(_ text: String) -> DeliveryPatch? { DeliveryPatch(parsing: DataChannelMessage(text)) }
 
-    @Test func `change what they name, and nothing else`() throws {
+    @Test func `a delivery message changes only what it names`() throws {
         var preferences = DeliveryPreferences()
         for (text, expected) in [
             (#"{"maxHeight":360}"#, DeliveryPreferences(maximumHeight: 360)),
@@ -32,11 +32,11 @@ import Wire
         #"{"maxHeight":1.5}"#, #"{"maxHeight":1e99}"#, #"{"maxHeight":"360"}"#, #"{"maxHeight":true}"#,
         #"{"pin":"best"}"#, #"{"pin":7}"#, #"{"audioOnly":1}"#, #"{"audioOnly":"yes"}"#,
     ])
-    func `that mean nothing are refused`(text: String) {
+    func `a delivery message without meaning is refused`(text: String) {
         #expect(patch(text) == nil)
     }
 
-    @Test func `never trap, whatever they hold`() {
+    @Test func `no delivery message traps`() {
         var random = SeededGenerator(seed: 7_127)
         let example = Array(#"{"type":"prefer","maxHeight":360,"pin":"low","audioOnly":false}"#.utf8)
         for _ in 0..<2_000 {
@@ -63,7 +63,7 @@ import Wire
         #expect(FeedControl(parsing: faulty) == nil)
     }
 
-    @Test func `tell what is served, and why`() {
+    @Test func `the answer says what is served, and why`() {
         let quality = DeliveryQuality(
             estimate: 612_000, roundTrip: .microseconds(48_500), cause: .delay,
             pictures: [

@@ -251,7 +251,7 @@ import Testing
         #expect(open?.contains(#""state":"invited""#) == true)
     }
 
-    @Test mutating func `tells nobody of what is not durable`() throws {
+    @Test mutating func `nothing is announced before it is durable`() throws {
         let id = try invite()
         _ = try invited.desk.apply(.accept(id), invited.situation, at: now)
         #expect(invited.desk.committed.last?.own.hasAccepted == false)
@@ -265,7 +265,7 @@ import Testing
         #expect(invited.desk.committed.last?.own.hasAccepted == true)
     }
 
-    @Test mutating func `decides again a second after the store refused, or at the stream's end`() throws {
+    @Test mutating func `a decision that the store refused is tried again after a second`() throws {
         _ = try invite()
         // Nobody answers in time.
         wait(.seconds(11))
@@ -290,7 +290,7 @@ import Testing
         #expect(messages.map(\.statement.end) == [.expired])
     }
 
-    @Test mutating func `has both sides show the same duel`() throws {
+    @Test mutating func `both sides show the same duel`() throws {
         let id = try begin()
         wait(.seconds(3))
         settle()

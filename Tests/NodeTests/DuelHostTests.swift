@@ -190,7 +190,7 @@ import Testing
         let next = try id(try await perform(.invite(quiz, DuelTerms()), in: talk, from: ann))
         #expect(invited.duel?["state"] == .string("invited") && invited.duel?["id"] == .string("\(next)"))
         #expect(viewer.duel == nil)
-        // Whoever loads the page anew meanwhile is asked, too.
+        // A host who reloads the page meanwhile is asked too.
         let late = TestFollower()
         _ = try await host(quiz).follow(as: cleo, since: nil, late)
         #expect(late.duel?["id"] == .string("\(next)"))
@@ -202,7 +202,7 @@ import Testing
         #expect(viewer.duel == nil)
     }
 
-    @Test func `are for the host to decide`() async throws {
+    @Test func `only the host decides about duels`() async throws {
         await #expect(throws: StageRefusal.interaction(.notModerator)) {
             try await host(talk).perform(.invite(quiz, DuelTerms()), from: HostRig.bob, isOpponentLive: true)
         }
@@ -246,7 +246,7 @@ import Testing
         try await wait(5)
         try await tap(9, in: talk)
         try await tap(20, in: quiz)
-        // What was tapped is durable after five seconds.
+        // Reactions are durable after five seconds.
         try await wait(6)
         if who != 1 { try await restart(talk, as: ann) }
         if who != 0 { try await restart(quiz, as: cleo) }
@@ -281,7 +281,7 @@ import Testing
         }
     }
 
-    @Test func `did not happen if they cannot be stored`() async throws {
+    @Test func `a duel that cannot be stored did not happen`() async throws {
         let store = try #require(stores[talk])
         store.fail(with: .unavailable("full"))
         await #expect(throws: StageRefusal.self) {
@@ -292,12 +292,12 @@ import Testing
         _ = try await perform(.invite(quiz, DuelTerms()), in: talk, from: ann)
     }
 
-    @Test func `are decided on again a second after the store refused, and not at once`() async throws {
+    @Test func `a duel's decision is tried again a second after the store refused it`() async throws {
         let inviter = try host(talk)
         let store = try #require(stores[talk])
         let duel = try id(try await perform(.invite(quiz, DuelTerms()), in: talk, from: ann))
         store.fail(with: .unavailable("full"))
-        // Nobody has answered in time, which cannot be stored.
+        // Nobody has answered in time, and the store refuses that change.
         rig.pass(.seconds(12))
         await inviter.tick()
         let now = rig.clock.value.elapsed

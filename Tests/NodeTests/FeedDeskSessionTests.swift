@@ -116,7 +116,7 @@ import Testing
         #expect(desk.places.count == 2)
     }
 
-    @Test mutating func `stay where fewer are allowed from now on`() throws {
+    @Test mutating func `sessions stay when the limit is lowered`() throws {
         _ = try enter(1, anonymous(1))
         _ = try enter(2, anonymous(2))
         desk.setSessionLimit(1)
@@ -182,7 +182,7 @@ import Testing
         #expect(again.changes.isEmpty && again.directives.isEmpty)
     }
 
-    @Test mutating func `take what comes first in one order, whatever came first`() throws {
+    @Test mutating func `pending changes are applied in a fixed order, whichever came first`() throws {
         try announce(["delta", "alpha", "charlie", "bravo"])
         let outcome = update()
         #expect(outcome.appeared.map(\.description) == ["alpha", "bravo", "charlie", "delta"])
@@ -192,7 +192,7 @@ import Testing
         #expect(restricted.appeared.isEmpty)
     }
 
-    @Test mutating func `are counted by what they ask`() throws {
+    @Test mutating func `each request of a session is counted`() throws {
         try announce(["one", "two"])
         update()
         _ = try enter(1, anonymous(1))
@@ -225,7 +225,7 @@ import Testing
         #expect(later == nil)
     }
 
-    @Test mutating func `are told once that they ask too much in a row`() throws {
+    @Test mutating func `a session that asks too much in a row is told once`() throws {
         _ = try enter(1, anonymous(1))
         var answers = 0
         for _ in 0..<500 {

@@ -83,7 +83,7 @@ import Testing
             append([(stranger, release), (stranger, attach)]) == ["stranger release", "stranger attach"])
     }
 
-    @Test mutating func `hold again what a third session attaches meanwhile`() {
+    @Test mutating func `what a third session attaches meanwhile waits as well`() {
         #expect(
             append([(old, release), (new, attach)]) == ["old release", "fence 1 on 0", "fence 2 on 2"])
         #expect(append([(new, release), (third, attach)]) == [])
@@ -95,7 +95,7 @@ import Testing
         #expect(fences.waiting == 0)
     }
 
-    @Test mutating func `keep the order however many wait, but let those who wait cause no more`() {
+    @Test mutating func `fences keep the order however many wait, and waiting ones set no more`() {
         let limit = FeedFences.usualLimit
         anns = [0, 1]
         _ = append([(old, release), (new, attach)])

@@ -12,8 +12,8 @@ import Wire
 @Suite struct `A viewer of the feed` {
     private var rig = LiveRig()
 
-    /// Of changes that wait, the latest takes the place of the one before: that they were away is never told.
-    @Test mutating func `counts once after a moment away that no stage was told of`() throws {
+    /// A waiting change is replaced by a later one, so the moment away is never reported.
+    @Test mutating func `a viewer who is away for a moment is counted once`() throws {
         let show = try #require(StreamID("show"))
         rig.begin(show)
         rig.takeNews()

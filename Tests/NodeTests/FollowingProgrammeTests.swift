@@ -66,7 +66,7 @@ import Testing
 
     // MARK: What was said and given
 
-    @Test func `has nothing of what was said before`() async throws {
+    @Test func `a new programme has no comments of the one before`() async throws {
         try await goLive()
         try await write("old")
         let next = try await followSlowly()
@@ -83,7 +83,7 @@ import Testing
         #expect(await again.kept == rig.host.kept)
     }
 
-    @Test func `has the poll, the card and the ranks of its own alone`() async throws {
+    @Test func `a new programme has its own poll, card and ranks`() async throws {
         try await goLive()
         try await write("old")
         _ = try await rig.host.perform(
@@ -106,7 +106,7 @@ import Testing
 
     /// Pages drop comments and gifts whose numbers they know.
     @Test(arguments: [false, true])
-    func `is told as a whole to those who stayed`(isSlow: Bool) async throws {
+    func `followers who stayed get a snapshot of the new programme`(isSlow: Bool) async throws {
         let follower = TestFollower()
         _ = try await rig.host.follow(as: nil, since: nil, follower)
         try await goLive()
@@ -226,7 +226,7 @@ import Testing
 
     /// Whether the end of the earlier programme is in a commit before the beginning of the next, or in the same one.
     @Test(arguments: [false, true])
-    func `leaves its opponent the last word of the one before, and knows nothing of that duel`(
+    func `the opponent sees the end of the earlier duel, and the new programme has none`(
         isOneCommit: Bool
     ) async throws {
         try await goLive()

@@ -89,7 +89,7 @@ import Testing
         #expect(told(follower) == Array(1...401))
     }
 
-    @Test func `are known by their keys long after, and after a restart`() async throws {
+    @Test func `a repeated gift is recognized by its key long after, and after a restart`() async throws {
         try await goLive()
         let first = try await give(draft(1))
         for number in 2...700 { try await give(draft(number)) }
@@ -107,7 +107,7 @@ import Testing
         await #expect(throws: StageRefusal.rejected(.ended)) { try await give(draft(702), on: again) }
     }
 
-    @Test func `are told when they are durable, and not at all when they are not`() async throws {
+    @Test func `a gift is announced only once it is durable`() async throws {
         try await goLive()
         let follower = TestFollower()
         _ = try await rig.host.follow(as: nil, since: nil, follower)
@@ -203,7 +203,7 @@ import Testing
         #expect(late.known["interaction"]?["ranks"]?["givers"] == .array(Array(all.prefix(10))))
     }
 
-    @Test func `stand beside a card, which is told, and is there after a restart`() async throws {
+    @Test func `a card is announced, and is there after a restart`() async throws {
         try await goLive()
         let follower = TestFollower()
         _ = try await rig.host.follow(as: nil, since: nil, follower)
@@ -221,7 +221,7 @@ import Testing
         #expect(follower.state.withLock { $0.messages.last?["card"] } == .null)
     }
 
-    @Test func `are shops' to give, and hosts' and shops' to read`() async throws {
+    @Test func `only shops give gifts, and only hosts and shops read the list`() async throws {
         try await goLive()
         for stranger in [ann, HostRig.bob, HostRig.sender("sam", .speaker)] {
             await #expect(throws: StageRefusal.interaction(.notShop)) {

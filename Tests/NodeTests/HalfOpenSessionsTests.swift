@@ -52,7 +52,7 @@ import Testing
         #expect(sessions.count == HalfOpenSessions.unchecked.ofAll)
     }
 
-    @Test mutating func `leave the count with their first check, and are counted anew`() throws {
+    @Test mutating func `the first check moves a session from the unchecked to the checked count`() throws {
         var ids: [SessionID] = []
         for _ in 0..<HalfOpenSessions.unchecked.ofSubscriber { ids.append(try add("203.0.113.7").id) }
         let crowded = sessions.noteCheck(of: ids[3])
@@ -62,15 +62,15 @@ import Testing
         for _ in 1..<HalfOpenSessions.checked.ofSubscriber { #expect(try check("203.0.113.7") == nil) }
         #expect(try check("203.0.113.7") == ids[3])
         #expect(try check("203.0.113.8") == nil)
-        // Who is connected, or gone, is counted no longer.
+        // A session that is connected or gone is no longer counted.
         let connected = sessions.noteCheck(of: ids[5])
         #expect(connected != nil)
         sessions.remove(ids[5])
         #expect(try check("203.0.113.7") == nil)
     }
 
-    /// Of a session that has had its check before, nothing is counted again.
-    @Test mutating func `are those that are known`() throws {
+    /// Further checks of a session are not counted again.
+    @Test mutating func `checks of a known session count once, those of a removed one never`() throws {
         let id = try add("203.0.113.7").id
         for _ in 0..<3 { _ = sessions.noteCheck(of: id) }
         #expect(sessions.count == 1)

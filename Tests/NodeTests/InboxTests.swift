@@ -22,7 +22,7 @@ import Transcoder
         (0..<count).map { _ in SessionID(using: &random) }
     }
 
-    @Test mutating func `is bounded, but for what nothing else would tell`() {
+    @Test mutating func `the inbox is bounded, except for events that cannot be repeated`() {
         let inbox = Inbox<WorkerEvent>(limit: 100)
         let ids = sessions(101)
         for id in ids.prefix(100) { #expect(inbox.put(.voice(id, level: 1))) }
@@ -35,7 +35,7 @@ import Transcoder
         #expect(inbox.counters == InboxCounters(waiting: 1, dropped: 2))
     }
 
-    @Test mutating func `is in order, and says the latest of each thing only`() {
+    @Test mutating func `events stay in order, and a newer one replaces the older one of its kind`() {
         let inbox = Inbox<WorkerEvent>(limit: 100)
         let ids = sessions(2)
         inbox.put(.voice(ids[0], level: 1))
@@ -47,7 +47,7 @@ import Transcoder
             inbox.takeAll() == [
                 .voice(ids[0], level: 3), .checked(ids[0]), .voice(ids[1], level: 2), .checked(ids[0]),
             ])
-        // What was taken has no place any more.
+        // An event that was taken cannot be replaced.
         inbox.put(.voice(ids[1], level: 4))
         #expect(inbox.takeAll() == [.voice(ids[1], level: 4)])
         #expect(inbox.takeAll().isEmpty)

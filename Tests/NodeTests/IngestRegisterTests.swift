@@ -73,7 +73,7 @@ import Testing
         #expect(lost == nil)
     }
 
-    @Test mutating func `opens nothing for who was not admitted, and no second session`() throws {
+    @Test mutating func `a publisher that was not admitted gets no session, and none gets two`() throws {
         let (stray, id, late) = (session(), session(), session())
         register.open(stray, on: first, formats)
         #expect(register.connection(of: stray) == nil && register.status(of: first) == nil)
@@ -94,7 +94,7 @@ import Testing
         #expect(statuses.map(\.name) == ["srt", "rtmp"])
     }
 
-    @Test mutating func `has pictures made anew for so many at most`() throws {
+    @Test mutating func `at most a limited number of publishers have their pictures transcoded`() throws {
         let taken = register.convert(first, limit: 1)
         let refused = register.convert(second, limit: 1)
         #expect(taken && !refused && register.conversionCount == 1)

@@ -133,7 +133,7 @@ import Testing
 
     // MARK: What is gone
 
-    @Test mutating func `says that a pinned comment is gone, however it went`() throws {
+    @Test mutating func `the removal of a pinned comment is announced, however it went`() throws {
         try write("one", from: viewer(1))
         try write("two", from: viewer(2), at: 5_000)
         try perform(.pin(1), from: ann, at: 5_000)
@@ -156,7 +156,7 @@ import Testing
         #expect(told.first?["pinned"] == .null && desk.committed.comments.isEmpty)
     }
 
-    @Test mutating func `does not tell a comment that was removed before it was told`() throws {
+    @Test mutating func `a comment that was removed in time is never announced`() throws {
         try write("one", from: viewer(1))
         _ = try news(at: 0)
         try write("rude", from: viewer(2), at: 1)
@@ -167,7 +167,7 @@ import Testing
         #expect(told.first?["deleted"] == .array([.number(2)]))
     }
 
-    @Test mutating func `is for its author alone where they are a shadow`() throws {
+    @Test mutating func `a shadow-banned author's comments are announced to the author alone`() throws {
         let shadow = try viewer(1)
         try perform(.silence(shadow.id, seconds: 60, isShadow: true), from: ann)
         try write("psst", from: shadow, at: 1)
@@ -209,7 +209,7 @@ import Testing
         #expect(closing == [.interaction(.pollClosed(Self.moment(11_000).wall))])
     }
 
-    @Test mutating func `is what is durable again, also to those who come meanwhile`() throws {
+    @Test mutating func `after a failed commit, everybody sees what is durable`() throws {
         try write("one", from: viewer(1))
         let durable = desk.committed
         // The desk of the next programme, which is not stored.

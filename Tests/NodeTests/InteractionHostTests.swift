@@ -201,7 +201,7 @@ import Testing
         #expect(entries.map { $0["action"] } == [.string("shadowed")])
     }
 
-    @Test func `are told to sessions that want it, and nothing else is`() async throws {
+    @Test func `sessions that follow are told of interactions, and of nothing else`() async throws {
         try await goLive()
         var random = SeededGenerator(seed: 1)
         let (session, other) = (SessionID(using: &random), SessionID(using: &random))
@@ -228,7 +228,7 @@ import Testing
         told.change { $0 = [] }
         await rig.wait(.seconds(3))
         try await write("after", key: "k3")
-        // Of the stage, and of who is there, a control channel tells by other messages.
+        // A control channel has other messages for the stage and its participants.
         _ = try await rig.host.perform(.raiseHand, from: bob)
         _ = try await rig.host.perform(.invite(bob.id), from: ann)
         _ = try await rig.host.perform(.accept, from: bob)
@@ -247,7 +247,7 @@ import Testing
         #expect(told.value.isEmpty)
     }
 
-    @Test func `are the same comment by whichever way they come, and answered when durable`() async throws {
+    @Test func `a comment repeated by another way is the same one, and answered when durable`() async throws {
         try await goLive()
         let comment = try await write("hello", key: "same")
         let answers = Shared<[Result<Interaction.Reply, StageRefusal>]>([])

@@ -121,7 +121,7 @@ import Wire
         #expect(rig.isClear && rig.live[show] == nil)
     }
 
-    @Test mutating func `of viewers stay where the encoder does come back`() throws {
+    @Test mutating func `sessions of viewers stay if the encoder comes back`() throws {
         rig.begin(show, isPublished: true)
         _ = try rig.publish("ann", as: .host, in: show)
         let viewer = try watch("vic")
@@ -158,7 +158,7 @@ import Wire
     // MARK: What comes late
 
     /// Each is on its way while its session, stream or injection ends.
-    @Test mutating func `that are gone do nothing more, whatever is still said of them`() throws {
+    @Test mutating func `late events about ended sessions do nothing`() throws {
         rig.begin(show, .composed)
         let viewer = try watch("vic")
         let stage = [
@@ -194,7 +194,7 @@ import Wire
         #expect(rig.live[show] == nil && rig.live.sessions.count == 0)
     }
 
-    @Test mutating func `are not needed for what a stage wants of a stream without any`() throws {
+    @Test mutating func `effects of a stage without sessions do nothing`() throws {
         rig.begin(show)
         let now = rig.now
         let effects: [StageEffect] = [
@@ -233,7 +233,7 @@ import Wire
             gets: [.audio, .video])
     }
 
-    @Test mutating func `keep what they have when there may be fewer, and no more come`() throws {
+    @Test mutating func `sessions stay when the limit is lowered, and no new ones come`() throws {
         rig.begin(show)
         let viewers = [try watch("vic"), try watch("eve")]
         var limits = rig.live.limits

@@ -127,7 +127,7 @@ import Wire
         }
     }
 
-    @Test mutating func `says up to which request the slots are true, to who numbers requests`() throws {
+    @Test mutating func `slots name the latest request that they take into account`() throws {
         _ = goLive()
         _ = try enter(1)
         #expect(texts(feed.greet(session(1))).allSatisfy { !$0.contains("request") })
@@ -190,7 +190,7 @@ import Wire
         }
     }
 
-    @Test mutating func `knows which stage was told of a viewer last`() {
+    @Test mutating func `the stage that was told of a viewer last is remembered`() {
         func change(_ stream: StreamID?) -> PresenceChange {
             PresenceChange(
                 session: session(1),

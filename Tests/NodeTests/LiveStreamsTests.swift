@@ -59,7 +59,7 @@ import Wire
         #expect(rig.changed.contains(show))
     }
 
-    @Test mutating func `is who speaks while workers or the transcoder take nothing`() throws {
+    @Test mutating func `viewers see the active speaker while no composition can be made`() throws {
         rig.areWorkersFull = true
         let (stage, _) = try compose()
         #expect(rig.injections.isEmpty && rig.jobs.isEmpty)
@@ -96,7 +96,7 @@ import Wire
         #expect(rig.isClear)
     }
 
-    /// What viewers' paths do not take is made smaller on the worker that has it, and all of it is given back.
+    /// A picture too large for viewers' paths is made smaller on its worker, and everything is given back later.
     @Test mutating func `is made smaller for who needs it, again after the transcoder has died`() throws {
         rig.begin(show)
         let host = try rig.publish("ann", as: .host, in: show)
@@ -123,7 +123,7 @@ import Wire
         #expect(rig.jobs.count == 1)
     }
 
-    /// What stages and previews say about it, the node asks for.
+    /// Asks as the node does, which knows this from stages and previews.
     private mutating func pause(_ isWanted: Bool) {
         let show = show
         rig.change { live, now in
@@ -136,7 +136,7 @@ import Wire
         _ = try rig.publish("ann", as: .host, in: show)
         pause(true)
         rig.advance(by: PauseDesk.delay)
-        // It asks to be looked at again, by itself.
+        // The stream asks by itself to be looked at again.
         #expect(rig.changed.last == show && rig.injections.isEmpty)
         pause(true)
         #expect(rig.jobs.count == 1 && rig.injections.count == 1)
@@ -243,7 +243,7 @@ import Wire
         return rig.notices.dropFirst(before).map(\.notice)
     }
 
-    @Test mutating func `goes to the stream's place in the name of the session's token`() throws {
+    @Test mutating func `a viewer's comment is sent in the name of the session's token`() throws {
         let ann = try rig.publish("ann", as: .host, in: talk)
         let sender = Stage.Sender(id: try #require(ParticipantID("bob")), authority: .viewer)
         let request = SessionRequest(purpose: .stage, stream: talk, sender: sender, offer: "")
@@ -344,7 +344,7 @@ import Wire
         #expect(rig.closed.map(\.session) == [first])
     }
 
-    @Test mutating func `waits as long as it said, and stays once there is a source`() throws {
+    @Test mutating func `a viewer waits for a source as long as requested, and then stays`() throws {
         var ids: [SessionID] = []
         for seconds in [5, 60] {
             ids.append(
@@ -373,7 +373,7 @@ import Wire
         #expect(told.mid == "1" && told.rids == ["f", "q"])
     }
 
-    @Test func `has a weak uplink by what is lost, or by what it says, and only on the stage`() throws {
+    @Test func `a speaker's weak uplink is known from losses or from the client`() throws {
         var rig = LiveRig()
         let show = try #require(StreamID("show"))
         rig.begin(show)
@@ -457,7 +457,7 @@ import Wire
     }
 
     /// A page shows that the viewer is elsewhere by what came last.
-    @Test mutating func `is told so, and nothing after it`() throws {
+    @Test mutating func `a session that lost its place is told so, and nothing after that`() throws {
         rig.begin(try #require(StreamID("show")))
         rig.takeNews()
         let quality = DeliveryQuality(estimate: 1_000_000, roundTrip: nil, cause: nil, pictures: [])

@@ -65,7 +65,7 @@ private func instant(_ milliseconds: Int64) -> MonotonicTime {
         }
     }
 
-    @Test mutating func `owes no more than one burst, however much cannot be refused`() {
+    @Test mutating func `a participant owes at most one burst, however many changes cannot be refused`() {
         charge(bob, .viewer, times: 1_000, at: instant(0))
         // Ten that are owed, and one more, at one in two seconds.
         let wait = budget.wait(of: bob, .viewer, at: instant(0))
@@ -83,7 +83,7 @@ private func instant(_ milliseconds: Int64) -> MonotonicTime {
     }
 
     /// Who can have that many names would not be stopped by a limit for each.
-    @Test mutating func `is kept of so many, and of others again once these were quiet`() throws {
+    @Test mutating func `budgets of a limited number of participants are kept`() throws {
         for number in 0..<10_000 {
             charge(try #require(ParticipantID("p\(number)")), .viewer, times: 1, at: instant(1_000))
         }
@@ -147,7 +147,7 @@ private func instant(_ milliseconds: Int64) -> MonotonicTime {
         #expect(second == [[2, 3, 4]])
     }
 
-    @Test mutating func `do not wait where they fill a message`() {
+    @Test mutating func `gifts that fill a message are sent at once`() {
         give(1...1)
         _ = take(at: 1_000)
         give(2...100)

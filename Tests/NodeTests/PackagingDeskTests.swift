@@ -112,7 +112,7 @@ import Wire
         transcoder.stop()
     }
 
-    @Test func `make what carries less beside it, which is no other stream`() async throws {
+    @Test func `a lower rendition of a stream does not count as another stream`() async throws {
         let low = Packaging.Key(stream: show, rendition: .low)
         try await desk.begin(source, nil)
         try await desk.begin(low, nil)
@@ -172,7 +172,7 @@ import Wire
         transcoder.stop()
     }
 
-    @Test func `name nothing that would spare nobody anything`() {
+    @Test func `a rendition that saves nothing is not offered`() {
         func variants(
             _ width: Int, _ height: Int, _ bandwidth: Int, average: Int? = nil
         ) -> [MultivariantPlaylist.Variant?] {

@@ -37,7 +37,7 @@ private struct PauseRig {
         return last
     }
 
-    /// Somebody heard that the programme may be another.
+    /// The programme may have changed.
     mutating func follow(_ stream: StreamID) {
         perform(
             desk.update(
@@ -174,7 +174,7 @@ private struct PauseRig {
         rig.advance(by: .milliseconds(1))
         let next = try #require(rig.job(of: show))
         #expect(next.run != run && next.picture.file == [5])
-        // What the old one said last counts for nothing.
+        // The last report of the old job is ignored.
         rig.receive(.playable(run), show)
         rig.receive(.lost(run), show)
         #expect(rig.shown[show] == nil && rig.job(of: show)?.run == next.run)

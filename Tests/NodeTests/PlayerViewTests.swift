@@ -29,7 +29,7 @@ import Wire
             quality: DeliveryQuality(estimate: nil, roundTrip: nil, cause: nil, pictures: []))
     }
 
-    @Test func `are a publisher's layers, the best first, in whatever order they came`() {
+    @Test func `the choices are the publisher's layers, the best first`() {
         let media = media([layer("h", 360, 400_000), layer("q", 180, 100_000), layer("f", 720, 900_000)])
         #expect(media.mid == "1")
         #expect(media.encodings.map(\.id) == ["f", "h", "q"])
@@ -38,7 +38,7 @@ import Wire
         #expect(media.encodings.map(\.isAvailable) == [true, true, true])
     }
 
-    @Test func `is a layer that rests, and none that was switched off`() {
+    @Test func `a resting layer can be chosen, one that is switched off cannot`() {
         let media = media([
             layer("f", 720, 900_000, isActive: false), layer("h", 360, 0, isActive: false),
             layer("q", 180, 100_000),
@@ -46,10 +46,10 @@ import Wire
         #expect(media.encodings.map(\.isAvailable) == [true, false, true])
     }
 
-    @Test func `is the only one there is, under a name of our own`() {
+    @Test func `a single layer without a name gets one`() {
         #expect(media([layer(nil, nil, 5_000)]).encodings.map(\.id) == ["0"])
         #expect(media([layer(nil, nil, 5_000)]).encodings.map(\.extent) == [nil])
-        // Of a picture that the server makes the session itself knows.
+        // The session knows the size of a picture that the server makes.
         let made = DeliveryQuality.Layer(rid: nil, width: 1_280, height: 720, bitrate: 2_000_000)
         let quality = DeliveryQuality(
             estimate: nil, roundTrip: nil, cause: nil,
@@ -64,7 +64,7 @@ import Wire
             ])
     }
 
-    @Test func `is as large as its shorter side`() {
+    @Test func `the size of a layer is its shorter side`() {
         let upright = PlayerView.Encoding(id: "h", order: 0, bitrate: 1, width: 360, height: 640)
         #expect(upright.extent == 360)
     }

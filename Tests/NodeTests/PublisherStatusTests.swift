@@ -99,7 +99,7 @@ import Wire
             return
         }
         #expect(!detail.isEmpty)
-        // What the disk said is for the operator alone.
+        // The disk's own error is for the operator only.
         #expect(!detail.contains("full") || rule == "overloaded")
         #expect(answer["id"] == nil)
     }

@@ -45,7 +45,7 @@ import Testing
         follower.state.withLock { $0.messages.compactMap { $0["ranks"] } }
     }
 
-    @Test func `count each minute once, for all who are there but the host`() async throws {
+    @Test func `each minute of presence counts once, except the host's`() async throws {
         try await goLive()
         let follower = TestFollower()
         _ = try await rig.host.follow(as: ann, since: nil, TestFollower())
@@ -93,7 +93,7 @@ import Testing
                 ]), "what was said before the end counts, the minute that was not over does not")
     }
 
-    @Test func `are told when the first ten are others, and when a day begins`() async throws {
+    @Test func `ranks are announced when the first ten change and when a day begins`() async throws {
         try await goLive()
         let follower = TestFollower()
         _ = try await rig.host.follow(as: ann, since: nil, follower)
@@ -154,7 +154,7 @@ import Testing
         #expect(badges(of: "p4") == .array([.string("fan-1")]))
     }
 
-    @Test func `tell those who wait their place`() async throws {
+    @Test func `people who wait are told their place`() async throws {
         try await goLive()
         let followers = [TestFollower(), TestFollower()]
         let people = [bob, HostRig.sender("cid", .viewer)]

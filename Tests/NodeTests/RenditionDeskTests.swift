@@ -108,7 +108,7 @@ private struct RenditionRig {
 }
 
 @Suite struct `A rendition desk` {
-    @Test func `makes what is wanted, until it is not`() {
+    @Test func `a rendition is made as long as it is wanted`() {
         var rig = RenditionRig(limit: 2)
         rig.want(1)
         rig.want(1)
@@ -160,7 +160,7 @@ private struct RenditionRig {
         #expect(rig.isClear)
     }
 
-    @Test func `keeps the place of what was lost`() {
+    @Test func `a lost rendition keeps its place`() {
         var rig = RenditionRig(limit: 1)
         rig.want(1)
         rig.want(2)
@@ -171,7 +171,7 @@ private struct RenditionRig {
         #expect(rig.made == [1])
     }
 
-    @Test func `tries again later what workers or the transcoder do not take`() {
+    @Test func `a rendition that worker or transcoder refuse is tried again later`() {
         var rig = RenditionRig(limit: 1)
         rig.areWorkersFull = true
         rig.want(1)
@@ -189,7 +189,7 @@ private struct RenditionRig {
         #expect(rig.made == [1])
     }
 
-    @Test func `passes on who waits for a key frame`() {
+    @Test func `a request for a key frame is passed on`() {
         var rig = RenditionRig(limit: 1)
         rig.awaitKeyFrame(1, layer: 1)
         rig.want(1)
@@ -199,7 +199,7 @@ private struct RenditionRig {
         #expect(rig.keyFrames == [0] && rig.refreshed == 1)
     }
 
-    @Test func `tells how it goes`() {
+    @Test func `the state of each rendition is reported`() {
         var rig = RenditionRig(limit: 1)
         rig.want(1)
         var status = RenditionStatus()

@@ -67,7 +67,7 @@ private final class TemporaryFolder: Sendable {
         #expect(shelf.counters == SegmentShelf.Counters(bytes: 0, failed: 1))
     }
 
-    @Test func `says nothing of what it could not write`() async throws {
+    @Test func `a segment that could not be written is not announced`() async throws {
         try Data().write(to: URL(fileURLWithPath: "\(folder.path)/file"))
         var settings = DVRSettings(directory: "\(folder.path)/file/dvr", secondsLimit: 7_200)
         settings.reserve = 0
@@ -76,7 +76,7 @@ private final class TemporaryFolder: Sendable {
         #expect(shelf.counters.failed == 1)
     }
 
-    @Test func `takes no more than a disk can be behind with`() async {
+    @Test func `the backlog of writes is bounded`() async {
         let shelf = shelf()
         let large = [UInt8](repeating: 0, count: 33 << 20)
         #expect(await !write("a-s1.m4s", large, on: shelf))

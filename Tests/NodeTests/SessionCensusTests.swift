@@ -127,9 +127,8 @@ import Wire
         #expect(census.nextOrder == 3)
     }
 
-    @Test(arguments: 0..<20 as Range<UInt64>) mutating func `sends the next one to who has fewest`(
-        seed: UInt64
-    ) {
+    @Test(arguments: 0..<20 as Range<UInt64>)
+    mutating func `the next session goes to the worker with the fewest`(seed: UInt64) {
         var chance = SeededGenerator(seed: seed)
         var workers: [SessionID: Int] = [:]
         for _ in 0..<200 {

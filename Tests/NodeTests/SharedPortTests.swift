@@ -69,7 +69,7 @@ import Wire
         #expect(pass(media, .rtp, from: ann, by: 0) && pass(second, .rtp, from: ann, by: 0))
         #expect(pass([22, 254], .dtls, from: ann, by: 2) && pass(report, .rtcp, from: ann, by: 2))
         #expect(delivered() == [[], [media, second, [22, 254], report], []])
-        // It would have found the session itself.
+        // The sending worker would have found the session itself.
         #expect(!pass(media, .rtp, from: ann, by: 1) && !pass(media, .rtp, from: ben, by: 1))
         #expect(delivered() == [[], [], []])
     }
@@ -79,7 +79,7 @@ import Wire
         // Of another worker's session, by whichever worker it comes.
         #expect(!sharers[2].claim(ann, at: time(4)))
         #expect(!pass(check(for: 2), .stun, from: ann, by: 0, at: 4))
-        // Who is heard goes on having it.
+        // A session that is still heard keeps the address.
         #expect(pass(media, .rtp, from: ann, by: 0, at: 4))
         #expect(!pass(check(for: 2), .stun, from: ann, by: 0, at: 8) && !sharers[2].claim(ann, at: time(8)))
         // Heard by the worker that gets what they send.
@@ -97,14 +97,14 @@ import Wire
         sharers[1].release(ann, at: time(1))
         sharers[1].release(ben, at: time(1))
         #expect(pass(media, .rtp, from: ann, by: 0, at: 1))
-        // Whoever comes now may have it at once.
+        // Another session may have the address at once.
         #expect(sharers[2].claim(ben, at: time(1)))
         #expect(delivered(at: 2).map(\.count) == [0, 1, 0])
         #expect(port.knownAddresses == 2)
         _ = delivered(at: 4)
         #expect(port.knownAddresses == 1)
         #expect(!pass(media, .rtp, from: ann, by: 0, at: 4) && pass(media, .rtp, from: ben, by: 0, at: 4))
-        // What another worker lets go of is not its own.
+        // A worker cannot release another worker's address.
         sharers[1].release(ben, at: time(5))
         _ = delivered(at: 9)
         #expect(port.knownAddresses == 1)

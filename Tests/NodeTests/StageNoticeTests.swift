@@ -18,7 +18,7 @@ import Testing
         try await rig.create()
     }
 
-    /// Whoever decided that somebody comes may still wait when others decide that they go.
+    /// The admission of somebody may still be waiting when others decide that they go.
     @Test func `is in the order in which it was decided, whoever waits for it first`() async throws {
         rig.host.put(.connect(bob, id), answering: nil)
         rig.host.put(.disconnect(id), answering: nil)

@@ -221,7 +221,7 @@ import Testing
     }
 
     /// It would wake a thousand times a second, for as long as somebody waits for the stream.
-    @Test(arguments: [false, true]) func `is not awake for a stream that the disk did not take`(
+    @Test(arguments: [false, true]) func `a stream whose creation was not stored has no deadline`(
         isSlow: Bool
     ) async throws {
         let follower = TestFollower()

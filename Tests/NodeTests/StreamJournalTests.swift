@@ -56,7 +56,7 @@ import Testing
         #expect(journal.finish(.success(())) == nil)
     }
 
-    @Test mutating func `fails with a commit what was decided after it, and goes on from what is durable`()
+    @Test mutating func `a failed commit fails all later changes, and the durable state stands`()
         throws
     {
         try create()
@@ -79,7 +79,7 @@ import Testing
         #expect(journal.isSettled && journal.kept == nil)
     }
 
-    @Test mutating func `concludes what changes nothing without the store`() throws {
+    @Test mutating func `a batch without changes is concluded without the store`() throws {
         try create()
         _ = try commit()
         _ = journal.finish(.success(()))

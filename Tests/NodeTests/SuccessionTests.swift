@@ -123,7 +123,7 @@ import Wire
         #expect(rig.toldSources(of: show) == [ann, nil])
     }
 
-    @Test mutating func `is not made by what others on the stage send`() throws {
+    @Test mutating func `packets of others on the stage make no new host`() throws {
         let speaker = try come("eve", as: .speaker)
         let first = try rig.publish("ann", as: .host, in: show)
         _ = try come("bob")
@@ -133,7 +133,7 @@ import Wire
         #expect(rig.live[show]?.isLive == false)
     }
 
-    @Test mutating func `is nobody who has sent nothing for long`() throws {
+    @Test mutating func `a host who has sent nothing for long does not take over`() throws {
         _ = try come("bob")
         rig.advance(by: Stage.sourceGrace)
         let first = try rig.publish("ann", as: .host, in: show)

@@ -67,7 +67,7 @@ private final class Deaf: SyncFollower {
 
     // MARK: Holding back
 
-    @Test mutating func `tells two hundred each change at once`() {
+    @Test mutating func `up to two hundred followers get each change at once`() {
         let (end, _) = follow()
         crowd(SyncHub.promptFollowers - 1)
         var told: [Bool] = []
@@ -78,7 +78,7 @@ private final class Deaf: SyncFollower {
 
     /// 50 µs for each follower, and 100 ms at least.
     @Test(arguments: [(201, 100), (2_000, 100), (4_000, 200)] as [(Int, Int64)])
-    mutating func `tells more of them what people do together`(followers: Int, wait: Int64) {
+    mutating func `with more followers, changes of participants are gathered`(followers: Int, wait: Int64) {
         let (end, _) = follow()
         crowd(followers - 1)
         var told: [Bool] = []
@@ -93,7 +93,7 @@ private final class Deaf: SyncFollower {
     }
 
     /// A command was answered with that version, and its page waits for it.
-    @Test mutating func `tells a version that it owes, also where nothing is different any more`() {
+    @Test mutating func `a promised version is sent even if nothing differs any more`() {
         let (end, _) = follow()
         crowd(SyncHub.promptFollowers)
         _ = announce(view(hands: 1), at: 0)
@@ -107,7 +107,7 @@ private final class Deaf: SyncFollower {
         #expect(last == ["type": .string("change"), "version": .number(1_002)])
     }
 
-    @Test mutating func `tells what concerns the stream at once, with all that it held back`() {
+    @Test mutating func `a change of the stream is sent at once, with all that was held back`() {
         let (end, _) = follow()
         crowd(SyncHub.promptFollowers)
         _ = announce(view(hands: 1), at: 0)

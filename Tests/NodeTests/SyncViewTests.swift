@@ -58,7 +58,7 @@ import Testing
         patches.reduce(.object([:])) { TestFollower.merged($0, .object($1)) }
     }
 
-    @Test(arguments: ChosenSeed.or(1...4)) func `is the same by what has changed as by all of it`(
+    @Test(arguments: ChosenSeed.or(1...4)) func `applying a patch gives the same as the whole view`(
         seed: UInt64
     ) {
         var random = SeededGenerator(seed: seed)
@@ -73,7 +73,7 @@ import Testing
     }
 
     /// What has not changed is not sent again: there may be a thousand followers.
-    @Test func `is told again only where it has changed`() {
+    @Test func `a patch has only what has changed`() {
         var view = SyncView(stream: StreamSnapshot(waitingFor: show))
         view.viewers[people[0]] = SyncView.Viewer(name: "Vic", isModerator: false)
         view.viewers[people[1]] = SyncView.Viewer(name: "Eve", isModerator: false)
@@ -169,7 +169,7 @@ import Testing
         }
     }
 
-    @Test func `is by their token and by their identity, as far as one allows the other`() {
+    @Test func `a participant's rights follow from token and identity together`() {
         let host = you(ann)
         #expect(host.standing == .host && host.isModerator && host.mayModerate && host.isAdmitted)
         #expect(host.member?.name == "Ann")

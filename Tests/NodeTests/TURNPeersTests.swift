@@ -27,7 +27,7 @@ private func address(_ text: String) -> TransportAddress {
         #expect(peers.name(of: address("10.0.0.5:7001")) == address("203.0.113.7:7001"))
     }
 
-    @Test func `are nobody else`() {
+    @Test func `no other address is a peer`() {
         let peers = TURNPeers(workers("0.0.0.0", ["203.0.113.7"]), local: [ip("10.0.0.5")])
         for stranger in ["203.0.113.7:22", "203.0.113.8:7000", "10.0.0.5:7000", "127.0.0.1:7000"] {
             #expect(peers.target(of: address(stranger)) == nil)

@@ -66,7 +66,9 @@ private struct Sample {
 
     /// Senders that save bytes write it into the last packet alone; all others repeat it.
     @Test(arguments: [[nil, nil, 2], [2, 2, 2], [1, nil, 2], [2, nil, nil]] as [[UInt8?]])
-    func `is turned as the latest packet that says so`(_ orientations: [UInt8?]) throws {
+    func `a key frame has the orientation of the latest packet that names one`(
+        _ orientations: [UInt8?]
+    ) throws {
         for (index, orientation) in orientations.enumerated() {
             take(try Sample(UInt16(index), [9], orientation: orientation))
         }
@@ -80,7 +82,7 @@ private struct Sample {
         #expect(frame == nil)
     }
 
-    @Test func `is no sound`() throws {
+    @Test func `packets of sound make no key frame`() throws {
         take(try Sample(1, [1], codec: .opus))
         let frame = try finish()
         #expect(frame == nil)
@@ -200,7 +202,7 @@ private struct Sample {
         transcoder.stop()
     }
 
-    @Test func `ask no publisher for more where they only go along`() throws {
+    @Test func `a tap alongside others asks no publisher for key frames`() throws {
         let tap = workers.alongside.open(picture, into: Self.input) { _ in }
         #expect(tap != nil)
         #expect(openings.value.map(\.isAlongside) == [true])
@@ -242,7 +244,7 @@ private struct Sample {
         transcoder.stop()
     }
 
-    @Test func `take what viewers get once the own pictures have ended`() throws {
+    @Test func `a tap takes what viewers get once the publisher's own pictures have ended`() throws {
         let original = originals.begin(session, .hevc, by: transcoder)
         let tap = try #require(open(picture))
         original.end()

@@ -10,7 +10,7 @@ import Wire
 
 @testable import Node
 
-/// Who is given what of a gated stream: what workers are told counts.
+/// Which viewers get a gated stream, by what workers are told.
 @Suite struct `The gate before viewers` {
     private var rig = LiveRig()
     private let talk: StreamID
@@ -146,7 +146,7 @@ import Wire
         #expect(streams(of: other) == [talk])
     }
 
-    @Test mutating func `shows nothing of a neighbour, and is asked again at every switch`() throws {
+    @Test mutating func `a gated neighbour is not shown ahead, and each switch checks the gate`() throws {
         try goLive(gate: gate)
         let id = try enterFeed(as: try sender("bob"), on: quiz)
         rig.say(#"{"type":"peek","stream":"talk","direction":"forward"}"#, by: id)
@@ -168,7 +168,7 @@ import Wire
         #expect(streams(of: id) == [talk, quiz])
     }
 
-    @Test mutating func `takes no token for another stream`() throws {
+    @Test mutating func `a token for another stream does not open the gate`() throws {
         try goLive(gate: gate)
         let id = try watch(as: try sender("bob"))
         rig.advance(by: .seconds(11))
@@ -197,7 +197,7 @@ import Wire
         #expect(streams(of: id) == [talk])
     }
 
-    @Test mutating func `falls before those who watch, and rises again`() throws {
+    @Test mutating func `a gate that is set or removed takes effect for those who watch`() throws {
         try goLive(gate: nil)
         let (bob, vip) = (try watch(as: try sender("bob")), try watch(as: try sender("vip", tiers: ["gold"])))
         let inFeed = try enterFeed(as: try sender("eve"), on: talk)
@@ -251,9 +251,9 @@ import Wire
         #expect(streams(of: id) == [])
     }
 
-    /// Whatever viewers and hosts do, no worker is told to give somebody what is shut to them.
+    /// Whatever viewers and hosts do, no worker is told to send a viewer a stream that is shut to them.
     @Test(arguments: 1...15)
-    mutating func `stands, whatever happens`(seed: UInt64) throws {
+    mutating func `nobody ever sees more than the gate allows`(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         try goLive(gate: gate)
         var current: StageDetails.Gate? = gate

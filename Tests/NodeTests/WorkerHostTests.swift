@@ -10,7 +10,7 @@ import Testing
 @testable import Node
 
 @Suite struct WorkerHosts {
-    @Test func `that fall idle report what came last, and then sleep`() throws {
+    @Test func `a worker that falls idle reports its last events, and then sleeps`() throws {
         let report = WorkerReport(events: Inbox(limit: 16))
         let environment = WorkerEnvironment(
             clock: WallClock(unixNanoseconds: 0, at: .zero), random: SeededGenerator(seed: 1),

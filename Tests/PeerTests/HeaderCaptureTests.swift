@@ -31,26 +31,26 @@ import Wire
             0x90, 0xE0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0xBE, 0xDE, 0, 1, 0x10, 0x7F, 0, 0,
         ]
         #expect(kept(extended + payload) == extended)
-        // What says that it is padded does so in what is encrypted.
+        // The length of the padding is in the encrypted payload, so the padding bit changes nothing.
         #expect(kept([0xA0] + plain.dropFirst() + payload) == [0xA0] + plain.dropFirst())
     }
 
-    @Test func `keeps of RTCP who sent it`() {
+    @Test func `keeps the sender's SSRC of RTCP`() {
         let report: [UInt8] = [0x81, 201, 0, 7, 0, 0, 0, 3] + [UInt8](repeating: 0xEE, count: 30)
         #expect(kept(report) == Array(report.prefix(8)))
     }
 
-    @Test func `leaves out ICE, DTLS, and what is no packet`() {
+    @Test func `leaves out ICE, DTLS and bytes that are no packet`() {
         for first: UInt8 in [0, 1, 20, 22, 63, 64, 127, 192, 255] {
             #expect(kept([first] + [UInt8](repeating: 1, count: 60)) == nil)
         }
         #expect(kept([]) == nil)
         #expect(kept([0x80, 96, 0]) == nil)
-        // Its extension ends beyond it.
+        // Its header extension ends beyond the packet.
         #expect(kept([0x90, 96, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0xBE, 0xDE, 0xFF, 0xFF, 1]) == nil)
     }
 
-    @Test func `never keeps more than came, whatever came`() {
+    @Test func `never keeps more bytes than a packet has`() {
         var random = SeededGenerator(seed: 1)
         for _ in 0..<20_000 {
             let datagram = (0..<Int.random(in: 0...60, using: &random)).map { _ in
@@ -61,7 +61,7 @@ import Wire
         }
     }
 
-    @Test func `is bounded`() {
+    @Test func `the size of a capture is bounded`() {
         let capture = capture()
         let datagram = [UInt8]([0x9F, 96, 0, 1]) + [UInt8](repeating: 1, count: 1_196)
         for _ in 0..<200_000 { capture.noteSent(datagram.span, to: client, at: .zero) }

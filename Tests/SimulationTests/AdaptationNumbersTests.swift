@@ -27,7 +27,7 @@ import Wire
             let trial = try AdaptationTrial(seed: seed, delay: .milliseconds(25), ladder: ladder)
             let viewer = try trial.join(CappedLink(bitrate: 10_000_000))
             trial.watch(for: .seconds(3))
-            // What is given up again does not count.
+            // A layer that is given up again does not count.
             times.append(time(viewer.shown(720, from: viewer.added), since: viewer.added))
         }
         #expect(percentile(95, of: times) <= 1_000, "\(times)")
@@ -35,7 +35,7 @@ import Wire
 
     // MARK: Steps
 
-    /// What was seen of one that goes from 0.6 to 2.5 Mbit/s and back; times in milliseconds.
+    /// Measurements on a link that goes from 0.6 to 2.5 Mbit/s and back; times in milliseconds.
     struct Steps {
         var best: [Double] = []
         var ended: [Double] = []

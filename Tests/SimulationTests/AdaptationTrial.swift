@@ -4,7 +4,6 @@ import Forwarding
 import Peer
 import TestSupport
 import Testing
-import Wire
 
 /// A publisher of three sizes and viewers with links of their own, watched closely.
 final class AdaptationTrial {
@@ -140,7 +139,7 @@ final class AdaptationTrial {
             // One that is dropped found it full.
             let wait = passage.wait.map { Double($0.wholeNanoseconds) / 1e6 } ?? .infinity
             isLong = isLong || wait > 100
-            // It waits for no longer than it takes by itself, but for what left with it.
+            // A packet waits only for its own time on the link, and for packets that left with it.
             if isLong, wait < Double(passage.bytes) * 8_000 / bitrate + 5 { return passage.time }
         }
         return nil

@@ -5,7 +5,7 @@ import Peer
 import Testing
 
 @Suite(.simulated) struct Audience {
-    @Test func `of a hundred joining within ten seconds costs the publisher few key frames`() throws {
+    @Test func `a hundred viewers who join within ten seconds cost few key frames`() throws {
         let simulation = try Simulation(seed: 21)
         let (publisher, _) = try simulation.add(.publisher)
         #expect(simulation.run(for: .seconds(5)) { publisher.isConnected })
@@ -21,7 +21,7 @@ import Testing
         #expect(viewers.allSatisfy { $0.decoder.framesDecoded > 0 && $0.decoder.complaints.isEmpty })
     }
 
-    @Test func `on two workers gets every packet, each crossing once`() throws {
+    @Test func `viewers on two workers get every packet, and each packet is relayed once`() throws {
         let simulation = try Simulation(seed: 22, workers: 2)
         let (publisher, _) = try simulation.add(.publisher, worker: 0)
         let viewers = try (0..<6).map { try simulation.add(.viewer, worker: $0 % 2).client }
@@ -43,7 +43,7 @@ import Testing
         #expect(simulation.workers[0].statistics.packetsRelayed == 0)
     }
 
-    @Test func `on another worker repairs its losses from that worker's own copy`() throws {
+    @Test func `viewers on another worker get lost packets from that worker's copy`() throws {
         let simulation = try Simulation(seed: 23, workers: 2)
         let (publisher, _) = try simulation.add(.publisher, worker: 0)
         let (viewer, _) = try simulation.add(.viewer, worker: 1)
@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test(arguments: [20, 24, 28, 32, 36, 40, 44, 48] as [Int64])
-    func `that joins another worker just after a key frame is not forgotten`(gap: Int64) throws {
+    func `viewers who join another worker just after a key frame get pictures`(gap: Int64) throws {
         let simulation = try Simulation(seed: 26, conditions: .init(delay: .milliseconds(1)), workers: 2)
         _ = try simulation.add(.publisher, worker: 0)
         let (first, _) = try simulation.add(.viewer, worker: 1)
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func `that leaves a worker stops what crossed for it`() throws {
+    @Test func `when the audience leaves a worker, nothing more is relayed to it`() throws {
         let simulation = try Simulation(seed: 24, workers: 2)
         _ = try simulation.add(.publisher, worker: 0)
         let (viewer, _) = try simulation.add(.viewer, worker: 1)
@@ -90,7 +90,7 @@ import Testing
         #expect(simulation.workers[1].statistics.packetsRelayed == before)
     }
 
-    @Test func `of a simulcast publisher gets one continuous layer`() throws {
+    @Test func `viewers of a simulcast publisher get one continuous layer`() throws {
         let simulation = try Simulation(seed: 25)
         let (publisher, _) = try simulation.add(.publisher, rids: ["h", "m", "l"])
         let (viewer, _) = try simulation.add(.viewer)

@@ -4,7 +4,6 @@ import Forwarding
 import Peer
 import TestSupport
 import Testing
-import Wire
 
 /// What a viewer sees while the capacity of the link changes, as RFC 8867 has it for those who send.
 ///
@@ -85,7 +84,7 @@ import Wire
 
     /// RFC 8867 §5.1.
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func `that changes is followed`(seed: UInt64) throws {
+    func `a viewer's picture follows a capacity that changes`(seed: UInt64) throws {
         let steps = [
             Step(start: 0, capacity: 1_000_000), Step(start: 40, capacity: 2_500_000),
             Step(start: 60, capacity: 600_000), Step(start: 80, capacity: 1_000_000),
@@ -100,7 +99,7 @@ import Wire
 
     /// RFC 8867 §5.1's last part for long: what fits is found once, and kept.
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func `that stays has one layer, once it is found`(seed: UInt64) throws {
+    func `a constant capacity leads to one constant layer`(seed: UInt64) throws {
         for capacity in [600_000, 1_000_000, 1_500_000, 3_000_000] {
             let outcome = try play(
                 [Step(start: 0, capacity: 3_000_000), Step(start: 2, capacity: capacity)], for: 120,
@@ -112,14 +111,14 @@ import Wire
     }
 
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func `is used although a twentieth is lost by chance`(seed: UInt64) throws {
+    func `the capacity is used although a twentieth is lost by chance`(seed: UInt64) throws {
         let outcome = try play([Step(start: 0, capacity: 3_000_000)], for: 60, seed: seed, loss: 0.05)
         #expect(outcome.best >= 0.8, "\(outcome)")
         #expect(outcome.sound >= 0.94, "\(outcome)")
     }
 
     /// Capacities that nobody chose: each a few seconds long.
-    @Test func `of any shape is followed`() throws {
+    @Test func `a viewer's picture follows a capacity of any shape`() throws {
         let seeds = 1...24 as ClosedRange<UInt64>
         var best = 0.0
         for seed in seeds {

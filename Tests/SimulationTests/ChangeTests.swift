@@ -17,7 +17,7 @@ import Testing
         return (simulation, publisher, viewer)
     }
 
-    @Test func `of the viewer's address is followed at once`() throws {
+    @Test func `a viewer's new address is followed at once`() throws {
         let (simulation, _, viewer) = try watching(seed: 11)
         viewer.outerAddress = TransportAddress(ip: IPAddress(ipv4: 0xC633_6401), port: 555)
         // Its next consent check shows the new address; until then nothing arrives.
@@ -27,9 +27,9 @@ import Testing
         #expect(viewer.decoder.complaints.isEmpty)
     }
 
-    /// As of libnice, which GStreamer is made of: its reports alone come from the new address.
+    /// As with libnice, which GStreamer uses: only its reports come from the new address.
     @Test(arguments: 130..<136 as Range<UInt64>)
-    func `of the viewer's address is followed where nobody checks it`(seed: UInt64) throws {
+    func `a viewer's new address is followed without ICE checks`(seed: UInt64) throws {
         let simulation = try Simulation(seed: seed, workers: 2)
         _ = try simulation.add(.publisher)
         let (viewer, _) = try simulation.add(.viewer, worker: 1, checksConsent: false)
@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test(arguments: 100..<106 as Range<UInt64>)
-    func `of the viewer's address are followed over a bad network too`(seed: UInt64) throws {
+    func `a viewer's new addresses are followed over a bad network too`(seed: UInt64) throws {
         let (simulation, _, viewer) = try watching(seed: seed)
         simulation.conditions = .init(loss: 0.1, delay: .milliseconds(30), jitter: .milliseconds(20))
         for port: UInt16 in 600..<603 {
@@ -58,7 +58,7 @@ import Testing
         #expect(!viewer.isClosed)
     }
 
-    @Test func `of the publisher's address loses no more than what was on its way`() throws {
+    @Test func `a publisher's new address loses only the packets on their way`() throws {
         let (simulation, publisher, viewer) = try watching(seed: 12)
         publisher.outerAddress = TransportAddress(ip: IPAddress(ipv4: 0xC633_6402), port: 556)
         simulation.run(for: .seconds(8))
@@ -69,7 +69,7 @@ import Testing
         #expect(viewer.decoder.complaints.isEmpty)
     }
 
-    @Test func `of an address to somebody else's takes nothing from who is there`() throws {
+    @Test func `checks from a publisher's address under another name disturb nobody`() throws {
         let (simulation, publisher, viewer) = try watching(seed: 13)
         let (other, _) = try simulation.add(.viewer)
         let isConnected = simulation.run(for: .seconds(5)) { other.isConnected }
@@ -82,7 +82,8 @@ import Testing
         #expect(!publisher.isClosed)
     }
 
-    @Test(arguments: [1, 2]) func `of the publisher are one continuous stream to the viewer`(workers: Int)
+    @Test(arguments: [1, 2])
+    func `a change of publishers is one continuous stream to the viewer`(workers: Int)
         throws
     {
         let (simulation, first, viewer) = try watching(seed: 13, workers: workers)
@@ -98,7 +99,7 @@ import Testing
         #expect(viewer.soundSequence.gaps == 0)
     }
 
-    @Test func `from publisher to none and back keep the viewer`() throws {
+    @Test func `a viewer stays when the publisher leaves and comes back`() throws {
         let (simulation, publisher, viewer) = try watching(seed: 14)
         simulation.close(publisher)
         let isGone = simulation.run(for: .seconds(2)) {
@@ -113,7 +114,7 @@ import Testing
         #expect(viewer.decoder.complaints.isEmpty)
     }
 
-    @Test func `to silence end a session after the consent time`() throws {
+    @Test func `a session that falls silent ends after the consent time`() throws {
         let (simulation, publisher, _) = try watching(seed: 15)
         publisher.vanish()
         let isNoticed = simulation.run(for: .seconds(31)) {
@@ -122,13 +123,13 @@ import Testing
         #expect(isNoticed)
     }
 
-    @Test func `of the network that lose every handshake datagram once do not keep anybody out`() throws {
+    @Test func `a session connects though every handshake datagram is lost once`() throws {
         let simulation = try Simulation(seed: 16, conditions: .init(loss: 0.4, delay: .milliseconds(20)))
         let (publisher, _) = try simulation.add(.publisher)
         #expect(simulation.run(for: .seconds(25)) { publisher.isConnected })
     }
 
-    @Test func `at the end of a session say goodbye`() throws {
+    @Test func `a session that ends sends a goodbye`() throws {
         let (simulation, publisher, viewer) = try watching(seed: 17)
         guard let session = simulation.workers[0].sessions.values.first(where: { $0.follows != nil }) else {
             Issue.record("the viewer has no session")

@@ -4,7 +4,6 @@ import Forwarding
 import Peer
 import TestSupport
 import Testing
-import Wire
 
 @Suite struct Congestion {
     /// What a viewer was sent and got in some time.
@@ -42,7 +41,7 @@ import Wire
     }
 
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func `does not make the server send more, and leaves sound whole`(seed: UInt64) throws {
+    func `congestion never makes the server send more, and sound stays whole`(seed: UInt64) throws {
         let (simulation, viewer) = try begin(seed, bitrate: 2_000_000)
         let whole = watch(viewer, in: simulation, for: 5)
         #expect(whole.pictures > 140)
@@ -54,7 +53,7 @@ import Wire
     }
 
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func `is over for a viewer once its link takes the stream again`(seed: UInt64) throws {
+    func `congestion is over once the link carries the stream again`(seed: UInt64) throws {
         let (simulation, viewer) = try begin(seed, bitrate: 2_000_000)
         simulation.cap(viewer, CappedLink(bitrate: 300_000))
         simulation.run(for: .seconds(10))
@@ -67,7 +66,7 @@ import Wire
     }
 
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func `leaves a viewer alone whose link loses little`(seed: UInt64) throws {
+    func `a viewer whose link loses little is not limited`(seed: UInt64) throws {
         let (simulation, viewer) = try begin(seed, bitrate: 1_000_000)
         simulation.conditions.loss = 0.05
         simulation.run(for: .seconds(5))
@@ -75,9 +74,9 @@ import Wire
         #expect(lossy.pictures > 280, "\(lossy)")
     }
 
-    /// What the publisher's network lost was never sent to a viewer who does no more than report.
+    /// A viewer with reports alone must not count packets that the publisher's network lost.
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func `is no viewer's where the publisher's link loses much`(seed: UInt64) throws {
+    func `losses on the publisher's link do not limit viewers`(seed: UInt64) throws {
         let simulation = try Simulation(
             seed: seed, conditions: .init(delay: .milliseconds(30), jitter: .zero))
         let (publisher, _) = try simulation.add(.publisher, bitrate: 1_000_000)
@@ -98,7 +97,7 @@ import Wire
         #expect(watch(viewer, in: simulation, for: 5).pictures > 140)
     }
 
-    @Test func `stops pictures that cannot be repaired`() throws {
+    @Test func `pictures that cannot be repaired are stopped`() throws {
         let simulation = try Simulation(
             seed: 4, conditions: .init(delay: .milliseconds(30), jitter: .zero))
         _ = try simulation.add(.publisher, bitrate: 1_000_000)
@@ -115,7 +114,7 @@ import Wire
 
     /// A group of several seconds takes a while through a link with little to spare.
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func `is none for who joins over a link with little to spare`(seed: UInt64) throws {
+    func `a viewer who joins over a link with little to spare causes no congestion`(seed: UInt64) throws {
         let simulation = try Simulation(
             seed: seed, conditions: .init(delay: .milliseconds(30), jitter: .zero))
         let (publisher, _) = try simulation.add(.publisher, bitrate: 2_000_000)

@@ -81,7 +81,7 @@ import Testing
         #expect(counters.afterTheEnd > 0)
         #expect(counters.strangers == 0)
 
-        // Who does not hear of it is a stranger in the end.
+        // A client that does not hear of the end is a stranger later.
         let (deaf, deafID) = try simulation.add(.publisher)
         #expect(simulation.run(for: .seconds(5)) { deaf.isConnected })
         let known = simulation.workers[0].statistics.afterTheEnd

@@ -4,7 +4,6 @@ import Forwarding
 import Peer
 import TestSupport
 import Testing
-import Wire
 
 /// What viewers get who do not tell of each packet when it came: who say how much they can take in (REMB), and who only
 /// report.
@@ -102,9 +101,9 @@ import Wire
         #expect(world.viewer.ambiguousPackets == 0)
     }
 
-    /// By reports alone a link that is too slow for the larger picture has the smaller one flow, and loss ends.
+    /// With reports alone, a link too slow for the larger picture gets the smaller one, and loss ends.
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func `are none of who only reports, who gets the layer that does not lose too much`(seed: UInt64) throws {
+    func `a viewer with reports alone gets the best layer without much loss`(seed: UInt64) throws {
         let world = try begin(
             seed, CappedLink(bitrate: 8_000_000), saysEstimates: false, layers: Array(Self.ladder.prefix(2)))
         world.simulation.run(for: .seconds(5))
@@ -130,10 +129,11 @@ import Wire
         #expect(world.viewer.decoder.complaints.isEmpty, "\(world.viewer.decoder.complaints)")
     }
 
-    /// Of three layers it may take two steps.
+    /// With three layers it may take two steps down.
     @Test(arguments: [(1_200_000, 360), (300_000, 180)], [1, 2, 3] as [UInt64])
-    func `by loss alone are near what the link takes`(link: (capacity: Int, height: Int), seed: UInt64) throws
-    {
+    func `an estimate by loss alone is near the capacity of the link`(
+        link: (capacity: Int, height: Int), seed: UInt64
+    ) throws {
         let world = try begin(seed, CappedLink(bitrate: link.capacity), saysEstimates: false)
         #expect(world.simulation.run(for: .seconds(20)) { world.height == link.height })
         var right = 0
@@ -145,7 +145,7 @@ import Wire
     }
 
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func `by loss alone leave the best to who loses a little by chance`(seed: UInt64) throws {
+    func `an estimate by loss alone leaves the best layer where little is lost`(seed: UInt64) throws {
         let world = try begin(seed, CappedLink(bitrate: 8_000_000), saysEstimates: false)
         world.simulation.conditions.loss = 0.03
         for _ in 0..<60 {
@@ -154,7 +154,7 @@ import Wire
         }
     }
 
-    @Test func `cost nothing besides where the viewer has the best there is`() throws {
+    @Test func `no probes are sent to a viewer who has the best layer`() throws {
         let world = try begin(1)
         world.simulation.run(for: .seconds(5))
         let before = world.simulation.workers[0].sessions[world.session]?.totals.probeBytes
@@ -163,9 +163,9 @@ import Wire
         #expect(world.simulation.workers[0].sessions[world.session]?.totals.probeBytes == before)
     }
 
-    /// Who says nonsense, a thousand times a second, harms nobody else.
+    /// A client that sends nonsense a thousand times a second harms nobody else.
     @Test(arguments: [0, 1, 1 << 63, .max] as [UInt64])
-    func `may be anything`(estimate: UInt64) throws {
+    func `any estimate of a client is survived`(estimate: UInt64) throws {
         let world = try begin(5)
         let (simulation, hostile) = (world.simulation, world.viewer)
         let (other, _) = try simulation.add(.viewer)
@@ -177,7 +177,7 @@ import Wire
             simulation.run(for: .milliseconds(1))
         }
         #expect(other.decoder.framesDecoded - before > 85)
-        // It is believed, and no more than is proven.
+        // Its estimate counts, up to the rate that is proven.
         if estimate > 1 { #expect(world.height == 720) } else { #expect(world.height != 720) }
         #expect(simulation.run(for: .seconds(60)) { world.height == 720 }, "it is over when it is")
     }

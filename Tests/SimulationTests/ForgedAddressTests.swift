@@ -47,7 +47,7 @@ import Wire
     }
 
     @Test(arguments: 200..<204 as Range<UInt64>)
-    func `of a check, and of reports, brings a third party four requests, and no media`(seed: UInt64) throws {
+    func `forged checks and reports bring a victim four requests and no media`(seed: UInt64) throws {
         let (simulation, viewer) = try watching(seed: seed)
         let own = viewer.outerAddress
         viewer.outerAddress = Self.victim
@@ -66,7 +66,7 @@ import Wire
 
     /// Reports are authentic, too, and say as little of where they come from.
     @Test(arguments: 230..<234 as Range<UInt64>)
-    func `of reports alone brings a third party three requests, and no media`(seed: UInt64) throws {
+    func `forged reports alone bring a victim three requests and no media`(seed: UInt64) throws {
         let (simulation, viewer) = try watching(seed: seed, checksConsent: false)
         let own = viewer.outerAddress
         viewer.outerAddress = Self.victim
@@ -82,7 +82,7 @@ import Wire
     }
 
     @Test(arguments: 210..<213 as Range<UInt64>)
-    func `of everything brings a third party less than it sends`(seed: UInt64) throws {
+    func `forging everything brings a victim less than the attacker sends`(seed: UInt64) throws {
         let (simulation, viewer) = try watching(seed: seed)
         simulation.conditions = .init(loss: 0.05, delay: .milliseconds(20), jitter: .milliseconds(10))
         viewer.outerAddress = Self.victim
@@ -97,7 +97,7 @@ import Wire
         #expect(simulation.events.contains { if case .closed(_, .consentLost) = $0 { true } else { false } })
     }
 
-    @Test func `during a handshake brings a third party a few datagrams of it`() throws {
+    @Test func `forging an address during a handshake brings a victim a few datagrams`() throws {
         let simulation = try Simulation(seed: 220)
         let (client, _) = try simulation.add(.viewer)
         simulation.bystanders[Self.victim] = []

@@ -67,7 +67,7 @@ import Wire
         #expect(late.decoder.framesDecoded > 30 && late.decoder.complaints.isEmpty)
     }
 
-    @Test func `need no peer to stay, and end when control ends them`() throws {
+    @Test func `ingested sessions need no peer, and end when control ends them`() throws {
         let simulation = try Simulation(seed: 72)
         let publisher = Publisher(seed: 2)
         simulation.perform(.open(publisher.opening(order: 50)))

@@ -114,8 +114,8 @@ import Wire
         #expect(viewer.decoder.complaints.isEmpty)
     }
 
-    /// What comes next has nothing to begin with yet, and what is shown meanwhile begins again with a later picture.
-    @Test func `wait for nobody who has left while another's past was shown`() throws {
+    /// The next source has no key frame yet, and the one that is shown meanwhile begins again with a later picture.
+    @Test func `a viewer who left during a replay holds nobody up`() throws {
         let (simulation, viewer, tracks) = try start(seed: 37, workers: 1, sources: 2)
         // A packet a frame, so that the past may go on with a later key frame behind any of them.
         var first = Maker(ssrc: 5, seed: 7, bitrate: 250_000)
@@ -159,7 +159,8 @@ import Wire
     }
 
     /// What came before a leap is forgotten, on every worker that has a copy.
-    @Test(arguments: [1, 2]) func `whose numbers leap are asked for a key frame`(workers: Int) throws {
+    @Test(arguments: [1, 2])
+    func `an injection whose numbers leap is asked for a key frame`(workers: Int) throws {
         let (simulation, viewer, tracks) = try start(seed: 38, workers: workers)
         var maker = Maker(ssrc: 5, seed: 9)
         try send(&maker, frames: 3, over: simulation)
@@ -182,7 +183,7 @@ import Wire
         #expect(viewer.decoder.framesDecoded >= before + 28)
     }
 
-    @Test func `refuse what is no packet or has no place`() throws {
+    @Test func `an injection refuses invalid packets and packets of unknown tracks`() throws {
         let (simulation, _, _) = try start(seed: 35, workers: 1)
         var packets = InjectedPackets()
         packets.append([1, 2, 3].span, source: 0)

@@ -5,7 +5,7 @@ import Peer
 import Testing
 import Wire
 
-/// What the cache of pictures gives to those who come, and saves those who publish.
+/// The cache of pictures: how fast viewers begin, and how few key frames that costs publishers.
 @Suite(.simulated) struct Joining {
     /// From the moment a client knows that it is connected to its first complete picture.
     private func wait(of viewer: SimulatedClient) -> Duration {
@@ -25,7 +25,7 @@ import Wire
         return (simulation, publisher)
     }
 
-    @Test(arguments: [1, 2]) func `a hundred times in a row costs two key frames, and nobody waits`(
+    @Test(arguments: [1, 2]) func `a hundred joins in a row cost two key frames, and nobody waits`(
         workers: Int
     )
         throws
@@ -50,7 +50,7 @@ import Wire
 
     /// A worker without viewers gets nothing of a stream: what it has of it must not be taken for whole.
     @Test(arguments: [500, 3_000, 9_000, 15_000])
-    func `one after the other, on a worker of their own, misses nothing`(
+    func `viewers who join one by one on another worker miss nothing`(
         pause: Int
     ) throws {
         let (simulation, _) = try publishing(seed: 36, workers: 2)
@@ -65,7 +65,7 @@ import Wire
         }
     }
 
-    @Test func `one after the other, on a worker of their own, finds the cache`() throws {
+    @Test func `viewers who join one by one on another worker begin from the cache`() throws {
         let (simulation, publisher) = try publishing(seed: 37, workers: 2)
         var waits: [Duration] = []
         for _ in 0..<12 {
@@ -79,7 +79,7 @@ import Wire
         #expect(publisher.keyFrameRequests <= 3)
     }
 
-    @Test func `lands at the live edge, in step with who was there before`() throws {
+    @Test func `a viewer who joins reaches the live edge, in step with earlier viewers`() throws {
         let (simulation, publisher) = try publishing(seed: 32)
         let (early, _) = try simulation.add(.viewer)
         simulation.run(for: .seconds(2))
@@ -98,12 +98,12 @@ import Wire
         #expect((190_000..<206_000).contains(span), "\(span)")
     }
 
-    @Test func `wishes for haste until it has caught up, and takes it back`() throws {
+    @Test func `a viewer plays faster until the live edge, and then normally`() throws {
         let (simulation, _) = try publishing(seed: 33, for: .seconds(2))
         let (viewer, _) = try simulation.add(.viewer)
         #expect(simulation.run(for: .seconds(15)) { viewer.decoder.framesDecoded > 400 })
         let delays = viewer.playoutDelays.sorted { $0.sequenceNumber < $1.sequenceNumber }.map(\.delay)
-        // Not none: Firefox shows nothing then.
+        // Not zero, with which Firefox shows nothing.
         let hasty = delays.prefix { $0 == PlayoutDelay(minimum: 1, maximum: 1) }
         #expect(hasty.count > 60)
         let rest = delays.dropFirst(hasty.count)
@@ -112,7 +112,7 @@ import Wire
         #expect(rest.count > 512)
     }
 
-    @Test(arguments: [true, false]) func `repairs what is lost of the past, byte for byte`(hasRTX: Bool)
+    @Test(arguments: [true, false]) func `lost packets of the replay are repeated byte for byte`(hasRTX: Bool)
         throws
     {
         let (simulation, publisher) = try publishing(seed: 34, for: .seconds(2))
@@ -129,7 +129,7 @@ import Wire
         #expect(repaired > 5)
     }
 
-    @Test func `again, after a viewer's decoder gave up, does not trouble the publisher`() throws {
+    @Test func `a viewer who joins again after decoding failed costs no key frame`() throws {
         let (simulation, publisher) = try publishing(seed: 35)
         let (viewer, _) = try simulation.add(.viewer)
         simulation.run(for: .seconds(1))
@@ -138,7 +138,7 @@ import Wire
         simulation.run(for: .milliseconds(100))
         #expect(viewer.decoder.keyFramesDecoded == before + 1)
         #expect(publisher.keyFrameRequests == 0)
-        // What did not help twice will hardly help; then the publisher is asked.
+        // The cached key frame did not help twice, so the publisher is asked.
         for _ in 0..<3 {
             simulation.run(for: .milliseconds(510))
             simulation.askForKeyFrame(viewer)
@@ -149,7 +149,7 @@ import Wire
     }
 
     /// A browser makes key frames only when it is asked, and each takes its bits from the pictures around it.
-    @Test(arguments: [1, 2]) func `all the time costs two percent of the bitrate, and nobody waits`(
+    @Test(arguments: [1, 2]) func `joins without end cost two percent of the bitrate, and nobody waits`(
         workers: Int
     )
         throws
@@ -171,12 +171,12 @@ import Wire
         #expect(publisher.keyFrameRequests >= 3)
         waits.sort()
         #expect(waits[80] <= .milliseconds(30), "\(waits[80])")
-        // Who comes when the publisher may be asked again waits for its answer.
+        // A viewer who comes when the publisher may be asked again waits for its key frame.
         #expect(waits[89] <= .milliseconds(200), "\(waits[89])")
     }
 
     /// Whether its decoder is broken or it means harm.
-    @Test func `and asking for key frames without end costs no more`() throws {
+    @Test func `viewers who join and keep asking for key frames cost no more`() throws {
         let (simulation, publisher) = try publishing(seed: 39)
         let (viewer, _) = try simulation.add(.viewer)
         #expect(simulation.run(for: .seconds(2)) { viewer.firstFrameAt != nil })
@@ -187,7 +187,7 @@ import Wire
         #expect((3...4).contains(publisher.keyFrameRequests), "\(publisher.keyFrameRequests)")
     }
 
-    @Test func `over a slow link is slowed down, and arrives`() throws {
+    @Test func `a replay over a slow link is slowed down and reaches the live edge`() throws {
         let (simulation, publisher) = try publishing(seed: 36, for: .seconds(3))
         let (viewer, _) = try simulation.add(.viewer)
         viewer.dropsVideo = { $0 < 200 && $0 % 3 == 0 }
@@ -197,7 +197,7 @@ import Wire
         #expect(publisher.keyFrameRequests <= 1)
     }
 
-    @Test func `does not show what was before a publisher left`() throws {
+    @Test func `a viewer sees nothing from before a publisher left`() throws {
         let (simulation, publisher) = try publishing(seed: 37)
         simulation.close(publisher)
         simulation.run(for: .milliseconds(200))
@@ -210,7 +210,8 @@ import Wire
         #expect(viewer.decoder.complaints.isEmpty)
     }
 
-    @Test(arguments: 0..<40) func `over a bad network begins soon and goes on`(seed: UInt64) throws {
+    @Test(arguments: 0..<40)
+    func `a viewer who joins over a bad network begins soon and goes on`(seed: UInt64) throws {
         let (simulation, publisher) = try publishing(seed: 1_000 + seed)
         simulation.conditions.loss = 0.04
         simulation.conditions.jitter = .milliseconds(Int64(seed % 20))
@@ -231,7 +232,7 @@ import Wire
     }
 
     /// A storm of clients who have an answer and no connection yet must not keep the worker busy.
-    @Test func `costs nothing while the client does not come`() throws {
+    @Test func `an answered offer costs nothing until the client connects`() throws {
         let simulation = try Simulation(seed: 5)
         simulation.conditions.loss = 1
         _ = try simulation.add(.publisher)

@@ -5,7 +5,6 @@ import Peer
 import TestSupport
 import Synchronization
 import Testing
-import Wire
 
 /// Which layer a tap got last, and how much.
 private final class EpochsOfTap: TapSink {
@@ -107,7 +106,7 @@ private final class EpochsOfTap: TapSink {
     }
 
     @Test(arguments: [1, 2, 3] as [UInt64], [1, 2])
-    func `are called back for a path that takes no more`(seed: UInt64, workers: Int) throws {
+    func `a resting layer is called back for a slower path`(seed: UInt64, workers: Int) throws {
         let world = try World(seed: seed, workers: workers)
         let worker = workers - 1
         let (viewer, id) = try world.simulation.add(.viewer, worker: worker)
@@ -124,7 +123,7 @@ private final class EpochsOfTap: TapSink {
         #expect(viewer.decoder.complaints.isEmpty, "\(viewer.decoder.complaints)")
     }
 
-    @Test func `rest although a tap takes alongside what others get`() throws {
+    @Test func `layers rest although a tap takes what viewers get`() throws {
         let world = try World(seed: 6, workers: 1)
         let sink = EpochsOfTap()
         let sources = world.simulation.workers[0].sessions[world.session]?.plan.sources ?? []
@@ -149,7 +148,7 @@ private final class EpochsOfTap: TapSink {
         #expect(world.run(for: .seconds(10)) { sink.latest == least })
     }
 
-    @Test func `make no difference to viewers where the publisher goes on with them`() throws {
+    @Test func `resting layers that the publisher still sends make no difference to viewers`() throws {
         let world = try World(seed: 3, workers: 2, heeds: false)
         world.run(for: .seconds(10))
         let (viewer, id) = try world.simulation.add(.viewer, worker: 1)
@@ -159,7 +158,7 @@ private final class EpochsOfTap: TapSink {
         #expect(viewer.decoder.complaints.isEmpty, "\(viewer.decoder.complaints)")
     }
 
-    @Test func `are waited for in vain no longer than two seconds`() throws {
+    @Test func `a resting layer that does not come back is waited for two seconds`() throws {
         let world = try World(seed: 4, workers: 1)
         #expect(world.run(for: .seconds(10)) { world.told == [["q"]] })
         world.run(for: .seconds(2))

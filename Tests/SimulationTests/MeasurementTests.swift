@@ -4,7 +4,6 @@ import Forwarding
 import Peer
 import Synchronization
 import Testing
-import Wire
 
 /// What operators are told of a session, compared with what its client knows.
 @Suite(.simulated) struct Measurements {
@@ -27,7 +26,7 @@ import Wire
         return answers.all[0]
     }
 
-    @Test func `tell each phase of joining`() throws {
+    @Test func `measurements give the time of each phase of joining`() throws {
         let simulation = try Simulation(seed: 61, conditions: .init(delay: .milliseconds(10)))
         let start = simulation.now
         let (publisher, id) = try simulation.add(.publisher)
@@ -47,7 +46,7 @@ import Wire
         #expect(now.sources.map(\.kind) == [.audio, .video] || now.sources.map(\.kind) == [.video, .audio])
     }
 
-    @Test(arguments: [0, 1]) func `tell loss by hop`(viewersWorker: Int) throws {
+    @Test(arguments: [0, 1]) func `measurements give the loss of each hop`(viewersWorker: Int) throws {
         let simulation = try Simulation(
             seed: 62, conditions: .init(delay: .milliseconds(5)), workers: 2)
         let (publisher, id) = try simulation.add(.publisher)
@@ -76,7 +75,7 @@ import Wire
         #expect(source.session == id && source.kind == .video && source.track == key)
     }
 
-    @Test func `are left behind at the end`() throws {
+    @Test func `a session leaves its measurements behind when it ends`() throws {
         let simulation = try Simulation(seed: 63, conditions: .init(delay: .milliseconds(5)))
         let (publisher, id) = try simulation.add(.publisher)
         #expect(simulation.run(for: .seconds(5)) { publisher.isConnected })
@@ -90,7 +89,7 @@ import Wire
             try ask(simulation) { (inquiry: Inquiry<SessionMeasurements>) in .measure(id, inquiry) } == nil)
     }
 
-    @Test func `are none of a track that nobody publishes`() throws {
+    @Test func `a track that nobody publishes has no measurements`() throws {
         let simulation = try Simulation(seed: 64)
         let id = TrackID(number: 99)
         let answer: TrackMeasurements? = try ask(simulation) { .measureTrack(id, $0) }

@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2] as [UInt64], [true, false])
-    func `are followed, and told of`(seed: UInt64, tellsOfPackets: Bool) throws {
+    func `preferences are followed and confirmed`(seed: UInt64, tellsOfPackets: Bool) throws {
         let world = try begin(seed, tellsOfPackets: tellsOfPackets)
         _ = try #require(world.watch(720))
         #expect(world.session?.gauge.quality?.cause == .publisher)
@@ -96,7 +96,7 @@ import Testing
         #expect(best.pictures > 140, "\(best)")
     }
 
-    @Test func `are counted as what they are served`() throws {
+    @Test func `deliveries are counted by what is served`() throws {
         let world = try begin(1)
         let places = DeliveryCensus.heights
         var census: DeliveryCensus { world.simulation.workers[0].statistics.delivery }
@@ -112,7 +112,7 @@ import Testing
         }
         // The publisher watches nothing, and so tells of nothing.
         #expect(census.paths.reduce(0, +) == 1)
-        // Who wants no pictures is not kept from any.
+        // A viewer who wants no pictures does not count as paused.
         world.prefer(DeliveryPreferences(isAudioOnly: true))
         _ = try #require(world.watch(nil))
         #expect(census.pictures.reduce(0, +) == 0 && census.picturesPaused == 0)

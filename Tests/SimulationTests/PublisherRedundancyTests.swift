@@ -4,7 +4,6 @@ import Forwarding
 import Peer
 import TestSupport
 import Testing
-import Wire
 
 /// Sound of publishers who put earlier packets into later ones, on paths that lose packets.
 @Suite(.simulated) struct `Earlier sound in later packets of a publisher` {
@@ -26,7 +25,7 @@ import Wire
         func heard(for seconds: Int64) -> [Double] {
             let first = publisher.spokenTimes.count
             simulation.run(for: .seconds(seconds))
-            // What was said last is still on its way.
+            // The latest sound is still on its way.
             let spoken = publisher.spokenTimes[first...].dropLast(25)
             return viewers.map { viewer in
                 guard let shift = viewer.soundShift else { return 0 }
@@ -76,7 +75,7 @@ import Wire
         }
     }
 
-    @Test func `are what fills them`() throws {
+    @Test func `without redundancy the gaps stay`() throws {
         let world = try begin(1, depth: 0, loss: 0.1)
         for share in world.heard(for: 30) {
             #expect(share < 0.93, "or the test above proves nothing: \(share)")
@@ -84,7 +83,7 @@ import Wire
         #expect(world.counters.packetsRecovered == 0 && world.counters.redundancyReceived == 0)
     }
 
-    @Test func `are nothing that a viewer sees where nothing is lost`() throws {
+    @Test func `redundancy changes nothing for a viewer where nothing is lost`() throws {
         let world = try begin(2, depth: 2)
         let shares = world.heard(for: 10)
         #expect(shares == [1, 1])
@@ -94,8 +93,8 @@ import Wire
         #expect(world.viewers.map(\.soundSequence.gaps) == [0, 0])
     }
 
-    /// What the server puts into packets for a viewer who loses some is made of what it found.
-    @Test func `go with those for viewers who lose packets, too`() throws {
+    /// The server's redundancy for viewers is made of the sound that it recovered.
+    @Test func `viewers who lose packets get redundancy made of recovered sound`() throws {
         let world = try begin(3, depth: 2, loss: 0.1, tellsOfPackets: false)
         for viewer in world.viewers { viewer.asksForSound = false }
         world.simulation.conditions.loss = 0.05
@@ -106,7 +105,7 @@ import Wire
         #expect(world.viewers[1].ambiguousPackets == 0)
     }
 
-    @Test func `are told from packets that only come out of order`() throws {
+    @Test func `recovered packets that still arrive do not count as lost`() throws {
         let world = try begin(
             4, depth: 1,
             conditions: .init(duplication: 0.05, delay: .milliseconds(30), jitter: .milliseconds(50)))
@@ -128,8 +127,8 @@ import Wire
         #expect(try digest() == digest())
     }
 
-    /// Who may publish may say anything of the past: nothing of it is heard that was not said, and nothing piles up.
-    @Test(arguments: 0..<7) func `are believed only where they fit`(lie: Int) throws {
+    /// A publisher can claim anything about earlier packets: nobody hears false sound, and nothing piles up.
+    @Test(arguments: 0..<7) func `redundancy that does not fit is not used`(lie: Int) throws {
         let world = try begin(6, depth: 1, loss: 0.1)
         let wrong: [UInt8] = [0x78, 0xBA, 0xD0]
         var random = SeededGenerator(seed: 6)

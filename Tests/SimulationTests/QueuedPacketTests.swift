@@ -140,9 +140,9 @@ import Wire
 
     // MARK: Retransmissions
 
-    /// It came late, and the viewer asks for it just when it is about to be sent.
+    /// The packet came late, and the viewer asks for it just before it is sent.
     @Test(arguments: [true, false])
-    static func `are not sent again before they were sent`(hasRTX: Bool) throws {
+    static func `a waiting packet is not retransmitted before it is sent`(hasRTX: Bool) throws {
         var scene = try Self(seed: 81, .video, hasRTX: hasRTX)
         let pictures = (0..<6).map { Self.picture(isKey: $0 == 0) }
         let (missing, number) = try scene.showWithGap(pictures)
@@ -164,7 +164,7 @@ import Wire
     }
 
     /// The one that is sent carries those before it; the one that is sent again would not, under the same index.
-    @Test static func `of sound are the same each time that they are sent`() throws {
+    @Test static func `a packet of sound is the same each time it is sent`() throws {
         var scene = try Self(seed: 82, .audio)
         let (missing, number) = try scene.showWithGap((0..<12).map { sound($0) })
         scene.slot.redundancy?.note(lost: 50, of: 200, at: scene.now)
@@ -182,7 +182,7 @@ import Wire
     }
 
     /// The slot has left the track for another one, and will not be sent what comes late.
-    @Test static func `of a track that was left are not waited for`() throws {
+    @Test static func `packets of a track that the viewer left are not waited for`() throws {
         var scene = try Self(seed: 83, .video, tracks: 2)
         let (missing, number) = try scene.showWithGap((0..<6).map { Self.picture(isKey: $0 == 0) })
         scene.show(1)
@@ -197,7 +197,7 @@ import Wire
 
     // MARK: Order
 
-    @Test static func `go before those of the track that the viewer changes to`() throws {
+    @Test static func `waiting packets leave before those of the track that the viewer changes to`() throws {
         var scene = try Self(seed: 84, .video, tracks: 2)
         scene.show(0)
         for number in 0..<5 { try scene.send(Self.picture(isKey: number == 0)) }
@@ -216,7 +216,7 @@ import Wire
         #expect(left.allSatisfy { $0.ssrc == scene.slot.plan.ssrc })
     }
 
-    @Test static func `fill a queue that is sent in parts, in their order`() throws {
+    @Test static func `a full queue is sent in parts, in order`() throws {
         var scene = try Self(seed: 85, .video)
         scene.show(0)
         try scene.send(Self.picture(isKey: true))
@@ -233,7 +233,7 @@ import Wire
     }
 
     /// The history has them already when a step of the past reaches the live edge.
-    @Test static func `are sent once where the past that is shown reaches them`() throws {
+    @Test static func `a waiting packet that a replay reaches is sent once`() throws {
         var scene = try Self(seed: 86, .video)
         // More than the first burst.
         for number in 0..<100 {

@@ -22,7 +22,7 @@ import Testing
     private static let rounds = 25
 
     @Test(arguments: 700..<705 as Range<UInt64>)
-    func `bring pictures back within a second, and cost nobody their session`(seed: UInt64) throws {
+    func `pictures are back within a second of a rebinding, and no session ends`(seed: UInt64) throws {
         let simulation = try Simulation(seed: seed, workers: 2)
         simulation.conditions = .init(loss: 0.01, delay: .milliseconds(30), jitter: .milliseconds(10))
         let (publisher, _) = try simulation.add(.publisher)

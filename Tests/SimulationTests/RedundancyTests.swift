@@ -88,7 +88,7 @@ import Wire
         #expect(world.viewer.ambiguousPackets == 0, "two packets under one index share a nonce")
     }
 
-    @Test func `is for those who take it`() throws {
+    @Test func `a client that did not negotiate redundancy gets none`() throws {
         let world = try begin(1, hasRED: false, tellsOfPackets: false)
         world.simulation.conditions.loss = 0.1
         world.simulation.run(for: .seconds(10))
@@ -98,7 +98,7 @@ import Wire
 
     /// As Firefox, which reports each packet, takes no RED and asks for no sound.
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func `is not needed where lost packets are reported: they are sent again`(seed: UInt64) throws {
+    func `sound that a client reports lost is sent again`(seed: UInt64) throws {
         let world = try begin(seed, hasRED: false)
         world.simulation.run(for: .seconds(2))
         #expect(world.soundResent == 0)

@@ -152,7 +152,9 @@ private struct RenditionMaking {
     }
 
     @Test(arguments: [1, 2, 3, 4, 5] as [UInt64], [1, 2])
-    func `reach a viewer whose link does not take the publisher's`(seed: UInt64, workers: Int) throws {
+    func `a viewer whose link is too slow for the publisher's picture gets a rendition`(
+        seed: UInt64, workers: Int
+    ) throws {
         let (simulation, viewer, slot) = try begin(seed: seed, workers: workers)
         var making = RenditionMaking()
         simulation.cap(viewer, CappedLink(bitrate: 300_000))
@@ -166,7 +168,7 @@ private struct RenditionMaking {
 
     /// It takes a report or two longer than where each packet is told of.
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func `reach a viewer who only reports`(seed: UInt64) throws {
+    func `a viewer with reports alone gets a rendition`(seed: UInt64) throws {
         let (simulation, viewer, slot) = try begin(seed: seed, hasTransportFeedback: false)
         var making = RenditionMaking()
         simulation.cap(viewer, CappedLink(bitrate: 700_000))
@@ -182,7 +184,7 @@ private struct RenditionMaking {
     }
 
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func `have all of their pictures where the link takes them`(seed: UInt64) throws {
+    func `a rendition has all its pictures where the link carries them`(seed: UInt64) throws {
         let (simulation, viewer, _) = try begin(seed: seed)
         var making = RenditionMaking()
         simulation.cap(viewer, CappedLink(bitrate: 600_000))
@@ -227,7 +229,7 @@ private struct RenditionMaking {
     }
 
     @Test(arguments: [1, 2])
-    func `leave sound whole when they are lost, and come back`(workers: Int) throws {
+    func `sound stays whole while a rendition is lost, and the rendition comes back`(workers: Int) throws {
         let (simulation, viewer, slot) = try begin(seed: 5, workers: workers)
         var making = RenditionMaking()
         simulation.cap(viewer, CappedLink(bitrate: 300_000))
@@ -245,7 +247,7 @@ private struct RenditionMaking {
         #expect(viewer.decoder.complaints.isEmpty, "\(viewer.decoder.complaints)")
     }
 
-    @Test func `are for who wants the least, and not for who wants the best alone`() throws {
+    @Test func `only a viewer who wants the lowest layer gets a rendition`() throws {
         let (simulation, viewer, slot) = try begin(seed: 11)
         var making = RenditionMaking()
         simulation.cap(viewer, CappedLink(bitrate: 10_000_000))

@@ -51,7 +51,7 @@ import Wire
     private var refusals: MediaCounters.Refusals { simulation.workers[0].statistics.media.refusals }
 
     /// Parameter sets and picture are packets of their own, and a decoder needs all of them.
-    @Test(arguments: 0..<3) static func `of the head of an H.264 key frame comes again`(place: Int) throws {
+    @Test(arguments: 0..<3) static func `a lost head of an H.264 key frame is sent again`(place: Int) throws {
         var scene = try Self(seed: 61, codec: .h264(packetizationMode: 1))
         let keyFrame: [[UInt8]] = [
             [0x67, 0x42, 0xC0, 0x1F, 0x8C], [0x68, 0xCE, 0x3C, 0x80, 0], [0x65, 0x88, 0x84, 0, 1],
@@ -70,7 +70,7 @@ import Wire
 
     /// The key frame is 3.8 s old when the viewer begins, and older than any that is kept for others when it has
     /// caught up.
-    @Test static func `of the past that it was just shown comes again, however old that is`() throws {
+    @Test static func `a lost packet of a replay is sent again, however old it is`() throws {
         var scene = try Self(seed: 62, codec: .vp8)
         var settings = SyntheticVideo.Settings()
         settings.bitrate = 2_000_000
@@ -93,7 +93,7 @@ import Wire
     }
 
     /// Without RTX a packet is repeated under its own number, and AES-GCM's nonce is made of that.
-    @Test static func `before the source began anew never comes as what has its number since`() throws {
+    @Test static func `a packet lost before a restart is not replaced by a new one with its number`() throws {
         var scene = try Self(seed: 63, codec: .h264(packetizationMode: 1), hasRTX: false)
         scene.watch()
         scene.sequenceNumber = 100
@@ -118,7 +118,7 @@ import Wire
 
     /// Packets that are too large for the viewer hide how far the source's numbers leap between those that are sent.
     @Test(arguments: [(32_766, 2), (2_990, 12), (2_990, 60)])
-    static func `by leaps of the source's numbers is not all that follows`(
+    static func `a leap in the source's numbers does not make later packets lost`(
         leap: Int, count: Int
     ) throws {
         var scene = try Self(seed: 64, codec: .vp8)

@@ -8,7 +8,7 @@ import TestTraits
 import Testing
 import Wire
 
-/// What is run twice to see whether it comes to the same: a bit of everything that a seed has to decide.
+/// A run with a bit of everything that a seed has to decide, done twice to compare the results.
 enum SeedTrial {
     private static let lossy = SimulatedNetwork.Conditions(
         loss: 0.05, duplication: 0.01, delay: .milliseconds(20), jitter: .milliseconds(12))
@@ -81,7 +81,7 @@ enum SeedTrial {
     private static let file = "ROSTRUM_DIGESTS"
     private static let count = "ROSTRUM_SEEDS"
 
-    /// What another process comes to, whose hashing has another seed.
+    /// The result of another process, whose hashing has another seed.
     static func linesOfAnotherProcess(_ seeds: UInt64) async throws -> [String] {
         let output = FileManager.default.temporaryDirectory.appendingPathComponent("digests-\(UUID())")
         defer { try? FileManager.default.removeItem(at: output) }

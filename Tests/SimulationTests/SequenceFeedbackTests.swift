@@ -83,7 +83,7 @@ import Wire
     }
 
     /// Where there is no RTX a packet is repeated under the number that is told of.
-    @Test func `takes packets that come again under their own number`() throws {
+    @Test func `retransmissions under the original number are understood`() throws {
         let world = try begin(4, CappedLink(bitrate: 8_000_000), hasRTX: false)
         world.simulation.conditions.loss = 0.02
         world.simulation.run(for: .seconds(20))
@@ -92,7 +92,7 @@ import Wire
         #expect(world.viewer.ambiguousPackets == 0)
     }
 
-    @Test func `costs nothing besides where the viewer has the best there is`() throws {
+    @Test func `no probes are sent to a viewer who has the best layer`() throws {
         let world = try begin(1)
         world.simulation.run(for: .seconds(5))
         let before = world.session.totals.probeBytes
@@ -103,7 +103,7 @@ import Wire
 
     /// Reports that are nonsense, a thousand a second, harm nobody else, and are over when they are.
     @Test(arguments: 0..<5)
-    func `may be anything`(kind: Int) throws {
+    func `any feedback of a client is survived`(kind: Int) throws {
         let world = try begin(5)
         let (simulation, hostile) = (world.simulation, world.viewer)
         let (other, _) = try simulation.add(.viewer)

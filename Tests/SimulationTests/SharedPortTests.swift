@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1])
-    func `what comes after the end of a session is no stranger's`(worker: Int) throws {
+    func `packets that come after a session's end are not passed around`(worker: Int) throws {
         let simulation = try Simulation(
             seed: 330, conditions: .init(delay: .milliseconds(20)), workers: 2, sharesPort: true)
         let (client, session) = try simulation.add(.publisher, worker: worker)

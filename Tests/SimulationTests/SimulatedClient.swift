@@ -32,7 +32,7 @@ final class SimulatedClient {
     private var audioTimestamp: UInt32 = 7
     /// Where a publisher puts earlier sound into later packets; nil elsewhere.
     var redundantSound: RedundantSound?
-    /// What a publisher makes of the payloads that say so, by their number.
+    /// Changes payloads with redundancy before a publisher sends them, by their number.
     var spoilsSound: ((Int, [UInt8]) -> [UInt8])?
     /// Time stamps of all sound that was sent.
     private(set) var spokenTimes: [UInt32] = []
@@ -72,7 +72,7 @@ final class SimulatedClient {
     private var lastPictureAt: MonotonicTime?
     /// Whether the viewer asks again for packets of sound, as browsers do not.
     var asksForSound = true
-    /// By time stamp of the viewer's video; what the packets wished for.
+    /// Playout delays that the viewer's packets asked for, by time stamp.
     private(set) var playoutDelays: [(sequenceNumber: Int64, delay: PlayoutDelay?)] = []
     /// The video as it came, by SSRC and sequence number: one number must never stand for two packets.
     private var seen: [UInt64: [UInt8]] = [:]

@@ -63,7 +63,7 @@ struct SimulatedNetwork {
     private(set) var offered: [TransportAddress: Int] = [:]
     /// Those that arrive.
     private(set) var delivered: [TransportAddress: Int] = [:]
-    /// What becomes of each datagram at the links before these receivers, in order; of nobody else, because it is much.
+    /// What happens to each datagram at the links before these receivers only, in order, because it is much.
     var passages: [TransportAddress: [Passage]] = [:]
 
     init(conditions: Conditions, random: any RandomNumberGenerator, digest: RunDigest) {

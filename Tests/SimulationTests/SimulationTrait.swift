@@ -24,7 +24,7 @@ struct SimulationTrait: SuiteTrait, TestTrait, TestScoping {
                 do {
                     try await function()
                 } catch let failure as ExpectationFailedError {
-                    // It was told when it failed.
+                    // The failure was reported already.
                     throw failure
                 } catch {
                     // Out there nobody would name the seed.

@@ -68,7 +68,7 @@ final class SlowReader {
         next = now + Self.step
         credit += rate * Int(Self.step.wholeNanoseconds / 1_000_000)
         let count = min(credit / 1_000, kernel.count)
-        // Who has read all does not read more for it later.
+        // A reader that has read everything does not save up its rate.
         credit = count == kernel.count ? 0 : credit - count * 1_000
         guard count > 0 else { return [] }
         var found: [SimulatedNetwork.Datagram] = []

@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test(arguments: 1...5 as ClosedRange<UInt64>)
-    func `who stopped reading for a while goes on with pictures that can be decoded`(seed: UInt64) throws {
+    func `a TCP viewer who stopped reading goes on with decodable pictures`(seed: UInt64) throws {
         let (simulation, viewer, _, reader) = try watching(rate: 1_000_000, seed: seed)
         for pause in [Duration.milliseconds(400), .seconds(3), .seconds(8)] {
             reader.rate = 0
@@ -43,7 +43,7 @@ import Testing
         #expect(!viewer.isClosed)
     }
 
-    @Test func `who is always too slow for all of it still sees whole pictures`() throws {
+    @Test func `a TCP viewer who is always too slow still sees whole pictures`() throws {
         // The stream has 300 kbit/s and some.
         let (simulation, viewer, _, reader) = try watching(rate: 1_000_000, seed: 11)
         reader.rate = 25_000
@@ -54,7 +54,7 @@ import Testing
         #expect(reader.queue.waiting < 64 << 10)
     }
 
-    @Test func `gets again what it says is lost`() throws {
+    @Test func `a TCP viewer gets what it reports lost once more`() throws {
         let (simulation, viewer, session, reader) = try watching(rate: 1_000_000, seed: 21)
         viewer.dropsVideo = { $0 % 20 == 0 }
         simulation.run(for: .seconds(5))

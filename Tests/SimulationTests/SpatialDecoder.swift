@@ -16,7 +16,7 @@ struct SpatialDecoder {
         case brokenLayer(Int)
         /// A layer needs pictures of it that were left out.
         case layerWithoutPast(Int)
-        /// What needs earlier pictures follows on pictures that were left out; AV1 counts layers of pictures.
+        /// A picture needs others that were left out; for AV1, pictures are counted by layer.
         case pictureIDJump(from: UInt16, to: UInt16)
         /// A key frame of AV1 promises layers that do not come, or does not tell of those that do.
         case wrongDecodeTargets(UInt32)
@@ -31,7 +31,7 @@ struct SpatialDecoder {
         var startsLayer = false
         var endsLayer = false
         var isKeyFrame = false
-        /// Of the picture, or with AV1 of its layer.
+        /// The number of the picture, or with AV1 of its layer.
         var number: UInt16?
         /// By how much the number grows from a picture to the next one.
         var step: UInt16 = 1
@@ -42,7 +42,7 @@ struct SpatialDecoder {
     private(set) var framesDecoded = 0
     private(set) var keyFramesDecoded = 0
     private(set) var complaints: [Complaint] = []
-    /// Of the latest picture, in pixels.
+    /// Size of the latest picture, in pixels.
     private(set) var height: Int?
     /// Whether there has to be a key frame before anything more is shown.
     private(set) var isWaitingForKeyFrame = true

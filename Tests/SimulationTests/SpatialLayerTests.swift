@@ -62,7 +62,7 @@ import Wire
     }
 
     @Test(arguments: [(1, 1), (1, 2), (2, 1), (2, 2)] as [(UInt64, Int)], [VideoCodec.vp9, .av1])
-    func `follow what a viewer wants, and ask for a key frame where there is more`(
+    func `the layers follow the viewer's wish, with a key frame to go up`(
         place: (seed: UInt64, workers: Int), codec: VideoCodec
     ) throws {
         let world = try begin(place.seed, workers: place.workers, codec: codec)
@@ -125,7 +125,7 @@ import Wire
         #expect(world.viewer.connection?.isConnected == true)
     }
 
-    @Test func `are counted as what they are served`() throws {
+    @Test func `deliveries are counted by the layers that are served`() throws {
         let world = try begin(4)
         var census: DeliveryCensus { world.simulation.workers[0].statistics.delivery }
         for (preferences, height) in [

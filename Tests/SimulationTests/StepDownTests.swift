@@ -4,9 +4,8 @@ import Forwarding
 import Peer
 import TestSupport
 import Testing
-import Wire
 
-/// Who wants no packets, but may have key frames made.
+/// Gets no packets, but can ask for key frames.
 private final class Onlooker: TapSink {
     func take(_ packet: TappedPacket, _ bytes: Span<UInt8>) {}
     func finish() {}
@@ -73,7 +72,7 @@ private final class Onlooker: TapSink {
     }
 
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func `changes to a smaller picture at once, though a key frame of it was made just before`(
+    func `a slow link gets a smaller picture at once, even just after its key frame`(
         seed: UInt64
     ) throws {
         let world = try begin(seed)
@@ -91,7 +90,7 @@ private final class Onlooker: TapSink {
 
     /// A publisher whose machine is busy sends less and less itself, just then.
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func `sees the smallest while the others cease to come`(seed: UInt64) throws {
+    func `the smallest picture is shown while the others stop coming`(seed: UInt64) throws {
         let world = try begin(seed)
         world.askForSmallest(andRun: .seconds(1))
         world.simulation.cap(world.viewer, CappedLink(bitrate: 450_000))
@@ -110,7 +109,7 @@ private final class Onlooker: TapSink {
         #expect(world.viewer.decoder.complaints.isEmpty, "\(world.viewer.decoder.complaints)")
     }
 
-    /// Nobody sees again what they saw a second ago because another picture begins with what is known of it.
+    /// A picture that begins from the cache must not show again what was shown a second ago.
     @Test(arguments: [300, 600, 1_100, 1_600, 2_500])
     func `goes on from where it was`(age: Int64) throws {
         let world = try begin(1)

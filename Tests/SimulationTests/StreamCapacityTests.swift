@@ -4,7 +4,6 @@ import Forwarding
 import Peer
 import TestSupport
 import Testing
-import Wire
 
 @testable import Net
 
@@ -104,7 +103,7 @@ import Wire
 
     /// A connection that takes the best there is costs not a byte more.
     @Test(arguments: Viewer.allCases)
-    func `that is enough is not probed`(kind: Viewer) throws {
+    func `a TCP capacity that is enough is not probed`(kind: Viewer) throws {
         let watching = try begin(7, kind, bitrate: 4_000_000)
         _ = watching.watch(for: 60)
         #expect(watching.height == 720)
@@ -112,9 +111,9 @@ import Wire
         #expect(watching.reader.queue.drops == .init())
     }
 
-    /// What fits is found once, and kept.
+    /// The layer that fits is found once and kept.
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func `that stays has one layer`(seed: UInt64) throws {
+    func `a constant TCP capacity leads to one layer`(seed: UInt64) throws {
         let watching = try begin(seed, .tellsOfLossAlone, bitrate: 1_300_000)
         _ = watching.watch(for: 10)
         var changes = 0
@@ -129,9 +128,9 @@ import Wire
         #expect(watching.session.totals.probeBytes < 1_300_000 / 8 * 70 * 4 / 100)
     }
 
-    /// Without RTX nothing can be sent but what is wanted: it is tried, later each time that it does not fit.
+    /// Without RTX there is nothing to probe with: a layer is tried, and later each time that it does not fit.
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func `that cannot be probed is tried`(seed: UInt64) throws {
+    func `a TCP capacity that cannot be probed is tried out`(seed: UInt64) throws {
         let watching = try begin(seed, .takesNoProbes, bitrate: 8_000_000)
         _ = watching.watch(for: 5)
         watching.reader.rate = 600_000 / 8
@@ -148,7 +147,7 @@ import Wire
 
     /// A reader who sleeps tells nothing of what their path takes.
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func `is what it was when a reader wakes up`(seed: UInt64) throws {
+    func `the capacity is as before when a reader wakes up`(seed: UInt64) throws {
         let watching = try begin(seed, .tellsOfLossAlone, bitrate: 8_000_000)
         _ = watching.watch(for: 5)
         watching.reader.rate = 0

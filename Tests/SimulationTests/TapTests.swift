@@ -5,7 +5,6 @@ import Peer
 import Synchronization
 import TestSupport
 import Testing
-import Wire
 
 /// Keeps what a tap hands out.
 private final class CollectingTap: TapSink {
@@ -130,7 +129,8 @@ private final class CollectingTap: TapSink {
         #expect(requests(simulation) >= asked + 3)
     }
 
-    @Test(arguments: [MediaKind.video, .audio]) func `take everything`(_ kind: MediaKind) throws {
+    @Test(arguments: [MediaKind.video, .audio])
+    func `a tap can take every packet of a track`(_ kind: MediaKind) throws {
         let (simulation, _, session) = try start(seed: 54)
         let tap = try open(.whole, on: session, kind: kind, in: simulation)
         simulation.run(for: .seconds(3))

@@ -9,7 +9,7 @@ import Testing
     private let cid = StageRig.viewer("cid")
 
     /// Both ends of the grace time are the same, so both look like the latest.
-    @Test func `of a speaker who comes back and goes within one moment are told once`() throws {
+    @Test func `a speaker who returns and leaves again at once is announced as gone once`() throws {
         var rig = try StageRig()
         rig.connect(StageRig.ann)
         let first = rig.connect(bob)
@@ -26,7 +26,7 @@ import Testing
         #expect(later.isEmpty)
     }
 
-    @Test func `of a crowd are told in order, each after its own time`() throws {
+    @Test func `many viewers who leave are announced in order, each after the grace time`() throws {
         var rig = try StageRig()
         let people = (0..<1_500).map { StageRig.viewer("v\($0)") }
         var connections: [Stage.Connection] = []
@@ -47,7 +47,7 @@ import Testing
         #expect(rig.stage.deadline == nil)
     }
 
-    @Test func `do not follow from connections of before a removal`() throws {
+    @Test func `an old connection that closes after a removal does not make the new one leave`() throws {
         var rig = try StageRig()
         rig.connect(StageRig.ann)
         let old = rig.connect(bob)
@@ -63,7 +63,7 @@ import Testing
         #expect(gone.events == [.left(bob.id)])
     }
 
-    @Test func `count from the last time that somebody went`() throws {
+    @Test func `the grace time starts anew at each departure`() throws {
         var rig = try StageRig()
         let first = rig.connect(bob)
         rig.disconnect(bob, first)
@@ -80,7 +80,7 @@ import Testing
         #expect(outcome.events == [.left(bob.id)])
     }
 
-    @Test func `of a connection that is not known are none`() throws {
+    @Test func `closing an unknown connection makes nobody leave`() throws {
         var rig = try StageRig()
         let own = rig.connect(bob)
         let other = rig.connect(cid)
@@ -97,7 +97,7 @@ import Testing
         #expect(outcome.events == [.left(bob.id)])
     }
 
-    @Test func `free hand and invitation, and leave those of others`() throws {
+    @Test func `a participant who leaves loses hand and invitation, and others keep theirs`() throws {
         var rig = try StageRig()
         rig.connect(StageRig.ann)
         let connection = rig.connect(bob)
@@ -113,7 +113,7 @@ import Testing
     }
 
     /// Viewers without a token have a socket, or a session, or both, and nobody knows whose is whose.
-    @Test func `of viewers without a name never make the audience negative`() throws {
+    @Test func `viewers without a name never make the count of viewers negative`() throws {
         var rig = try StageRig()
         rig.connect(StageRig.ann)
         try rig.apply(.goLive)
@@ -137,7 +137,7 @@ import Testing
         #expect(rig.stage.counts.viewers == 1)
     }
 
-    @Test func `make room in the list for who came next`() throws {
+    @Test func `a viewer who leaves makes room in the list for the next one`() throws {
         var rig = try StageRig()
         let limit = Stage.listedViewerLimit
         let people = (0..<limit + 2).map { StageRig.viewer("v\($0)") }
@@ -149,7 +149,7 @@ import Testing
         rig.disconnect(people[3], connections[3])
         let after = rig.stage.listViewers().map(\.id)
         #expect(after.count == limit && after.last == people[limit].id && !after.contains(people[3].id))
-        // Who comes back within the grace time has lost the place, but not the one behind the others.
+        // A viewer who comes back within the grace time is off the list, and next in line for it.
         rig.connect(people[3])
         let back = rig.stage.listViewers().map(\.id)
         #expect(back == after)
@@ -158,7 +158,7 @@ import Testing
         #expect(next.last == people[3].id, "who came first comes first again")
     }
 
-    @Test func `take a leader from the head of the list`() throws {
+    @Test func `a leader who leaves is no longer at the head of the list`() throws {
         var rig = try StageRig()
         let connection = rig.connect(bob)
         rig.connect(cid)

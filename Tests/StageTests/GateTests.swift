@@ -16,7 +16,7 @@ import Testing
             tiers: tiers)
     }
 
-    @Test func `is open to the tier, and to those whose work it is to be there`() throws {
+    @Test func `admits the tier, people on stage, moderators and admins`() throws {
         #expect(!gate.admits(nil, isOnStage: false))
         for authority in Stage.Sender.Authority.allCases {
             // A host's token is of no use in somebody else's stream.
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    @Test func `is kept as a whole, and taken away by null`() throws {
+    @Test func `is replaced as a whole by an edit, and removed by null`() throws {
         var details = StageDetails()
         details.gate = gate
         try details.validate(at: WallTime(milliseconds: 0), startsAtIsNew: false)
@@ -73,7 +73,7 @@ import Testing
         return FreeViewing.Viewer(sender, at: IPAddress(address))
     }
 
-    @Test func `runs once, over all of a viewer's sessions, and not while none watches`() throws {
+    @Test func `the free time of a viewer runs once for all sessions, and stops while none watches`() throws {
         var viewing = FreeViewing()
         let bob = try named("bob")
         viewing.begin(bob, at: start)
@@ -81,7 +81,7 @@ import Testing
         #expect(viewing.remaining(of: bob, from: 10, at: start + .seconds(3)) == .seconds(7))
         viewing.end(bob, at: start + .seconds(4))
         viewing.end(bob, at: start + .seconds(5))
-        // Once too often does no harm.
+        // An end too many does no harm.
         viewing.end(bob, at: start + .seconds(6))
         #expect(viewing.remaining(of: bob, from: 10, at: start + .seconds(100)) == .seconds(5))
         viewing.begin(bob, at: start + .seconds(100))
@@ -89,7 +89,7 @@ import Testing
         #expect(viewing.remaining(of: try named("eve"), from: 10, at: start) == .seconds(10))
     }
 
-    @Test func `is an address's where an identity is for the asking`() throws {
+    @Test func `guests at one address share its free time, because identities cost nothing`() throws {
         var viewing = FreeViewing()
         viewing.begin(try guest("guest-1", at: "192.0.2.1"), at: start)
         let later = start + .seconds(10)
@@ -99,11 +99,11 @@ import Testing
             #expect(viewing.remaining(of: other, from: 10, at: later) == .zero)
         }
         #expect(viewing.remaining(of: try guest("guest-2", at: "192.0.2.2"), from: 10, at: later) > .zero)
-        // Who was given an identity has a time of their own.
+        // A viewer with a given identity has free time of their own.
         #expect(viewing.remaining(of: try named("bob"), from: 10, at: later) == .seconds(10))
     }
 
-    @Test func `is bounded for a whole IPv6 site`() throws {
+    @Test func `an IPv6 site has free time for sixteen viewers at most`() throws {
         var viewing = FreeViewing()
         var watched = 0
         for number in 0..<1_000 {
@@ -118,7 +118,7 @@ import Testing
         #expect(watched == 16)
     }
 
-    @Test func `is shared by all for whom there is no room, and given to nobody anew`() throws {
+    @Test func `viewers beyond the limit share one free time, and nobody gets a second one`() throws {
         var viewing = FreeViewing(limit: 3)
         for number in 0..<50 {
             let viewer = try named("v\(number)")
@@ -135,10 +135,9 @@ import Testing
         #expect(viewing.remaining(of: try named("new"), from: 10, at: start + .seconds(60)) == .zero)
     }
 
-    /// However sessions come and go, nobody's time is longer than what everybody has, and none is taken that was not
-    /// watched.
+    /// However sessions come and go, only time that was watched is used up, and nobody gets more than the limit.
     @Test(arguments: 1...20)
-    func `is what was watched, whatever happens`(seed: UInt64) throws {
+    func `the free time used is always the time watched`(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         var viewing = FreeViewing()
         let viewers = try ["bob", "eve", "zoe"].map(named)

@@ -7,16 +7,16 @@ import Testing
 @Suite struct `The latest participants` {
     private func id(_ number: Int) -> ParticipantID { StageRig.id("p\(number)") }
 
-    @Test func `are so many, and the oldest is forgotten for each further one`() {
+    @Test func `the list is bounded: each further participant replaces the oldest one`() {
         var latest = LatestParticipants()
         for number in 0..<Stage.banLimit { latest.insert(id(number)) }
         #expect(latest.contains(id(0)) && latest.contains(id(Stage.banLimit - 1)))
-        // Who is among them takes no further place.
+        // Inserting somebody again takes no further place.
         latest.insert(id(5))
         #expect(latest.contains(id(0)))
         latest.insert(id(Stage.banLimit))
         #expect(!latest.contains(id(0)) && latest.contains(id(1)) && latest.contains(id(Stage.banLimit)))
-        // Who was taken out leaves a place.
+        // Removing somebody frees a place.
         latest.remove(id(7))
         latest.insert(id(Stage.banLimit + 1))
         #expect(!latest.contains(id(7)) && latest.contains(id(1)))
@@ -24,7 +24,7 @@ import Testing
         #expect(latest.contains(id(7)) && !latest.contains(id(1)))
     }
 
-    @Test func `are read in their order, each once, and no more than are remembered`() throws {
+    @Test func `decoding keeps the order, drops duplicates and respects the limit`() throws {
         var latest = LatestParticipants()
         for number in [3, 1, 2] { latest.insert(id(number)) }
         latest.remove(id(9))
@@ -42,7 +42,7 @@ import Testing
         #expect(bounded.contains(id(Stage.banLimit)))
     }
 
-    @Test func `are others in another order`() {
+    @Test func `two lists with different orders are not equal`() {
         var (one, other) = (LatestParticipants(), LatestParticipants())
         for number in [1, 2] { one.insert(id(number)) }
         for number in [2, 1] { other.insert(id(number)) }

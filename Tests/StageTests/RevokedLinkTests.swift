@@ -27,7 +27,7 @@ import Testing
     ]
 
     @Test(arguments: wishes)
-    mutating func `bring nobody in who is not there`(command: Stage.Command) throws {
+    mutating func `a revoked link admits nobody who is not there already`(command: Stage.Command) throws {
         let (sam, vic) = (guest("sam"), guest("vic", .viewer))
         try rig.apply(.revokeLinks(speakers: true, viewers: false))
         #expect(throws: Rejection.linkRevoked) { try rig.apply(command, from: sam) }
@@ -43,7 +43,7 @@ import Testing
         #expect(throws: Rejection.linkRevoked) { try rig.apply(.raiseHand, from: guest("val", .viewer)) }
     }
 
-    @Test mutating func `leave those on stage there, and bring them back no more`() throws {
+    @Test mutating func `speakers whose link is revoked stay on stage, but cannot return by it`() throws {
         let sam = guest("sam")
         let connection = rig.connect(sam)
         try rig.apply(.join, from: sam)
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test(arguments: [Stage.Command.join, .publish])
-    mutating func `leave those who watch, but let them onto the stage by the host's wish only`(
+    mutating func `viewers stay when their link is revoked, and need an invitation for the stage`(
         command: Stage.Command
     ) throws {
         let sam = guest("sam")
@@ -78,7 +78,7 @@ import Testing
     @Test mutating func `can be revoked again and again without running ahead of the clock`() throws {
         for _ in 0..<1_000 { try rig.apply(.revokeLinks(speakers: true, viewers: true)) }
         #expect(rig.stage.record.linkRevocations?.speakers == rig.now.wall)
-        // One that was made since is of a later second, and goes with the next revocation.
+        // A link made since then counts from a later second, and the next revocation revokes it.
         try rig.apply(.makeLink)
         let sam = guest("sam", after: 1)
         try rig.apply(.revokeLinks(speakers: true, viewers: false))
@@ -88,14 +88,14 @@ import Testing
         #expect(rig.stage.record.linkRevocations?.viewers == rig.now.wall.advanced(bySeconds: 1))
     }
 
-    @Test mutating func `of a stream that was restored are taken for new ones`() throws {
+    @Test mutating func `after a restart, links of the current second count as new and are revoked`() throws {
         try rig.apply(.revokeLinks(speakers: true, viewers: true))
         rig.stage = Stage(restoring: rig.stage.record, at: rig.now)
         try rig.apply(.revokeLinks(speakers: true, viewers: true))
         #expect(rig.stage.record.linkRevocations?.speakers == rig.now.wall.advanced(bySeconds: 1))
     }
 
-    @Test mutating func `are not an encoder's keys, which each replaces for themselves`() throws {
+    @Test mutating func `replacing a stream key revokes neither links nor the keys of others`() throws {
         let sam = StageRig.sender("sam", .speaker)
         let ann = StageRig.sender("ann", .speaker)
         let second = Int(rig.now.wall.milliseconds / 1_000)
@@ -106,11 +106,11 @@ import Testing
         let next = after.firstKey(of: sam.id)
         #expect(after.allowsKey(of: sam.id, issued: next) && after.firstKey(of: ann.id) == 0)
         #expect(after.allows(Stage.Link(makesSpeakers: true, issued: second)), "links count as before")
-        // The one that was made just now, too.
+        // A key that was made just now is revoked too.
         try rig.apply(.replaceKey, from: sam)
         let again = try #require(rig.stage.record.linkRevocations)
         #expect(!again.allowsKey(of: sam.id, issued: next))
-        // A host revokes them all with the links.
+        // When the host revokes links, all stream keys are revoked as well.
         rig.wait(5)
         try rig.apply(.revokeLinks(speakers: true, viewers: false))
         let revoked = try #require(rig.stage.record.linkRevocations)
@@ -119,7 +119,7 @@ import Testing
         #expect(throws: Rejection.notOnStage) { try rig.apply(.replaceKey, from: StageRig.viewer("vic")) }
     }
 
-    @Test mutating func `leave a host a key when everybody has replaced theirs`() throws {
+    @Test mutating func `the host can replace a key even when the list of replaced keys is full`() throws {
         for number in 0..<Stage.keyLimit {
             let sender = StageRig.sender("k\(number)", .speaker)
             try rig.apply(.replaceKey, from: sender)
@@ -132,7 +132,7 @@ import Testing
 }
 
 @Suite struct ThoseWhoLeftTheStage {
-    @Test func `never keep the host from taking somebody off it`() throws {
+    @Test func `the host can move people off the stage however many have left it`() throws {
         var rig = try StageRig()
         let moved = StageRig.sender("moved", .speaker)
         try rig.apply(.join, from: moved)
@@ -146,7 +146,7 @@ import Testing
         for sender in [sam, sue] { try rig.apply(.join, from: sender) }
         try rig.apply(.remove(sam.id))
         try rig.apply(.moveToViewers(sue.id))
-        // Nor is anybody forgotten whom the host took off; of the others the first one is.
+        // People whom the host took off are remembered; of those who stepped down, the first one is forgotten.
         for sender in [moved, sam, sue, StageRig.sender("g\(Stage.banLimit)", .speaker)] {
             try rig.apply(.join, from: sender)
             #expect(rig.stage.standing(of: sender) == .viewer)
@@ -157,7 +157,7 @@ import Testing
         #expect(StageRecord.replaying(rig.log) == rig.stage.record)
     }
 
-    @Test func `are read as they were written before there were two lists`() throws {
+    @Test func `a record written before there were two lists is still read`() throws {
         var rig = try StageRig()
         for name in ["sam", "sue"] {
             try rig.apply(.join, from: StageRig.sender(name, .speaker))

@@ -115,7 +115,7 @@ import Testing
     }
 
     @Test(arguments: 0..<60)
-    func `hold after every step, and the log tells the same story`(seed: Int) throws {
+    func `the rules hold after every step, and replaying the log gives the same record`(seed: Int) throws {
         var world = try World(seed: UInt64(seed))
         var endedAt: WallTime?
         for step in 0..<1_500 {
@@ -138,7 +138,7 @@ import Testing
     }
 
     @Test(arguments: 0..<20)
-    func `of a deadline: nothing happens before it, and it always goes away`(seed: Int) throws {
+    func `nothing happens before a deadline, and the next deadline is later`(seed: Int) throws {
         var world = try World(seed: 1_000 + UInt64(seed))
         for _ in 0..<400 {
             world.step()

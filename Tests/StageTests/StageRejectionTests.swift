@@ -31,7 +31,7 @@ import Testing
     ]
 
     @Test(arguments: moderation)
-    mutating func `keep the host's rights from others`(command: Stage.Command) throws {
+    mutating func `only the host can use the host's commands`(command: Stage.Command) throws {
         try rig.bringOnStage(StageRig.viewer("cid"))
         let sam = StageRig.sender("sam", .speaker)
         try rig.apply(.join, from: sam)
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test mutating func `keep an operator's rights from the host, and numbers within their ranges`() throws {
+    @Test mutating func `only an operator can place a stream, within the allowed numbers`() throws {
         var edit = StagePlacement.Edit()
         edit.boost = 1
         for sender in [StageRig.ann, bob] { expect(.notOperator, .place(edit), from: sender) }
@@ -61,7 +61,7 @@ import Testing
             .join, .raiseHand, .accept, .decline, .stepDown, .setMuted(.audio, true), .setPaused(true),
             .publish,
         ])
-    mutating func `allow nothing after the end`(command: Stage.Command) throws {
+    mutating func `every command is refused after the end`(command: Stage.Command) throws {
         try rig.apply(.end)
         guard command != .end else { return }
         expect(.ended, command)
@@ -72,12 +72,12 @@ import Testing
         arguments: moderation + [
             .join, .leave, .raiseHand, .accept, .decline, .stepDown, .setMuted(.audio, true), .publish,
         ])
-    mutating func `allow the banned nothing`(command: Stage.Command) throws {
+    mutating func `every command of a banned person is refused`(command: Stage.Command) throws {
         try rig.apply(.ban(bob.id))
         expect(.banned, command, from: bob)
     }
 
-    @Test mutating func `protect the host`() {
+    @Test mutating func `the host cannot leave, be moved, removed or banned`() {
         for command: Stage.Command in [
             .stepDown, .leave, .moveToViewers(StageRig.ann.id), .remove(StageRig.ann.id),
             .ban(StageRig.ann.id),
@@ -85,12 +85,12 @@ import Testing
         expect(.notHost, .leave, from: StageRig.viewer("ann"))
     }
 
-    @Test mutating func `want viewers to be off stage for hands and invitations`() throws {
+    @Test mutating func `people on stage can neither raise a hand nor be invited`() throws {
         expect(.alreadyOnStage, .raiseHand)
         expect(.alreadyOnStage, .invite(StageRig.ann.id))
     }
 
-    @Test mutating func `want somebody on stage`() {
+    @Test mutating func `commands for people on stage are refused from and about viewers`() {
         for command: Stage.Command in [
             .stepDown, .setMuted(.audio, true), .setPaused(true), .publish,
         ] { expect(.notOnStage, command, from: bob) }
@@ -98,18 +98,18 @@ import Testing
         expect(.targetNotOnStage, .requestMute(bob.id, .audio))
     }
 
-    @Test mutating func `want somebody who is there`() {
+    @Test mutating func `a person who is not there cannot be invited, removed or unbanned`() {
         expect(.unknownParticipant, .invite(nobody))
         expect(.unknownParticipant, .remove(nobody))
         expect(.notBanned, .unban(nobody))
     }
 
-    @Test mutating func `want an invitation`() {
+    @Test mutating func `nobody can accept or decline without an invitation`() {
         expect(.notInvited, .accept, from: bob)
         expect(.notInvited, .decline, from: bob)
     }
 
-    @Test mutating func `fix the schedule once it is live`() throws {
+    @Test mutating func `the schedule cannot change once the stream is live`() throws {
         try rig.apply(.goLive)
         var edit = StageEdit()
         edit.startsAt = .set(rig.now.wall)
@@ -144,7 +144,7 @@ import Testing
         expect(.invalid("layers"), edit { $0.layers = [.float, .float] })
     }
 
-    @Test mutating func `stop at fifty on stage`() throws {
+    @Test mutating func `the stage is full with fifty people`() throws {
         for number in 1..<Stage.stageLimit {
             try rig.apply(.join, from: StageRig.sender("s\(number)", .speaker))
         }
@@ -158,7 +158,7 @@ import Testing
         expect(.stageFull(limit: 49), .accept, from: bob)
     }
 
-    @Test mutating func `stop at a hundred hands and invitations`() throws {
+    @Test mutating func `a stream has at most a hundred hands and a hundred invitations`() throws {
         for number in 0..<100 {
             let viewer = StageRig.viewer("v\(number)")
             try rig.apply(.raiseHand, from: viewer)
@@ -170,12 +170,12 @@ import Testing
         try rig.apply(.raiseHand, from: bob)
     }
 
-    @Test mutating func `stop at ten thousand bans`() throws {
+    @Test mutating func `a stream has at most ten thousand bans`() throws {
         for number in 0..<Stage.banLimit { try rig.apply(.ban(StageRig.id("b\(number)"))) }
         expect(.tooManyBans, .ban(bob.id))
     }
 
-    @Test func `have names of their own`() {
+    @Test func `each rejection has a name of its own and an explanation`() {
         let all: [Rejection] = [
             .ended, .alreadyLive, .backstage(startsAt: nil, waiting: 0), .banned, .linkRevoked, .notHost,
             .notOnStage, .alreadyOnStage, .hostStays, .stageFull(limit: 49), .tooManyHands,

@@ -13,7 +13,7 @@ import Testing
         rig = try StageRig()
     }
 
-    @Test mutating func `lead from backstage to live to the end`() throws {
+    @Test mutating func `a stream goes from backstage to live to ended`() throws {
         #expect(rig.stage.record.phase == .backstage)
         let live = try rig.apply(.goLive)
         #expect(live.changes == [.wentLive(rig.now.wall)])
@@ -24,7 +24,7 @@ import Testing
         #expect(rig.stage.record.endReason == .ended)
     }
 
-    @Test mutating func `change nothing when repeated`() throws {
+    @Test mutating func `a repeated command changes nothing`() throws {
         try rig.apply(.goLive)
         #expect(try rig.apply(.goLive).isEmpty)
         rig.connect(bob)
@@ -40,7 +40,7 @@ import Testing
         #expect(try rig.apply(.end).isEmpty)
     }
 
-    @Test mutating func `let an operator say how far ahead the stream stands`() throws {
+    @Test mutating func `an operator can boost and pin a stream`() throws {
         let root = StageRig.sender("root", .admin)
         var edit = StagePlacement.Edit()
         #expect(try rig.apply(.place(edit), from: root).isEmpty)
@@ -56,7 +56,7 @@ import Testing
         #expect(!rig.stage.isPresent(root.id))
     }
 
-    @Test mutating func `lead a viewer onto the stage and back`() throws {
+    @Test mutating func `an invited viewer can join the stage and step down`() throws {
         rig.connect(bob)
         try rig.apply(.raiseHand, from: bob)
         #expect(rig.stage.record.hands[bob.id]?.name == "BOB")
@@ -71,7 +71,7 @@ import Testing
         #expect(rig.stage.standing(of: bob) == .viewer)
     }
 
-    @Test mutating func `let an invitation be declined, and the hand falls with it`() throws {
+    @Test mutating func `declining an invitation lowers the hand too`() throws {
         rig.connect(bob)
         try rig.apply(.raiseHand, from: bob)
         try rig.apply(.invite(bob.id))
@@ -79,7 +79,7 @@ import Testing
         #expect(outcome.changes == [.invitationEnded(bob.id), .handLowered(bob.id)])
     }
 
-    @Test mutating func `let the host take an invitation or a hand back`() throws {
+    @Test mutating func `the host can withdraw an invitation and lower a hand`() throws {
         rig.connect(bob)
         try rig.apply(.raiseHand, from: bob)
         try rig.apply(.invite(bob.id))
@@ -90,7 +90,7 @@ import Testing
         #expect(try rig.apply(.withdrawInvitation(bob.id)).isEmpty)
     }
 
-    @Test mutating func `bring a speaker's token onto the stage, by joining or publishing`() throws {
+    @Test mutating func `a speaker's token joins the stage by joining or publishing`() throws {
         try rig.apply(.join, from: speaker)
         #expect(rig.stage.standing(of: speaker) == .speaker)
         #expect(try rig.apply(.join, from: speaker).isEmpty)
@@ -101,7 +101,7 @@ import Testing
         #expect(rig.stage.standing(of: bob) == .viewer)
     }
 
-    @Test mutating func `keep who was moved to the viewers off the stage until invited`() throws {
+    @Test mutating func `a speaker moved to the viewers needs an invitation to return`() throws {
         try rig.apply(.join, from: speaker)
         try rig.apply(.moveToViewers(speaker.id))
         try rig.apply(.join, from: speaker)
@@ -113,7 +113,7 @@ import Testing
         #expect(rig.stage.standing(of: speaker) == .speaker)
     }
 
-    @Test mutating func `put out whom the host removes, who may come back as a viewer`() throws {
+    @Test mutating func `a removed speaker is expelled and may come back as a viewer`() throws {
         try rig.bringOnStage(bob)
         let outcome = try rig.apply(.remove(bob.id))
         #expect(outcome.effects == [.expel(bob.id, nil)])
@@ -123,7 +123,7 @@ import Testing
         #expect(rig.stage.standing(of: bob) == .viewer)
     }
 
-    @Test mutating func `keep out whom the host bans, until the ban is lifted`() throws {
+    @Test mutating func `a banned person stays out until the ban is lifted`() throws {
         try rig.bringOnStage(bob)
         let outcome = try rig.apply(.ban(bob.id))
         #expect(outcome.effects == [.expel(bob.id, .banned)])
@@ -134,7 +134,7 @@ import Testing
         try rig.apply(.join, from: bob)
     }
 
-    @Test mutating func `pass a mute on without muting anybody`() throws {
+    @Test mutating func `a request to mute is passed on and mutes nobody`() throws {
         try rig.bringOnStage(bob)
         let outcome = try rig.apply(.requestMute(bob.id, .audio))
         #expect(outcome.effects == [.requestMute(of: bob.id, .audio, by: ann.id)])
@@ -142,7 +142,7 @@ import Testing
         #expect(rig.stage.record.speakers[bob.id]?.isAudioMuted == false)
     }
 
-    @Test mutating func `show what those on stage say of themselves`() throws {
+    @Test mutating func `people on stage can mute and pause themselves`() throws {
         try rig.bringOnStage(bob)
         try rig.apply(.setMuted(.audio, true), from: bob)
         try rig.apply(.setMuted(.video, true), from: bob)
@@ -152,7 +152,7 @@ import Testing
         #expect(rig.stage.record.hostMember.isPaused)
     }
 
-    @Test mutating func `let somebody go at once who says so`() throws {
+    @Test mutating func `a person who says so leaves at once`() throws {
         try rig.bringOnStage(bob)
         let outcome = try rig.apply(.leave, from: bob)
         #expect(outcome.changes == [.left(bob.id)])
@@ -160,7 +160,7 @@ import Testing
         #expect(rig.stage.standing(of: bob) == .viewer)
     }
 
-    @Test mutating func `change title and schedule`() throws {
+    @Test mutating func `the host can change title and schedule`() throws {
         var edit = StageEdit()
         edit.title = .set("Evening")
         edit.startsAt = .set(rig.now.wall.advanced(bySeconds: 60))
@@ -185,7 +185,7 @@ import Testing
         rig = try StageRig()
     }
 
-    @Test mutating func `of a host who stays away ends a live stream`() throws {
+    @Test mutating func `a live stream ends when its host stays away`() throws {
         let socket = rig.connect(StageRig.ann)
         try rig.apply(.goLive)
         rig.disconnect(StageRig.ann, socket)
@@ -195,7 +195,7 @@ import Testing
         #expect(outcome.effects == [.close])
     }
 
-    @Test mutating func `of a host who comes back lets it live`() throws {
+    @Test mutating func `a live stream goes on when its host comes back in time`() throws {
         let socket = rig.connect(StageRig.ann)
         try rig.apply(.goLive)
         rig.disconnect(StageRig.ann, socket)
@@ -205,20 +205,20 @@ import Testing
         #expect(rig.stage.record.phase == .live)
     }
 
-    @Test mutating func `of a host does not matter backstage`() throws {
+    @Test mutating func `a backstage stream goes on without its host`() throws {
         let socket = rig.connect(StageRig.ann)
         rig.disconnect(StageRig.ann, socket)
         rig.wait(86_400)
         #expect(rig.stage.record.phase == .backstage)
     }
 
-    @Test mutating func `of no host at all ends what went live`() throws {
+    @Test mutating func `a stream that goes live without a host ends`() throws {
         try rig.apply(.goLive, from: StageRig.sender("root", .admin))
         rig.wait(30)
         #expect(rig.stage.record.phase == .ended)
     }
 
-    @Test mutating func `ends after the grace time, with hand and place`() throws {
+    @Test mutating func `a viewer who stays away loses the hand after the grace time`() throws {
         let socket = rig.connect(bob)
         try rig.apply(.raiseHand, from: bob)
         rig.disconnect(bob, socket)
@@ -227,7 +227,7 @@ import Testing
         #expect(rig.stage.record.hands.isEmpty)
     }
 
-    @Test mutating func `goes on while one of several connections is left`() throws {
+    @Test mutating func `a viewer is present as long as one connection is open`() throws {
         let socket = rig.connect(bob)
         let other = rig.connect(bob)
         try rig.apply(.raiseHand, from: bob)
@@ -241,14 +241,14 @@ import Testing
         #expect(rig.stage.record.hands.count == 1)
     }
 
-    @Test mutating func `is granted for a while to somebody who only asks`() throws {
+    @Test mutating func `a command without a connection counts as presence for the grace time`() throws {
         try rig.apply(.raiseHand, from: bob)
         #expect(rig.stage.record.hands.count == 1)
         rig.wait(15)
         #expect(rig.stage.record.hands.isEmpty)
     }
 
-    @Test mutating func `is granted from the latest of several commands on`() throws {
+    @Test mutating func `the grace time runs from the latest command`() throws {
         try rig.apply(.raiseHand, from: bob)
         rig.wait(10)
         try rig.apply(.lowerHand(bob.id), from: bob)
@@ -262,7 +262,7 @@ import Testing
         #expect(rig.stage.record.hands.isEmpty)
     }
 
-    @Test mutating func `of somebody who has left is granted anew by each command`() throws {
+    @Test mutating func `a command extends the presence of a viewer who has disconnected`() throws {
         let socket = rig.connect(bob)
         rig.disconnect(bob, socket)
         rig.wait(14)
@@ -272,7 +272,7 @@ import Testing
     }
 
     /// As `sfu-bench sync` does for as long as it runs.
-    @Test mutating func `of an operator who raises and lowers a hand lasts as long as the hand`() throws {
+    @Test mutating func `an operator without a connection keeps a raised hand until it is lowered`() throws {
         let root = StageRig.sender("root", .admin)
         for _ in 0..<60 {
             try rig.apply(.raiseHand, from: root)
@@ -281,11 +281,11 @@ import Testing
             let lowered = try rig.apply(.lowerHand(root.id), from: root)
             #expect(lowered.changes == [.handLowered(root.id)])
         }
-        // An operator without a hand is not present by commands.
+        // Commands alone do not make an operator present.
         #expect(rig.wait(15).events == [.left(root.id)])
     }
 
-    @Test mutating func `is counted, and listed up to a limit`() throws {
+    @Test mutating func `all viewers are counted, and a hundred of them are listed`() throws {
         var sockets: [Stage.Connection] = []
         for number in 0..<150 { sockets.append(rig.connect(StageRig.viewer("v\(number)"))) }
         rig.connect(nil)
@@ -306,7 +306,7 @@ import Testing
             ])
     }
 
-    @Test mutating func `of those remembered is awaited after a restart`() throws {
+    @Test mutating func `after a restart, remembered people have the grace time to come back`() throws {
         try rig.bringOnStage(bob)
         let cid = StageRig.viewer("cid")
         rig.connect(cid)
@@ -323,7 +323,7 @@ import Testing
 @Suite struct StageDoors {
     private let bob = StageRig.viewer("bob")
 
-    @Test func `stay shut to viewers backstage, who hear when it begins`() throws {
+    @Test func `viewers are refused backstage, and told when the stream begins`() throws {
         var rig = try StageRig(startsIn: 600, joinAhead: 60)
         rig.connect(bob)
         rig.connect(nil)
@@ -332,7 +332,7 @@ import Testing
         #expect(throws: Rejection.backstage(startsAt: startsAt, waiting: 2)) { try rig.stage.admit(nil) }
     }
 
-    @Test func `are open to host, speakers and whoever has the capability`() throws {
+    @Test func `host, speakers, admins and viewers with the capability may enter backstage`() throws {
         let rig = try StageRig()
         try rig.stage.admit(StageRig.ann)
         try rig.stage.admit(StageRig.sender("sam", .speaker))
@@ -341,7 +341,7 @@ import Testing
         #expect(throws: Rejection.self) { try rig.stage.admit(StageRig.viewer("ann")) }
     }
 
-    @Test func `open ahead of the start, by themselves`() throws {
+    @Test func `the doors open by themselves ahead of the start`() throws {
         var rig = try StageRig(startsIn: 600, joinAhead: 60)
         #expect(rig.stage.deadline == rig.now.elapsed + .seconds(540))
         rig.wait(539)
@@ -352,7 +352,7 @@ import Testing
         #expect(rig.stage.deadline == nil)
     }
 
-    @Test func `open when the stream is live, and close with its end`() throws {
+    @Test func `the doors open when the stream is live, and close when it ends`() throws {
         var rig = try StageRig()
         try rig.apply(.goLive)
         try rig.stage.admit(nil)
@@ -368,14 +368,14 @@ import Testing
         rig = try StageRig(origin: .published)
     }
 
-    @Test mutating func `live with their source and end with it`() {
+    @Test mutating func `a published stream goes live with its source and ends with it`() {
         #expect(rig.setSource("ann").changes == [.wentLive(rig.now.wall)])
         let outcome = rig.setSource(nil)
         #expect(outcome.changes == [.ended(rig.now.wall, .sourceLeft)])
         #expect(outcome.effects == [.close])
     }
 
-    @Test mutating func `without a source wait for one as long as their host is there`() {
+    @Test mutating func `a published stream without a source lasts as long as its host is there`() {
         let socket = rig.connect(StageRig.ann)
         rig.wait(600)
         #expect(rig.stage.record.phase == .backstage)
@@ -384,7 +384,7 @@ import Testing
         #expect(rig.stage.record.endReason == .sourceLeft)
     }
 
-    @Test mutating func `belong to the latest source`() throws {
+    @Test mutating func `the host who published last is the host of the stream`() throws {
         _ = rig.setSource("ann")
         let bob = StageRig.sender("bob", .host)
         let member = StageRecord.Member(name: bob.name, since: rig.now.wall)
@@ -396,7 +396,7 @@ import Testing
         #expect(rig.stage.record.phase == .ended)
     }
 
-    @Test mutating func `outlive a speaker's source`() throws {
+    @Test mutating func `a published stream goes on when a speaker's source ends`() throws {
         _ = rig.setSource("ann")
         let sam = StageRig.sender("sam", .speaker)
         try rig.apply(.publish, from: sam)
@@ -407,7 +407,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    mutating func `go on with a second host when the first is lost`(isThere: Bool) throws {
+    mutating func `a second host takes over when the first one's source is lost`(isThere: Bool) throws {
         let (ann, bob) = (StageRig.ann, StageRig.sender("bob", .host))
         let socket = rig.connect(ann)
         _ = rig.setSource("ann")
@@ -421,7 +421,7 @@ import Testing
         #expect(rig.stage.standing(of: ann) == (isThere ? .speaker : .viewer))
         #expect(rig.wait(600).changes.isEmpty)
         #expect(rig.stage.record.phase == .live)
-        // Comes back to a stage that is somebody else's now.
+        // Ann comes back to a stage with another host.
         rig.connect(ann)
         try rig.apply(.join, from: ann)
         try rig.apply(.publish, from: ann)
@@ -430,7 +430,7 @@ import Testing
         #expect(rig.setSource(nil).changes == [.ended(rig.now.wall, .sourceLeft)])
     }
 
-    @Test mutating func `wait for their source after a restart`() {
+    @Test mutating func `a published stream waits for its source after a restart`() {
         _ = rig.setSource("ann")
         rig.stage = Stage(restoring: rig.stage.record, at: rig.now)
         rig.wait(29)
@@ -441,8 +441,8 @@ import Testing
         #expect(rig.wait(30).changes == [.ended(rig.now.wall, .sourceLeft)])
     }
 
-    /// Nobody tells of a source again that goes on.
-    @Test mutating func `belong to a second host although the disk did not take that at first`() throws {
+    /// A source that goes on is not reported again, so the stage has to try again by itself.
+    @Test mutating func `the change to a second host is tried again after the store refused it`() throws {
         let (ann, bob) = (StageRig.ann, StageRig.sender("bob", .host))
         rig.connect(ann)
         _ = rig.setSource("ann")
@@ -464,7 +464,7 @@ import Testing
         #expect(rig.stage.deadline == nil, "once")
     }
 
-    @Test mutating func `are live with their source although the disk did not take that at first`() {
+    @Test mutating func `going live is tried again after the store refused it`() {
         let before = rig.stage.record
         _ = rig.setSource("ann")
         rig.stage.revert(to: before, at: rig.now)
@@ -474,7 +474,7 @@ import Testing
         #expect(rig.stage.record.phase == .live)
     }
 
-    @Test mutating func `decide nothing again of a source that is gone`() {
+    @Test mutating func `a change that the store refused is not tried again once the source is gone`() {
         let before = rig.stage.record
         _ = rig.setSource("ann")
         rig.stage.revert(to: before, at: rig.now)
@@ -484,7 +484,7 @@ import Testing
         #expect(rig.stage.record.phase == .backstage)
     }
 
-    @Test mutating func `wait once more for their source when their end could not be saved`() {
+    @Test mutating func `a stream whose end the store refused waits again for its source`() {
         _ = rig.setSource("ann")
         let before = rig.stage.record
         _ = rig.setSource(nil)

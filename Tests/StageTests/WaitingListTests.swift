@@ -36,7 +36,7 @@ import Testing
         #expect(place("cid") == 4, "who lowers it and raises it anew is last")
     }
 
-    @Test mutating func `is as the host arranges it`() throws {
+    @Test mutating func `the host can move a hand to any place`() throws {
         try raiseAll()
         try rig.apply(.moveHand(StageRig.id("eve"), place: 1))
         #expect(order == ["eve", "bob", "cid", "dora"])
@@ -49,12 +49,12 @@ import Testing
         #expect(place("fay") == 5)
     }
 
-    @Test mutating func `gives no place to whom the host holds`() throws {
+    @Test mutating func `a held hand has no place, but stays raised`() throws {
         try raiseAll()
         try rig.apply(.holdHand(StageRig.id("bob"), true))
         #expect(names.map(place) == [nil, 1, 2, 3])
         #expect(rig.stage.record.hands[StageRig.id("bob")] != nil, "the hand is still up")
-        // Places are those that people see.
+        // A place counts only hands that are not held.
         try rig.apply(.moveHand(StageRig.id("eve"), place: 1))
         #expect(names.map(place) == [nil, 2, 3, 1])
         try rig.apply(.holdHand(StageRig.id("bob"), false))
@@ -64,7 +64,7 @@ import Testing
         #expect(names.map(place) == [2, 3, 4, 1], "a place puts it back as well")
     }
 
-    @Test mutating func `is the host's, and knows who waits`() throws {
+    @Test mutating func `only the host can arrange hands, and only raised ones`() throws {
         try raiseAll()
         let before = rig.stage
         for command in [
@@ -85,12 +85,12 @@ import Testing
         #expect(rig.stage == before)
     }
 
-    @Test mutating func `takes nobody whose identity is banned`() throws {
+    @Test mutating func `a banned identity cannot raise a hand, not even an admin's`() throws {
         try rig.apply(.ban(StageRig.id("bob")))
         #expect(throws: Rejection.banned) { try rig.apply(.raiseHand, from: StageRig.sender("bob", .admin)) }
     }
 
-    @Test mutating func `says whose place may be another`() throws {
+    @Test mutating func `a change that moves other hands says so`() throws {
         try raiseAll()
         for command in [
             Stage.Command.moveHand(StageRig.id("eve"), place: 1), .holdHand(StageRig.id("eve"), true),
@@ -101,7 +101,7 @@ import Testing
     }
 
     /// Hands that were raised before hosts could arrange them have no number.
-    @Test func `reads hands that have no order`() throws {
+    @Test func `a stored hand without an order is still read`() throws {
         let json = #"{"name":"Bob","since":5}"#
         let entry = try JSONDecoder().decode(StageRecord.Entry.self, from: Data(json.utf8))
         #expect(entry.order == nil && !entry.isHeld)
@@ -148,7 +148,7 @@ import Testing
 
     // MARK: Onto the stage
 
-    @Test mutating func `leads onto the stage with sound alone`() throws {
+    @Test mutating func `an invited viewer can join the stage with sound alone`() throws {
         let (bob, cid) = (StageRig.viewer("bob"), StageRig.viewer("cid"))
         try rig.invite(bob)
         try rig.apply(.acceptSoundOnly, from: bob)
@@ -163,7 +163,7 @@ import Testing
         #expect(rig.stage.record.member(cid.id)?.isVideoMuted == false)
     }
 
-    @Test mutating func `takes as many guests as the host wants`() throws {
+    @Test mutating func `the host decides how many guests may be on stage`() throws {
         #expect(rig.stage.record.details.maxSpeakers == 49)
         var edit = StageEdit()
         for number in [-1, 50, .max] {
@@ -195,7 +195,7 @@ import Testing
         #expect(throws: Rejection.stageFull(limit: 0)) { try rig.apply(.invite(StageRig.id("eve"))) }
     }
 
-    @Test func `has as many guests as before in streams that knew no such limit`() throws {
+    @Test func `a stored stream without a guest limit allows 49 guests`() throws {
         let coded = try JSONEncoder().encode(StageDetails())
         #expect(!String(decoding: coded, as: UTF8.self).contains("guestLimit"))
         #expect(try JSONDecoder().decode(StageDetails.self, from: coded).maxSpeakers == 49)
@@ -213,7 +213,7 @@ import Testing
         #expect(listed.prefix(3).map(\.id.description) == ["v119", "v3", "mod"])
         #expect(listed.filter(\.isModerator).map(\.id.description) == ["mod"])
         #expect(listed[3].id == StageRig.id("v0"), "then those who came first")
-        // Who leads no more stays listed, and nobody is listed in vain.
+        // A former leader stays listed, and a new one takes one place.
         let again = rig.stage.listViewers(leaders: [StageRig.id("v118")])
         #expect(again.count == Stage.listedViewerLimit && again[0].id == StageRig.id("v118"))
         #expect(Set(again.map(\.id)).subtracting(listed.map(\.id)) == [StageRig.id("v118")])

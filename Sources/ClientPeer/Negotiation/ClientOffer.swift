@@ -39,8 +39,8 @@ package struct ClientOffer: Sendable {
     package struct Line: Equatable, Sendable {
         /// The index of the m-line.
         package var mid: String
-        /// The kind of the m-line.
-        package var kind: MediaKind
+        /// The media type of the m-line.
+        package var type: MediaDescription.MediaType
         /// From the client's point of view.
         package var direction: MediaDirection
         /// What the client will send; empty if it only receives.
@@ -114,15 +114,15 @@ extension ClientOffer.Line {
         encodings = []
         switch request {
         case .publishAudio:
-            (kind, direction) = (.audio, .sendonly)
+            (type, direction) = (.audio, .sendonly)
             encodings = [encoding(nil, hasRepair: false, &random)]
         case .publishVideo(_, let rids):
-            (kind, direction) = (.video, .sendonly)
+            (type, direction) = (.video, .sendonly)
             let names: [String?] = rids.isEmpty ? [nil] : rids
             for name in names { encodings.append(encoding(name, hasRepair: true, &random)) }
-        case .playAudio: (kind, direction) = (.audio, .recvonly)
-        case .playVideo: (kind, direction) = (.video, .recvonly)
-        case .dataChannels: (kind, direction) = (.application, .sendrecv)
+        case .playAudio: (type, direction) = (.audio, .recvonly)
+        case .playVideo: (type, direction) = (.video, .recvonly)
+        case .dataChannels: (type, direction) = (.application, .sendrecv)
         }
     }
 }

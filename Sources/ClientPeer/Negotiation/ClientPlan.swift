@@ -25,7 +25,7 @@ package struct ClientPlan: Equatable, Sendable {
     package struct Line: Equatable, Sendable {
         /// As in the offer.
         package var mid: String
-        /// As in the offer.
+        /// Of the m-line's media type in the offer.
         package var kind: MediaKind
         /// From the client's point of view.
         package var direction: MediaDirection
@@ -107,13 +107,13 @@ package struct ClientPlan: Equatable, Sendable {
         }
         guard !fingerprints.isEmpty else { throw .noTransport }
         for (offered, section) in accepted {
-            guard section.mid == offered.mid, section.kind == offered.kind else { throw .mismatch }
+            guard section.mid == offered.mid, section.type == offered.type else { throw .mismatch }
             do throws(WireError) {
-                guard section.kind != .application else {
+                guard let kind = section.kind else {
                     dataChannel = try DataChannelPlan(section, mid: offered.mid)
                     continue
                 }
-                lines.append(try Line(offered, section))
+                lines.append(try Line(offered, kind, section))
             } catch {
                 throw .malformed(error)
             }
@@ -135,9 +135,11 @@ extension ClientPlan.Problem: CustomStringConvertible {
 }
 
 extension ClientPlan.Line {
-    fileprivate init(_ offered: ClientOffer.Line, _ section: MediaDescription) throws(WireError) {
+    fileprivate init(
+        _ offered: ClientOffer.Line, _ kind: MediaKind, _ section: MediaDescription
+    ) throws(WireError) {
         mid = offered.mid
-        kind = offered.kind
+        self.kind = kind
         direction = (section.direction ?? .sendrecv).reversed
         formats = try OfferedFormat.formats(of: section).map(\.format)
         extensions = ExtensionIDs()

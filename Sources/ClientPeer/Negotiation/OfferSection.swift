@@ -53,7 +53,7 @@ struct OfferSection {
             [String(codec.map.payloadType)] + (codec.repair.map { [String($0)] } ?? [])
         }
         media = MediaDescription(
-            media: line.kind.rawValue, port: 9, transport: "UDP/TLS/RTP/SAVPF", formats: formats)
+            media: line.type.rawValue, port: 9, transport: "UDP/TLS/RTP/SAVPF", formats: formats)
         media.fields = [SDPField(UInt8(ascii: "c"), "IN IP4 0.0.0.0")]
         media.append(.mid, line.mid)
         appendExtensions(feedback)
@@ -73,7 +73,7 @@ struct OfferSection {
         case .receiverEstimate: kinds = ["goog-remb"]
         case .congestionControl: break
         }
-        if line.kind == .video { kinds += ["ccm fir", "nack", "nack pli"] }
+        if line.type == .video { kinds += ["ccm fir", "nack", "nack pli"] }
         for kind in kinds {
             media.append(.rtcpFeedback, RTCPFeedback(payloadType: codec.map.payloadType, kind: kind).text)
         }
@@ -88,7 +88,7 @@ struct OfferSection {
             (2, .absoluteSendTime), (4, .mid), (6, .absoluteCaptureTime),
         ]
         if feedback == .transportWide { extensions.append((3, .transportSequenceNumber)) }
-        if line.kind == .audio {
+        if line.type == .audio {
             extensions.append((1, .audioLevel))
         } else {
             extensions += [(13, .videoOrientation), (5, .playoutDelay), (12, .dependencyDescriptor)]
@@ -112,7 +112,7 @@ struct OfferSection {
 
     /// Identifies what is sent, as Chrome does: without simulcast by SSRCs, with simulcast by RIDs alone.
     mutating func appendSources(cname: String, stream: String) {
-        guard line.direction.sends, line.kind != .application else { return }
+        guard line.direction.sends, line.type != .application else { return }
         media.append(.msid, MediaStreamIdentifier(stream: stream, track: "track\(line.mid)").text)
         let rids = line.encodings.compactMap(\.rid)
         guard rids.isEmpty else {

@@ -1,5 +1,5 @@
+import Base
 import Peer
-import Wire
 
 /// A smaller picture of a track, made by the server for viewers whose paths cannot carry the only size that is
 /// published.

@@ -1,6 +1,5 @@
 import Base
 import Peer
-import Wire
 
 /// Decides which track each slot of a stage's sessions carries.
 ///

@@ -1,6 +1,5 @@
 import Base
 import Peer
-import Wire
 
 /// A participant or a shared screen on stage, as the composer needs to know it.
 package struct ComposedSpeaker: Equatable, Sendable {

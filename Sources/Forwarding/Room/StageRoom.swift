@@ -1,6 +1,5 @@
 import Base
 import Peer
-import Wire
 
 /// One stream's stage as control sees it: its sessions, which of them speak, and what their slots carry.
 ///

@@ -1,6 +1,5 @@
 import Base
 import Peer
-import Wire
 
 /// Sends less to a viewer whose path cannot carry everything; audio has priority.
 ///

@@ -1,6 +1,5 @@
 import Base
 import Peer
-import Wire
 
 /// One peer connection on its worker, with what it publishes and the slots it receives in.
 ///

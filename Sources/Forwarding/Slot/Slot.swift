@@ -1,7 +1,6 @@
 import Base
 import Crypto
 import Peer
-import Wire
 
 /// A receiving m-line of a session, to which any track can be attached at any time.
 ///

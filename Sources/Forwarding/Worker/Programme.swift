@@ -1,6 +1,5 @@
 import Base
 import Peer
-import Wire
 
 /// What a stream's viewers on this worker get: one video and one audio track.
 ///

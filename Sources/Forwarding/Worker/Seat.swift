@@ -1,6 +1,5 @@
 import Base
 import Peer
-import Wire
 
 /// A pair of a session's slots, audio and video, that carries a stream's programme.
 ///

@@ -1,6 +1,5 @@
 import Base
 import Peer
-import Wire
 
 /// Seats: which session carries which stream's programme.
 extension Worker {

@@ -32,7 +32,7 @@ enum AllowedValues {
         "host": "1 to 128 printable characters", "hostName": "1 to 128 printable characters",
         "name": "1 to 128 printable characters, not only spaces",
         "participant": "an identity of 1 to 128 printable characters",
-        "kind": choice(StageChange.MediaKind.self),
+        "kind": choice(MediaKind.self),
         "audioMuted": "true or false; give audioMuted, videoMuted or paused", "videoMuted": "true or false",
         "paused": "true or false", "role": "speaker or viewer",
         "ttl": "a whole number of seconds from 1 to 2592000",

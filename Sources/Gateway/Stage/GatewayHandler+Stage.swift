@@ -182,7 +182,7 @@ extension GatewayHandler {
     func requestMute(_ call: Call) async throws -> HTTPResponse {
         let target = try call.participant
         let kind = try call.participantBody(isOptional: true).string("kind") ?? "audio"
-        guard let kind = StageChange.MediaKind(rawValue: kind) else { throw JSONBody.invalid("kind") }
+        guard let kind = MediaKind(rawValue: kind) else { throw JSONBody.invalid("kind") }
         return try await act(call) { _ in .requestMute(target, kind) }
     }
 }

@@ -3,7 +3,6 @@ import Forwarding
 import Peer
 import Stage
 import Transcoder
-import Wire
 
 /// The composition of one stream: its speakers, the tracks that viewers receive, and the transcoder job that makes
 /// them.

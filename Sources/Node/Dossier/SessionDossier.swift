@@ -3,7 +3,6 @@ import Crypto
 import Forwarding
 import Peer
 import Stage
-import Wire
 
 /// What operators see of one session: the JSON of session lists and of `GET /v1/sessions/{id}`.
 ///

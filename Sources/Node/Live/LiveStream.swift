@@ -2,7 +2,6 @@ import Base
 import Forwarding
 import Peer
 import Stage
-import Wire
 
 /// One stream as far as sessions concern it: publishers, viewers, the slots of its stage, and the programme's source.
 ///
@@ -215,7 +214,7 @@ struct LiveStream {
 
     /// Sends a request to mute to all sessions that a participant has on the stage.
     func deliverMute(
-        _ kind: String, to participant: ParticipantID, by sender: ParticipantID,
+        _ kind: MediaKind, to participant: ParticipantID, by sender: ParticipantID,
         among sessions: SessionCensus
     ) -> [LiveAction] {
         let reply = ControlReply(
@@ -232,7 +231,7 @@ struct LiveStream {
             let shown = slot.source.flatMap { room.layout.participant(of: $0.session) }
             let mute = shown.map { room.mute(of: $0) } ?? StageRoom.Mute()
             return ControlReply.Slot(
-                mid: slot.mid, kind: slot.kind.rawValue, stream: source?.stream.description,
+                mid: slot.mid, kind: slot.kind, stream: source?.stream.description,
                 participant: shown?.description, name: source?.request.name,
                 muted: slot.kind == .audio ? mute.audio : mute.video,
                 screen: slot.source.map { room.layout.isScreen($0) } ?? false)
@@ -253,7 +252,7 @@ struct LiveStream {
             let participant = source?.request.participant
             let mute = participant.map { room?.mute(of: $0) ?? StageRoom.Mute() }
             return ControlReply.Slot(
-                mid: plan.mid, kind: plan.kind.rawValue,
+                mid: plan.mid, kind: plan.kind,
                 stream: source.map { _ in record.stream.description },
                 participant: participant?.description, name: source?.request.name,
                 muted: (plan.kind == .audio ? mute?.audio : mute?.video) ?? false, screen: false)
@@ -272,7 +271,7 @@ extension ControlReply.Slot {
     /// A slot with a composition's picture or mix, which belongs to no single participant.
     fileprivate init(_ composed: [ParticipantID], in plan: SlotPlan, of stream: StreamID) {
         self.init(
-            mid: plan.mid, kind: plan.kind.rawValue, stream: stream.description, muted: false, screen: false,
+            mid: plan.mid, kind: plan.kind, stream: stream.description, muted: false, screen: false,
             participants: composed.map(\.description))
     }
 }

@@ -332,8 +332,7 @@ struct LiveStreams {
     ) -> [LiveAction] {
         switch effect {
         case .requestMute(let participant, let kind, let sender):
-            return streams[stream]?.deliverMute(kind.rawValue, to: participant, by: sender, among: sessions)
-                ?? []
+            return streams[stream]?.deliverMute(kind, to: participant, by: sender, among: sessions) ?? []
         case .showMute(let participant, let audio, let video):
             let mute = StageRoom.Mute(audio: audio, video: video)
             return conduct(stream, at: now) { $0.setMute(mute, of: participant) }

@@ -114,9 +114,9 @@ struct SessionRecord {
     }
 
     /// Asks another participant to mute: the stage decides, and has the request delivered by an effect.
-    private func mute(_ participant: ParticipantID, _ kind: String) -> [LiveAction] {
+    private func mute(_ participant: ParticipantID, _ kind: MediaKind) -> [LiveAction] {
         guard let sender = request.sender else { return [] }
-        let command = Stage.Command.requestMute(participant, kind == "video" ? .video : .audio)
+        let command = Stage.Command.requestMute(participant, kind)
         return [.notify(.submit(command, sender, id), stream)]
     }
 

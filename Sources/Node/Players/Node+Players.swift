@@ -1,6 +1,5 @@
 import Base
 import Forwarding
-import Wire
 
 /// What WHEP players are shown of their session, and their choice of an encoding.
 extension Node {

@@ -2,7 +2,6 @@ import Base
 import Forwarding
 import Peer
 import Transcoder
-import Wire
 
 /// Decides which streams' viewers see a pause picture, and keeps the pictures that hosts chose.
 ///

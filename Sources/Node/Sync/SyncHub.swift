@@ -211,7 +211,7 @@ struct SyncHub {
 
     /// Delivers a request to mute, which is not part of the state.
     mutating func deliverMute(
-        _ kind: StageChange.MediaKind, to id: ParticipantID, from sender: ParticipantID
+        _ kind: MediaKind, to id: ParticipantID, from sender: ParticipantID
     ) {
         let text = SyncNotice.mute.text([
             "kind": .string(kind.rawValue), "by": .string(sender.description),

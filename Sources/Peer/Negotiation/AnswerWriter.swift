@@ -1,3 +1,4 @@
+import Base
 import Wire
 
 /// Writes an SDP answer, one m-line after the other.

@@ -26,7 +26,7 @@ package struct DataChannelPlan: Equatable, Sendable {
     /// - Returns: nil if it is not a data channel m-line of a kind that is supported.
     /// - Throws: if the port or the message size is malformed.
     package init?(_ media: MediaDescription, mid: String) throws(WireError) {
-        guard media.kind == .application, media.formats == [Self.format],
+        guard media.type == .application, media.formats == [Self.format],
             media.transport == "UDP/DTLS/SCTP" || media.transport == "TCP/DTLS/SCTP",
             try media.sctpPort() ?? Self.port == Self.port
         else { return nil }
@@ -40,7 +40,7 @@ package struct DataChannelPlan: Equatable, Sendable {
     /// The m-line of our answer, or of an ICE fragment.
     package static func section(answering offered: MediaDescription?) -> MediaDescription {
         var section = MediaDescription(
-            media: MediaKind.application.rawValue, port: 9,
+            media: MediaDescription.MediaType.application.rawValue, port: 9,
             transport: offered?.transport ?? "UDP/DTLS/SCTP", formats: [format])
         section.fields = [.noAddress]
         return section

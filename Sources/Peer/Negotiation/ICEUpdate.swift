@@ -1,3 +1,4 @@
+import Base
 import Wire
 
 /// The content of a PATCH request: more candidates, or new credentials.

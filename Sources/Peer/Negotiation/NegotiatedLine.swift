@@ -1,3 +1,4 @@
+import Base
 import Wire
 
 /// One accepted audio or video m-line.
@@ -17,11 +18,11 @@ struct NegotiatedLine {
     private(set) var layers: [StreamRestriction] = []
 
     init(
-        _ offered: OfferedMedia, formats: [OfferedFormat], publishes: Bool, receives: Bool,
+        _ offered: OfferedMedia, _ kind: MediaKind, formats: [OfferedFormat], publishes: Bool, receives: Bool,
         registry: inout ExtensionRegistry
     ) {
         self.offered = offered
-        kind = offered.kind == .video ? .video : .audio
+        self.kind = kind
         self.formats = formats
         self.publishes = publishes
         self.receives = receives

@@ -58,18 +58,14 @@ package struct Negotiator: Sendable {
     private func line(
         _ offered: OfferedMedia, of offer: SessionOffer, registry: inout ExtensionRegistry
     ) throws(SessionOffer.Refusal) -> NegotiatedLine? {
-        guard !offered.isRejected else { return nil }
-        switch offered.kind {
-        case .audio?, .video?: break
-        case .application?, nil: return nil
-        }
+        guard !offered.isRejected, let kind = offered.kind else { return nil }
         guard offered.isBundled else { throw .notBundled(offered.mid) }
         guard offered.hasSupportedTransport else { throw .unsupportedTransport(offered.mid) }
         let publishes = offer.publishes(offered)
         let formats = policy.formats(of: offered, publishing: publishes)
         guard !formats.isEmpty else { throw .noUsableCodec(offered.mid) }
         return NegotiatedLine(
-            offered, formats: formats, publishes: publishes, receives: offer.receives(offered),
+            offered, kind, formats: formats, publishes: publishes, receives: offer.receives(offered),
             registry: &registry)
     }
 

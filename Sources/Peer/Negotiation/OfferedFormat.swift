@@ -1,3 +1,4 @@
+import Base
 import Wire
 
 /// One codec of an m-line that is forwarded, as the client offers it.

@@ -1,3 +1,4 @@
+import Base
 import Wire
 
 /// One m-line of an offer, with the attributes that are supported.
@@ -34,11 +35,11 @@ package struct OfferedMedia: Sendable {
     /// Most SSRCs accepted from one m-line.
     static let maximumAnnounced = 16
 
-    /// Nil for an unknown kind, which is rejected.
+    /// Nil for data channels, and for an unknown media type, which is rejected.
     package var kind: MediaKind? { description.kind }
 
     /// Whether it is audio or video.
-    package var isMedia: Bool { kind == .audio || kind == .video }
+    package var isMedia: Bool { kind != nil }
 
     /// Session-level values that apply to all m-lines.
     struct Defaults {
@@ -58,7 +59,7 @@ package struct OfferedMedia: Sendable {
         direction = description.direction ?? defaults.direction
         isRejected = description.port == 0 && !description.has(.bundleOnly)
         isBundled = defaults.bundle?.contains(mid) ?? true
-        guard !isRejected, description.kind == .audio || description.kind == .video else {
+        guard !isRejected, description.kind != nil else {
             (formats, extensions, layers, announced, msid) = ([], [], [], [], nil)
             return
         }

@@ -1,3 +1,4 @@
+import Base
 import Wire
 
 /// A client's offer, verified and brought into the terms of the negotiator.

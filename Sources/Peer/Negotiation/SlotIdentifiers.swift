@@ -1,3 +1,4 @@
+import Base
 import Wire
 
 /// The identifiers of our slots: SSRCs, the CNAME and msids, all drawn at random.

@@ -1,12 +1,14 @@
-/// The media types of m-lines that this server knows.
-package enum MediaKind: String, Sendable, Hashable {
-    case audio, video, application
-}
+import Base
 
 /// One m-line and the lines that belong to it.
 ///
 /// - Source: RFC 8866 §5.14.
 package struct MediaDescription: Equatable, Sendable, SDPSection {
+    /// The media types that this server knows; `application` is for data channels.
+    package enum MediaType: String, Sendable, Hashable {
+        case audio, video, application
+    }
+
     /// `audio`, `video`, `application`, or an unknown media type.
     package var media: String
     /// 0 if the m-line is rejected or, with `a=bundle-only`, has no transport of its own; other values have no
@@ -50,6 +52,9 @@ package struct MediaDescription: Equatable, Sendable, SDPSection {
     }
 
     /// Nil for an unknown media type.
+    package var type: MediaType? { MediaType(rawValue: media) }
+
+    /// What its RTP stream carries; nil for data channels and unknown media types.
     package var kind: MediaKind? { MediaKind(rawValue: media) }
 
     /// The formats as RTP payload types, without duplicates.

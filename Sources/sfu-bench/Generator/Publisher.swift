@@ -56,7 +56,6 @@ final class Publisher: Client {
                     layers.append(Layer(source: source, track: track, tag: tag))
                 case .audio:
                     if let source = AudioSource(settings, using: &random) { audio = (source, track) }
-                case .application: continue
                 }
             }
         }

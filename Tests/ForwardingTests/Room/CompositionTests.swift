@@ -108,7 +108,7 @@ import Wire
         #expect(programme(in: room.advance(to: now + .seconds(2))) == nil)
     }
 
-    @Test mutating func `name everybody who is in what viewers get, and nobody before`() throws {
+    @Test mutating func `people in a composition are named once viewers get it, and not before`() throws {
         let people = try ["ann", "bob", "cid"].map { try #require(ParticipantID($0)) }
         let (ann, _) = try join("ann")
         let (bob, _) = try join("bob")
@@ -151,7 +151,7 @@ import Wire
         #expect(screen.audio == nil)
     }
 
-    @Test mutating func `are of no concern to other programmes`() throws {
+    @Test mutating func `a composition does not change streams with another programme`() throws {
         _ = try join("ann")
         _ = try join("bob")
         _ = room.setComposed(composed)

@@ -23,13 +23,13 @@ import Testing
         }
     }
 
-    @Test mutating func `keep the order of coming while nobody speaks`() {
+    @Test mutating func `the ranking is the order of arrival while nobody speaks`() {
         pass(5_000)
         #expect(ranking.loudest == ids)
         #expect(ranking.latest == ids)
     }
 
-    @Test mutating func `put whoever speaks in front within a second`() {
+    @Test mutating func `a speaker is first within a second`() {
         ranking.note(loud, of: ids[9])
         pass(800)
         #expect(ranking.loudest.first == ids[9])
@@ -37,7 +37,7 @@ import Testing
         #expect(ranking.isSpeaking(ids[9]))
     }
 
-    @Test mutating func `not move for a cough or for noise`() {
+    @Test mutating func `the ranking does not change for a cough or for noise`() {
         ranking.note(110, of: ids[5])
         pass(200)
         ranking.note(0, of: ids[5])
@@ -47,7 +47,7 @@ import Testing
         #expect(ranking.loudest.first != ids[6])
     }
 
-    @Test mutating func `let only the clearly louder pass somebody who speaks`() {
+    @Test mutating func `only a clearly louder speaker passes one who speaks`() {
         ranking.note(95, of: ids[0])
         pass(1_000)
         ranking.note(99, of: ids[1])
@@ -60,7 +60,7 @@ import Testing
         #expect(ranking.latest.first == ids[1])
     }
 
-    @Test mutating func `bridge the pauses between words`() {
+    @Test mutating func `a speaker stays in front during pauses between words`() {
         ranking.note(loud, of: ids[0])
         pass(1_000)
         ranking.note(loud, of: ids[1])
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test mutating func `put the next speaker behind one who goes on`() {
+    @Test mutating func `a second speaker ranks behind one who goes on speaking`() {
         ranking.note(loud, of: ids[0])
         pass(2_500)
         ranking.note(loud, of: ids[11])
@@ -81,7 +81,7 @@ import Testing
         #expect(ranking.latest.prefix(2) == [ids[0], ids[11]])
     }
 
-    @Test mutating func `forget who leaves`() {
+    @Test mutating func `a ranking forgets a participant who leaves`() {
         ranking.note(loud, of: ids[3])
         ranking.remove(ids[3])
         ranking.note(loud, of: ids[3])
@@ -90,7 +90,7 @@ import Testing
         #expect(ranking.latest.count == 11)
     }
 
-    @Test mutating func `survive a long time without being asked`() {
+    @Test mutating func `the ranking is right after a long time without being read`() {
         ranking.note(loud, of: ids[3])
         now = now + .seconds(86_400)
         ranking.advance(to: now)
@@ -98,7 +98,7 @@ import Testing
     }
 
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
-    mutating func `change seldom, whatever is heard, and never lose anybody`(seed: UInt64) {
+    mutating func `the ranking changes seldom and never loses anybody`(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var fronts = 0
         for _ in 0..<600 {

@@ -68,7 +68,7 @@ import Wire
         #expect(composition(in: own.setGuest(nil)) == [])
     }
 
-    @Test mutating func `come into the slots of who is on stage, and have none`() throws {
+    @Test mutating func `guests are shown in the slots of the stage and have no slots themselves`() throws {
         _ = own.setGuest(guest)
         #expect(sources(of: ann, in: own) == [cleo, cleo])
         #expect(own.layout.slots(of: cleo).isEmpty)
@@ -76,7 +76,7 @@ import Wire
         #expect(sources(of: ann, in: own) == [nil, nil])
     }
 
-    @Test mutating func `are as they are on their own stage`() throws {
+    @Test mutating func `a guest is as on the own stage, muted or not`() throws {
         _ = own.setGuest(guest)
         #expect(own.setGuest(guest).isEmpty, "nothing follows from what is known")
         _ = other.setMute(StageRoom.Mute(video: true), of: try #require(ParticipantID("cleo")))
@@ -87,14 +87,14 @@ import Wire
         #expect(sources(of: ann, in: own) == [nil, cleo])
     }
 
-    @Test mutating func `keep no stage that all others have left, and are none's own guest`() {
+    @Test mutating func `guests alone keep no stage alive, and nobody is a guest of the own stage`() {
         _ = own.setGuest(guest)
         #expect(own.guest(cleo, as: name, sources: Self.plans) == nil)
         _ = own.leave(ann)
         #expect(own.isEmpty)
     }
 
-    @Test mutating func `are not said to be in the stream's own composition`() throws {
+    @Test mutating func `guests are not named as part of the stream's own composition`() throws {
         let composed = Self.plans.map { plan in
             PublishedTrack(
                 key: TrackKey(worker: 0, track: TrackID(number: 99)), plan: plan, extensions: ExtensionIDs())

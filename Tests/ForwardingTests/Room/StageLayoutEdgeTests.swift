@@ -88,7 +88,7 @@ import Wire
 
     // MARK: Changes
 
-    @Test mutating func `tells a change once, and none that was taken back meanwhile`() throws {
+    @Test mutating func `a change is reported once, and not if it was undone before`() throws {
         let ann = try add("ann")
         let bob = try add("bob", slots: 0)
         let first = changes(of: ann)
@@ -106,7 +106,7 @@ import Wire
         #expect(last == ["0: - 540"])
     }
 
-    @Test mutating func `takes nothing for slots and sources that there are not`() throws {
+    @Test mutating func `unknown slots and sources change nothing`() throws {
         let ann = try add("ann")
         let bob = try add("bob", slots: 0)
         _ = layout.takeChanges(ranking)
@@ -126,7 +126,7 @@ import Wire
     @Test(arguments: [
         (0, 1), (-5, 1), (Int.min, 1), (1, 1), (16_384, 16_384), (16_385, 16_384), (Int.max, 16_384),
     ])
-    mutating func `limits pictures to heights that there may be`(wanted: Int, height: Int) throws {
+    mutating func `limits of pictures are clamped to allowed heights`(wanted: Int, height: Int) throws {
         let ann = try add("ann")
         _ = changes(of: ann)
         layout.limit("1", of: ann, to: wanted)

@@ -91,7 +91,7 @@ import Wire
         room.layout.slots(of: id).map { slot in slot.source.map { name($0.session) } ?? "" }
     }
 
-    @Test mutating func `attach what comes, on the worker of who gets it, and tell only those`() throws {
+    @Test mutating func `a new source is attached on its receivers' workers, and only they hear it`() throws {
         let ann = try enter("ann")
         let bob = try join("bob", worker: 1)
         var effects = describe(room.receive(.sourceChanged(bob, mid: "a", isActive: true)))
@@ -110,7 +110,7 @@ import Wire
         #expect(effects == ["bob v0: nothing 540 @1", "announce to bob"])
     }
 
-    @Test mutating func `pass over what is of nobody here`() throws {
+    @Test mutating func `notices about unknown sessions are ignored`() throws {
         let ann = try enter("ann")
         let stranger = SessionID(using: &random)
         var effects = room.receive(.sourceChanged(stranger, mid: "v", isActive: true))
@@ -130,7 +130,7 @@ import Wire
         #expect(opened == ["announce to ann"])
     }
 
-    @Test mutating func `send nothing into a slot that is hidden, and the same again when it is shown`()
+    @Test mutating func `a hidden slot gets nothing, and the same source again when it is shown`()
         throws
     {
         let ann = try enter("ann")
@@ -150,7 +150,7 @@ import Wire
         #expect(effects == ["ann v0: bob.v 540 @0", "announce to ann"])
     }
 
-    @Test mutating func `put a pinned one first, until the pin or the pinned one goes`() throws {
+    @Test mutating func `a pinned participant is first until unpinned or gone`() throws {
         let ann = try enter("ann")
         _ = try enter("bob")
         let cid = try enter("cid")
@@ -171,7 +171,7 @@ import Wire
 
     // MARK: Mute states
 
-    @Test mutating func `tell of a muted microphone whom it concerns, and once`() throws {
+    @Test mutating func `a muted microphone is reported once, to those who hear it`() throws {
         _ = try enter("ann")
         _ = try enter("bob")
         let (bob, stranger) = (try #require(ParticipantID("bob")), try #require(ParticipantID("eve")))

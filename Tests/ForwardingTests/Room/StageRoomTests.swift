@@ -18,7 +18,7 @@ import Wire
         return id
     }
 
-    @Test mutating func `forget the oldest session of somebody who makes them without end`() throws {
+    @Test mutating func `the oldest session of a participant is forgotten when there are too many`() throws {
         let bob = try join("bob")
         let own = try (0..<100).map { _ in try join("ann") }
         #expect(room.layout.sessions == [bob] + own.suffix(StageRoom.maximumOwn))
@@ -26,7 +26,7 @@ import Wire
         #expect(room.leave(own[0]).isEmpty)
     }
 
-    @Test mutating func `take no more than may be`() throws {
+    @Test mutating func `a room takes no more sessions than its limit`() throws {
         let ids = try (0..<100).map { try join("p\($0)") }
         #expect(room.isFull)
         #expect(room.layout.sessions == Array(ids.prefix(StageRoom.maximumSessions)))

@@ -2,7 +2,6 @@ import Base
 import Peer
 import TestSupport
 import Testing
-import Wire
 
 @testable import Forwarding
 
@@ -29,7 +28,7 @@ import Wire
 
         private func number(below end: Int) -> Int { Int.random(in: 0..<end, using: &random) }
 
-        /// - Returns: what was done, for the case that it went wrong.
+        /// - Returns: what was done, for the message of a failure.
         func step() throws -> String {
             let index = number(below: slots.count)
             let slot = slots[index]
@@ -85,7 +84,7 @@ import Wire
 
         private func send() throws -> String {
             let place = number(below: feeds.count)
-            // Some are lost, and so come never.
+            // Some are lost and never arrive.
             if number(below: 20) == 0 { feeds[place].number &+= UInt16(number(below: 3)) }
             let isKey = number(below: 6) == 0
             try rig.send(
@@ -114,7 +113,7 @@ import Wire
     }
 
     @Test(arguments: UInt64(1)...30)
-    func `leaves none in a list that it is not in, and sends none what it must not have`(
+    func `a slot is only in lists where it belongs, and gets only what it may have`(
         seed: UInt64
     ) throws {
         let world = try World(seed: seed)

@@ -106,7 +106,7 @@ import Wire
         #expect(rig.sent(to: slot) == 1)
         try rig.send(other, isKey: true, endsBatch: false)
         #expect(slot.current === other.layer && rig.sent(to: slot) == 4)
-        // What comes of the first one from here on is not for this slot.
+        // Later packets of the first track are not for this slot.
         try rig.send(shown, endsBatch: false)
         rig.endBatch()
         #expect(rig.sent(to: slot) == 5)

@@ -83,7 +83,7 @@ private final class TapRecord: TapSink {
         #expect(record.numbers.count == 3 && record.ends == 1 && track.taps.isEmpty)
     }
 
-    @Test func `takes no key frame that its owner has, but one of a source that began anew`() throws {
+    @Test func `a tap skips a key frame that its owner has, and takes one of a restarted source`() throws {
         try rig.send(feed, isKey: true)
         open(.keyFrame(after: nil, mayAsk: false))
         let mark = TapMark(try #require(record.packets.first))

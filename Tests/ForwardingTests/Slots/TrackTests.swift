@@ -55,7 +55,7 @@ import Wire
         #expect(track.choices(for: slot, at: rig.now).map(\.rid) == ["m"], "and nothing worse")
     }
 
-    /// A phone that is held upright sends 360x640; its height says nothing about what it takes.
+    /// A phone held upright sends 360x640, where the height says nothing about the bitrate.
     @Test func `measures a picture by its shorter side`() throws {
         let slot = try rig.slot()
         try rig.send(feeds[0], isKey: true, width: 720, height: 1_280)
@@ -162,7 +162,7 @@ import Wire
         rig.pass(.milliseconds(50))
         layer.demandKeyFrame(.renewal, at: rig.now)
         #expect(reasons == [.beginning, .loss, .renewal])
-        // What is asked for behind a key frame is another one.
+        // A request after a key frame asks for another one.
         try rig.send(feed, isKey: true)
         layer.demandKeyFrame(.renewal, at: rig.now)
         #expect(reasons == [.beginning, .loss, .renewal, .renewal])
@@ -267,7 +267,7 @@ import Wire
     }
 
     /// Whatever a publisher sends, nothing traps, and what is kept can be read again.
-    @Test(arguments: UInt64(0)..<20) func `may be anything`(seed: UInt64) throws {
+    @Test(arguments: UInt64(0)..<20) func `random packets never break a layer`(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let slot = try rig.slot()
         slot.attach(track, at: rig.now)

@@ -194,7 +194,7 @@ import Wire
     }
 
     @Test func `describes all that is said on control channels`() throws {
-        var slot = ControlReply.Slot(mid: "0", kind: "video", muted: false, screen: false)
+        var slot = ControlReply.Slot(mid: "0", kind: .video, muted: false, screen: false)
         var replies = [ControlReply(type: .slots, slots: [slot])]
         (slot.stream, slot.participant, slot.name) = ("talk", "ann", "Ann")
         replies.append(ControlReply(type: .slots, slots: [slot]))
@@ -202,7 +202,7 @@ import Wire
         replies.append(ControlReply(type: .slots, slots: [slot]))
         replies += [
             ControlReply(type: .pong), ControlReply(type: .wanted, mid: "1", rids: ["f"]),
-            ControlReply(messageType: .mute, target: "bob", kind: "video", by: "ann"),
+            ControlReply(messageType: .mute, target: "bob", kind: .video, by: "ann"),
             .error("malformed", "The server doesn't know this message."),
         ]
         for reply in replies {

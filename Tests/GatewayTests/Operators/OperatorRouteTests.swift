@@ -25,7 +25,7 @@ import Testing
         return items.map { if case .string(let id)? = $0["id"] { id } else { nil } }
     }
 
-    @Test func `is a session by the name that its client was given`() async throws {
+    @Test func `operators find a session by the label that its client got`() async throws {
         try await StageBench.run { bench in
             let admin = try bench.token("root", .admin)
             let made = try await publish("s1", as: "ann", bench)
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    @Test func `are numbers that agree with what is there`() async throws {
+    @Test func `the statistics agree with the sessions`() async throws {
         try await StageBench.run { bench in
             let admin = try bench.token("root", .admin)
             _ = try await publish("s1", as: "ann", bench)

@@ -56,7 +56,7 @@ import Testing
         #expect(end.contains(#"{"1":{"active":[],"inactive":[],"layers":[]}}"#))
     }
 
-    @Test func `is not each rate, but where they have gone in sum`() {
+    @Test func `a rate is reported only once it has changed enough`() {
         var news = PlayerNews([.layers])
         for (rate, isNews) in [(1_000, true), (1_200, false), (1_240, false), (1_260, true), (1_010, false)] {
             let view = view([encoding("h", 0, rate)])
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test func `is no more than they want`() {
+    @Test func `a player gets only the kinds of events it asked for`() {
         var news = PlayerNews([.inactive])
         let first = view([encoding("h", 0, 1_000)])
         #expect(news.text(of: first).isEmpty)
@@ -73,7 +73,7 @@ import Testing
         #expect(news.text(of: view([], isActive: false, viewers: 9)) == "event: inactive\ndata: {}\n\n")
     }
 
-    @Test func `is of kinds that are known, if one is`() {
+    @Test func `unknown kinds of events are ignored if one is known`() {
         #expect(PlayerEvent.kinds(named: ["layers", "vad"]) == [.layers])
         #expect(PlayerEvent.kinds(named: ["vad"]) == nil)
         #expect(PlayerEvent.kinds(named: []) == nil)
@@ -86,7 +86,7 @@ import Testing
         return SessionID(String(repeating: "0", count: 32 - digits.count) + digits)
     }
 
-    @Test func `are two of a session, of which the eldest ends for a third`() throws {
+    @Test func `a third stream of events ends the oldest of a session`() throws {
         let streams = EventStreams()
         let session = try #require(Self.session(1))
         let open = try (0..<3).map { _ in try #require(streams.open(of: session) { _ in }) }
@@ -95,7 +95,7 @@ import Testing
         #expect(streams.count(of: session) == 2)
     }
 
-    @Test func `are so many in all, until somebody lets go of one`() throws {
+    @Test func `the number of open streams of events is bounded`() throws {
         let streams = EventStreams()
         var open: [HTTPStream] = []
         for number in 0..<EventStreams.limit {

@@ -72,7 +72,7 @@ import Testing
         #expect(!address.isGood(for: show, time: "1", lifetime: "1", signature: "", now: 1))
     }
 
-    @Test func `is good as long as the key is accepted that signed it`() {
+    @Test func `an address is valid as long as its signing key is accepted`() {
         let query = query(signed.url(of: show, takenAt: WallTime(milliseconds: 1_000_000_000)))
         func isGood() -> Bool {
             signed.isGood(

@@ -80,7 +80,7 @@ import Wire
         }
     }
 
-    @Test func `is what a stream is known by that has ended`() async throws {
+    @Test func `an ended stream's playlist is that of its recordings`() async throws {
         try await run { bench, _ in
             let latest = await bench.ask(.get, "/hls/off/index.m3u8")
             #expect(latest.status == 200, "\(latest.text)")

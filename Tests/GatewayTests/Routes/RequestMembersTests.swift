@@ -76,14 +76,14 @@ import Testing
     }
 
     /// Who may not do a thing hears that first.
-    @Test func `are no strangers' business`() async throws {
+    @Test func `unknown members are not named to a client without a token`() async throws {
         try await StageBench.run { bench in
             let response = await bench.ask(.post, "/v1/streams", body: #"{"titel":"x"}"#)
             #expect(response.status == 401)
         }
     }
 
-    @Test func `are free where clients make names up`() async throws {
+    @Test func `members whose names clients choose are allowed`() async throws {
         try await StageBench.run { bench in
             let token = try bench.token("ann", .host, stream: "s1")
             // Nobody sends, and a slow machine takes its time.

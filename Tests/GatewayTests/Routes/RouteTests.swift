@@ -187,7 +187,7 @@ private func snapshot(_ name: String, _ state: StreamState = .live, version: UIn
         #expect(try await bench.ask(.get, "/v1/streams?limit=1000").json(List.self).streams.count == 150)
     }
 
-    @Test func `show only what a token is for when tokens are needed`() async throws {
+    @Test func `only the token's own stream is shown where tokens are needed`() async throws {
         let bench = try Bench { $0.viewers = .token }
         let (first, second) = (try snapshot("s1"), try snapshot("s2"))
         bench.service.state.withLock { $0.snapshots = [first, second] }
@@ -362,7 +362,7 @@ private func snapshot(_ name: String, _ state: StreamState = .live, version: UIn
     }
 
     @Test(arguments: ["/nope", "/live/a.b", "/watch/a.b", "/live/s1/more"])
-    func `show people the way who lost theirs`(path: String) async throws {
+    func `unknown paths show browsers a page with a link home`(path: String) async throws {
         let bench = try Bench()
         let page = await bench.ask(.get, path, ["Accept": "text/html,application/xhtml+xml,*/*;q=0.8"])
         #expect(page.status == 404)

@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct `Behind a proxy, with routes` {
     /// Also by one that adds no header, and calls us by the address that it has.
     @Test(arguments: [true, false])
-    func `nobody is on this machine`(isTrusted: Bool) async throws {
+    func `requests through a proxy do not count as from this machine`(isTrusted: Bool) async throws {
         let bench = try Bench()
         let handler = ClosureHandler(answer: { await bench.handler.respond(to: $0) })
         try await withServer(handler) {
@@ -35,7 +35,7 @@ import Testing
 }
 
 @Suite struct `The time of a request` {
-    @Test func `is that of the longest capture more for one`() throws {
+    @Test func `a request for a capture may take as much longer as a capture`() throws {
         let handler = try Bench().handler
         func extraTime(_ path: String) -> Duration {
             handler.extraTime(HTTPRequest(method: .get, path: path))

@@ -50,7 +50,7 @@ import Testing
         return try Exposition(metrics.text)
     }
 
-    @Test func `are text that a strict reader takes`() throws {
+    @Test func `a strict parser accepts the metrics`() throws {
         _ = try Self.exposition(Self.workers)
         _ = try Self.exposition([])
     }
@@ -138,7 +138,7 @@ import Testing
         "# HELP m H.\n# TYPE m histogram\nm_bucket{le=\"1\"} 2\nm_bucket{le=\"+Inf\"} 1\nm_sum 1\nm_count 1\n",
         "# HELP m H.\n# TYPE m gauge\nm 1",
     ])
-    func `are read by a reader that does refuse`(_ text: String) {
+    func `the parser refuses malformed metrics`(_ text: String) {
         #expect(throws: Exposition.Complaint.self) { try Exposition(text) }
     }
 }

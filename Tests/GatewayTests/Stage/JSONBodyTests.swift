@@ -50,14 +50,14 @@ import Testing
     @Test(arguments: [
         "application/json", "Application/JSON", "application/json;charset=utf-8", "application/json ; a=b",
         "application/merge-patch+json",
-    ]) func `comes under these types`(type: String) throws {
+    ]) func `a body with a JSON type is read`(type: String) throws {
         let text = try parse(#"{"a":"x"}"#, type: type).string("a")
         #expect(text == "x")
     }
 
     /// A form in a page of another origin may send these without asking first.
     @Test(arguments: ["", "text/plain", "application/x-www-form-urlencoded", "text/json", "x/json"])
-    func `comes under no other type`(type: String) throws {
+    func `a body with another type is refused`(type: String) throws {
         let complaint = try refusal { _ = try parse("{}", type: type) }
         #expect(complaint?.status == 415)
     }
@@ -191,7 +191,7 @@ import Testing
         #expect(complaint?.field == name)
     }
 
-    @Test func `gives what a composition leaves out its default`() throws {
+    @Test func `members that a composition leaves out have their defaults`() throws {
         let edit = try parse(#"{"composition":{"width":640,"height":null,"layout":"spotlight"}}"#).edit()
         var expected = StageDetails.Composition()
         expected.width = 640

@@ -123,7 +123,7 @@ import Testing
         }
     }
 
-    @Test func `bring nobody in by a token that they had before`() async throws {
+    @Test func `after a revocation, earlier tokens from links admit nobody`() async throws {
         try await StageBench.run(isTimeStill: true) { bench in
             let host = try bench.token("ann", .host, stream: "s1")
             await bench.do(.post, "/v1/streams", token: host)
@@ -222,7 +222,7 @@ import Testing
     }
 
     @Test(arguments: [#"{"name":""}"#, #"{"name":"   "}"#, #"{"name":5}"#, #"{"name":"a\u0007b"}"#])
-    func `are more than blanks`(body: String) async throws {
+    func `a name of blanks is refused`(body: String) async throws {
         let response = try await Bench().ask(
             .post, "/v1/streams/s1/tokens", ["Content-Type": "application/json"], body: body)
         #expect(response.status == 422)
@@ -255,7 +255,7 @@ import Testing
         }
     }
 
-    @Test func `change and their bearer stays the same`() async throws {
+    @Test func `a participant can change the name and keeps the identity`() async throws {
         try await StageBench.run { bench in
             func rename(_ token: String, _ name: String) async throws -> (Token, JSON) {
                 let answer = await bench.do(
@@ -287,7 +287,7 @@ import Testing
         }
     }
 
-    @Test func `of the server's ways are told to everybody`() async throws {
+    @Test func `everybody can read the settings of the server`() async throws {
         let bench = try Bench { settings in
             settings.version = "1.2.3"
             settings.viewers = .token

@@ -373,7 +373,7 @@ import Testing
     }
 
     /// A WebSocket has no status of its own: whoever is banned is let in, and sent away by it.
-    @Test func `lets follow whom it lets see who is there`() async throws {
+    @Test func `everybody who may see the participants may follow the stream`() async throws {
         try await StageBench.run { bench in
             for state in [StreamState.backstage, .live, .ended] {
                 let stream = "follow-\(state.rawValue)"

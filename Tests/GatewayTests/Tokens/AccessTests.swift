@@ -61,7 +61,7 @@ import Testing
 
     /// The token in the query would otherwise count where the field was meant to.
     @Test(arguments: ["", "Bearer", "Bearer ", "Basic YW5uOnB3", "Bearer:x", "x"])
-    func `is not asked for by the query if the field says something else`(field: String) throws {
+    func `the query's token is ignored if the field has another scheme`(field: String) throws {
         let text = try mint()
         let refused = try refusal { _ = try makeAccess(field, query: text).token() }
         #expect(refused == "401 token-invalid")
@@ -69,7 +69,7 @@ import Testing
         #expect(bare == "401 token-invalid")
     }
 
-    @Test func `is by the field if both have a token`() throws {
+    @Test func `the field's token is preferred to the query's`() throws {
         let (ann, bob) = (try mint("ann"), try mint("bob"))
         let both = try makeAccess("Bearer \(bob)", query: ann).token()
         #expect(both?.subject.description == "bob")
@@ -82,7 +82,7 @@ import Testing
         #expect(refused == "401 token-invalid")
     }
 
-    @Test func `ends with the token, but for sessions that are there already`() throws {
+    @Test func `an expired token gives access only to existing sessions`() throws {
         let old = try mint("ann", .host, expires: Self.now - 100)
         let gate = makeAccess("Bearer \(old)")
         let publishing = try refusal { _ = try gate.requirePublisher(of: talk) }
@@ -105,7 +105,9 @@ import Testing
             (.viewer, "talk", "403 not-allowed"), (.viewer, "*", "403 not-allowed"),
             (.host, "other", "403 not-allowed"), (.speaker, "other", "403 not-allowed"),
         ] as [(Role, String, String?)])
-    func `to publish has who is on stage there`(role: Role, stream: String, expected: String?) throws {
+    func `hosts and speakers of the stream may publish`(
+        role: Role, stream: String, expected: String?
+    ) throws {
         let text = try mint("ann", role, stream: stream)
         let refused = try refusal { _ = try makeAccess("Bearer \(text)").requirePublisher(of: talk) }
         #expect(refused == expected)
@@ -116,7 +118,7 @@ import Testing
             (Role.viewer, "talk", nil), (.viewer, "*", nil), (.admin, "other", nil),
             (.viewer, "other", "403 other-stream"), (.host, "other", "403 other-stream"),
         ] as [(Role, String, String?)])
-    func `to watch has whose token is for it`(role: Role, stream: String, expected: String?) throws {
+    func `a token for the stream may watch it`(role: Role, stream: String, expected: String?) throws {
         let text = try mint("ann", role, stream: stream)
         let refused = try refusal { _ = try makeAccess("Bearer \(text)").requireViewer(of: talk) }
         #expect(refused == expected)
@@ -146,7 +148,7 @@ import Testing
     }
 
     /// A token is what its bearer is, also on the server's own machine.
-    @Test func `to the numbers has an admin, or who is at the machine without a token`() throws {
+    @Test func `operators are admins, and clients on this machine without a token`() throws {
         let remote = IPAddress(ipv4: 0xC000_0207)
         let (admin, host) = (try mint("ann", .admin, stream: "*"), try mint("ann", .host, stream: "*"))
         for ip in [IPAddress.loopback, remote] {

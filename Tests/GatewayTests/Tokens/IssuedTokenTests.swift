@@ -64,7 +64,7 @@ import Testing
 
     /// An admin becomes the host of one stream: the page that gets this token needs no more.
     @Test(arguments: [(Role.admin, Role.host), (.host, .host), (.speaker, .speaker), (.viewer, .viewer)])
-    func `is for one stream, before there is any`(role: Role, expected: Role) throws {
+    func `a renewed token is for one stream, which need not exist yet`(role: Role, expected: Role) throws {
         let link = Stage.Link(makesSpeakers: true, issued: 5)
         let shown = makeToken(role, link: link)
         let issued = try makeAccess().renewed(shown, for: nil, in: talk, name: "Ann Lee")
@@ -82,12 +82,12 @@ import Testing
         #expect(issued.token.name == "Ann")
     }
 
-    @Test func `is for no stream that nobody names`() throws {
+    @Test func `a token is not renewed without a stream`() throws {
         let refused = try refusal { _ = try makeAccess().renewed(makeToken(), for: nil) }
         #expect(refused == "404 unknown-stream")
     }
 
-    @Test func `is none without a key`() throws {
+    @Test func `no token is issued without a key`() throws {
         let access = makeAccess(TokenAuthority(keys: []))
         let renewing = try refusal { _ = try access.renewed(makeToken(), for: nil, in: talk) }
         let welcoming = try refusal { _ = try access.welcome(to: talk, by: nil, name: nil) }
@@ -134,7 +134,7 @@ import Testing
 
     /// A link made in the second in which all were revoked must not be revoked with them.
     @Test(arguments: [Invitation.Role.speaker, .viewer])
-    func `makes a link that was issued after those of its role were revoked`(role: Invitation.Role) throws {
+    func `a new link is later than the latest revocation of its role`(role: Invitation.Role) throws {
         for milliseconds in [0, 1, 999, 1_000, 5_500] as [Int64] {
             let revoked = WallTime(milliseconds: Int64(Self.now) * 1_000 + milliseconds)
             var revocations = StageRecord.LinkRevocations()
@@ -194,7 +194,7 @@ import Testing
         #expect(read.renewableUntil == 1_800_000_060 + Token.renewalSpan)
     }
 
-    @Test func `has so many tiers and no more, malformed ones not counted`() throws {
+    @Test func `a token has a bounded number of tiers, without malformed ones`() throws {
         let names = (0..<40).map { number in "\"t\(number)\"" }
         let bad = Array(repeating: "\"not a name\"", count: 30)
         let list = (bad + names).joined(separator: ",")
@@ -229,7 +229,7 @@ import Testing
     }
 
     /// What a browser does not send, no server can log.
-    @Test func `is in the fragment of a page's path alone`() {
+    @Test func `a page's path has the token only in its fragment`() {
         let token = Secret("a.b.c")
         for isOnStage in [false, true] {
             for scope in [Token.Scope.all, .one(talk)] {

@@ -66,7 +66,7 @@ import Testing
         ] { #expect(refusal(token("{\(claims),\(wrong)}")) == .badClaim(claim)) }
     }
 
-    @Test func `are no tokens where they say what they are for`() throws {
+    @Test func `a credential with a use claim is no token`() throws {
         let claims = #""iss":"k1","stream":"s1","role":"viewer","iat":1799999990,"exp":1800000010"#
         let invitation = token("{\(claims),\"use\":\"invitation\"}")
         #expect(refusal(invitation) == .invitation)

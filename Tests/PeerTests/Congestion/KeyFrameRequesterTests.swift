@@ -179,7 +179,7 @@ import Wire
         #expect(requestsUnderDemand(for: 45_000, .repetition) == [0, 20_000, 40_000])
     }
 
-    @Test func `goes by the one who can wait least`() {
+    @Test func `the most urgent demand decides when to ask`() {
         requester.measured(37_500, ofBitrate: 1_500_000)
         requester.demand(.repetition, at: at(0))
         #expect(request(at: 0) != nil)
@@ -209,7 +209,7 @@ import Wire
         #expect(requests(from: 0, to: 3_000) == [0, 1_000, 2_000])
     }
 
-    @Test func `asks once for what nobody waits for, however long the answer takes`() {
+    @Test func `asks once for a key frame that nobody waits for, however long it takes`() {
         requester.demand(.renewal, at: at(0))
         #expect(requests(from: 0, to: 9_999) == [0])
         #expect(requester.deadline == nil)
@@ -244,7 +244,7 @@ import Wire
         #expect(requester.occasion == .init(reason: .renewal, attempt: 1, age: .milliseconds(9_900)))
     }
 
-    @Test func `becomes the packet it says`() {
+    @Test func `a request becomes a PLI or a FIR packet`() {
         #expect(
             KeyFrameRequester.Request.pictureLossIndication.packet(senderSSRC: 1, mediaSSRC: 2)
                 == .pictureLossIndication(PictureLossIndication(senderSSRC: 1, mediaSSRC: 2)))

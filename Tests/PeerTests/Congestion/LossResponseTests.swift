@@ -23,7 +23,7 @@ import Testing
         #expect(response.deadline == nil)
     }
 
-    @Test mutating func `takes too much for chance, once`() {
+    @Test mutating func `one report of heavy loss changes nothing`() {
         report(60)
         #expect(response.mayReplay && response.repairShare == 100)
         report(0)
@@ -42,7 +42,7 @@ import Testing
         #expect(response.mayReplay && response.repairShare == 100)
     }
 
-    @Test mutating func `says how much is lost where that is for the rate`() {
+    @Test mutating func `excessive loss is given only where a lower rate can mend it`() {
         for lost in [15, 40, 15, 15] {
             report(lost)
             #expect(response.excessiveLoss == nil)
@@ -73,7 +73,7 @@ import Testing
         #expect(response.deadline == at(2_000) + LossResponse.Limits().minimumHold)
     }
 
-    @Test mutating func `takes reports that come together for one`() {
+    @Test mutating func `reports that come together count as one`() {
         report(70)
         for _ in 0..<3 {
             now += 200
@@ -112,7 +112,7 @@ import Testing
         #expect(response.sendsPictures)
     }
 
-    @Test mutating func `is as before once pictures have arrived for a while`() {
+    @Test mutating func `after pictures have arrived for a while, the response starts over`() {
         report(70)
         report(70)
         for _ in 0..<5 { report(0) }

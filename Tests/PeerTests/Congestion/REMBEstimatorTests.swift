@@ -38,7 +38,7 @@ import Testing
         #expect(estimator.deadline == at(7_000))
     }
 
-    @Test func `speaks each second`() {
+    @Test func `reports its estimate every second`() {
         run(seconds: 10, bitrate: 800_000)
         for (earlier, later) in zip(sent, sent.dropFirst()) { #expect(later.time - earlier.time == 1_000) }
         #expect(sent.count == 10)
@@ -96,7 +96,7 @@ import Testing
         #expect(estimator.bitrate == 150_000)
     }
 
-    @Test func `takes a short burst of loss among many packets for what it is`() {
+    @Test func `a short burst of loss among many packets does not lower the estimate`() {
         run(seconds: 3, bitrate: 1_200_000)
         let before = estimator.bitrate
         estimator.observe(.init(expected: 30, lost: 0), at: at(now + 210))
@@ -105,7 +105,7 @@ import Testing
         #expect(estimator.bitrate == before)
     }
 
-    @Test(arguments: 0..<10) func `stays within its limits whatever is told`(seed: UInt64) {
+    @Test(arguments: 0..<10) func `stays within its limits for any input`(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         for _ in 0..<2_000 {
             let time = MonotonicTime(nanoseconds: Int64(bitPattern: random.next()))

@@ -30,12 +30,12 @@ import Testing
         }
     }
 
-    @Test func `does not take one packet for a flood`() {
+    @Test func `one packet does not count as a high rate`() {
         meter.add(1_250, at: at(0))
         #expect(bitrate(at: 0) == 100_000)
     }
 
-    @Test func `takes times before the last one for the last one`() {
+    @Test func `a time before the last one counts as the last one`() {
         meter.add(100, at: at(5_000))
         meter.add(100, at: at(10))
         #expect(bytes(at: 10) == 200)

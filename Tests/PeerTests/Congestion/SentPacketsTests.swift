@@ -15,7 +15,7 @@ import Wire
         builder.build(arrivals.map { .init(sequenceNumber: $0.0, time: Self.time($0.1)) })
     }
 
-    @Test func `are told of in the order in which they left`() {
+    @Test func `outcomes come in the order in which the packets were sent`() {
         var sent = SentPackets()
         for number in 0..<4 {
             #expect(sent.nextNumber == UInt16(number))
@@ -33,7 +33,7 @@ import Wire
         }
     }
 
-    @Test func `that come after all are told of once more, and no others`() {
+    @Test func `a packet first reported as lost is reported once more when it arrives`() {
         var sent = SentPackets()
         for number in 0..<3 { sent.add(size: 500, at: Self.time(Int64(number))) }
         var builder = TransportFeedbackBuilder(senderSSRC: 1, mediaSSRC: 2)
@@ -72,7 +72,7 @@ import Wire
     }
 
     /// A large picture comes for longer than the receiver waits with its feedback.
-    @Test func `left together in whichever feedback they are told of`() {
+    @Test func `packets sent together have one send time, in whichever feedback they are`() {
         var sent = SentPackets()
         let start = Self.time(0).advanced(byNanoseconds: 700)
         sent.add(size: 100, at: Self.time(-10))
@@ -87,7 +87,7 @@ import Wire
         #expect(Set(times.dropFirst()).count == 1, "\(times)")
     }
 
-    @Test func `are counted where what tells of them gets lost`() {
+    @Test func `packets whose feedback is lost are counted as unreported bytes`() {
         var sent = SentPackets()
         for number in 0..<10 { sent.add(size: 100 * (number + 1), at: Self.time(Int64(number))) }
         var builder = TransportFeedbackBuilder(senderSSRC: 1, mediaSSRC: 2)
@@ -124,7 +124,7 @@ import Wire
         #expect(outcomes == 70_000)
     }
 
-    @Test func `are forgotten, the oldest first`() {
+    @Test func `the oldest sent packets are forgotten first`() {
         var sent = SentPackets()
         var builder = TransportFeedbackBuilder(senderSSRC: 1, mediaSSRC: 2)
         for number in 0..<1_000 as Range<Int64> { sent.add(size: 900, at: Self.time(number)) }
@@ -139,7 +139,7 @@ import Wire
         #expect(more.flatMap { sent.outcomes(of: $0, at: Self.time(4_100)) }.count == 2_048)
     }
 
-    @Test func `that were never sent are not told of`() {
+    @Test func `packets that were never sent have no outcome`() {
         var sent = SentPackets()
         for number in 0..<10 as Range<Int64> { sent.add(size: 900, at: Self.time(number)) }
         var builder = TransportFeedbackBuilder(senderSSRC: 1, mediaSSRC: 2)
@@ -160,13 +160,13 @@ import Wire
     }
 }
 
-/// What is told by other numbers than the transport-wide ones.
+/// Feedback by other numbers than the transport-wide ones.
 @Suite struct `Sent packets told of by their places` {
     private static func time(_ milliseconds: Int64) -> MonotonicTime {
         MonotonicTime(nanoseconds: 5_000_000_000 + milliseconds * 1_000_000)
     }
 
-    @Test func `come in the order in which they left`() {
+    @Test func `outcomes by place come in the order in which the packets were sent`() {
         var sent = SentPackets()
         for number in 0..<4 as Range<Int64> {
             #expect(sent.count == number)
@@ -187,7 +187,7 @@ import Wire
         #expect(again.map(\.isLate) == [false, true])
     }
 
-    @Test func `are nothing where they were never sent, or are forgotten`() {
+    @Test func `a place that was never sent or is forgotten has no outcome`() {
         var sent = SentPackets()
         #expect(sent.outcomes(of: [.init(place: 0, arrival: 1)], at: Self.time(0)).isEmpty)
         #expect(!sent.hasFeedback)
@@ -205,7 +205,7 @@ import Wire
         CongestionControlFeedback(senderSSRC: 1, streams: [], reportTime: time)
     }
 
-    @Test func `goes on where reports wrap`() {
+    @Test func `the clock goes on where its reports wrap`() {
         var clock = ReceiverClock()
         #expect(clock.time(of: report(0xFFFF_0000)) == 0xFFFF_0000)
         #expect(clock.time(of: report(0x0000_8000)) == 0x1_0000_8000)
@@ -214,7 +214,7 @@ import Wire
         #expect(clock.time(of: report(0x0001_0000)) == 0x1_0001_0000)
     }
 
-    @Test func `tells when a packet came`() {
+    @Test func `the clock gives the arrival time of a packet`() {
         let second = CongestionControlFeedback.ticksPerSecond
         #expect(ReceiverClock.arrival(.init(offset: 512), toldAt: 3 * second) == 2_500_000_000)
         #expect(ReceiverClock.arrival(.init(offset: 0), toldAt: 1) == 15_258)
@@ -223,8 +223,8 @@ import Wire
         #expect(ReceiverClock.arrival(.missing, toldAt: second) == nil)
     }
 
-    /// Somebody who has it run ahead for ever ends no process.
-    @Test func `may be driven anywhere`() {
+    /// A client that lets the clock run ahead for ever does not trap.
+    @Test func `the clock bears any reports`() {
         var clock = ReceiverClock()
         var time: UInt32 = 0
         for _ in 0..<400_000 {

@@ -125,7 +125,7 @@ import Wire
         #expect(recorder.deadline == at(2))
     }
 
-    @Test func `counts what it had to drop, and stays sound`() throws {
+    @Test func `counts what it had to drop, and stays consistent`() throws {
         for number in UInt16(0)..<3_000 { record(number, at: 1) }
         #expect(recorder.droppedCount == 3_000 - 1_024)
         let readings = try Self.read(feedback(at: 2))
@@ -133,7 +133,7 @@ import Wire
         #expect(readings.allSatisfy { $0.missing.isEmpty })
     }
 
-    @Test func `takes a long silence of the numbers for a jump`() throws {
+    @Test func `a long gap in the numbers counts as a jump`() throws {
         record(10, at: 0)
         _ = try reading(at: 100)
         record(20_000, at: 200)
@@ -142,7 +142,7 @@ import Wire
         #expect(reading.missing.isEmpty)
     }
 
-    @Test func `follows a counter that was set anew`() throws {
+    @Test func `follows a counter that was reset`() throws {
         record(30_000, at: 0)
         _ = try reading(at: 100)
         for number in UInt16(0)..<40 { record(number, at: 200 + Int64(number)) }

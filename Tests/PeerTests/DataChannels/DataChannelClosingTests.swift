@@ -26,7 +26,7 @@ import Wire
 
     // MARK: Closing
 
-    @Test mutating func `do not take the control stream anew while we close it`() {
+    @Test mutating func `the control stream is not reused while we close it`() {
         let closing = table.close(0)
         #expect(closing == [.reset(0)])
         let early = receive(chat, on: 0)
@@ -39,7 +39,7 @@ import Wire
         #expect(late == granted(chat, on: 0))
     }
 
-    @Test mutating func `do not take the control stream anew while the peer closes it`() {
+    @Test mutating func `the control stream is not reused while the peer closes it`() {
         let closing = table.receive(.incomingReset([0]))
         #expect(closing == [.reset(0), .tell(.closed(0))])
         let early = receive(chat, on: 0)
@@ -51,7 +51,7 @@ import Wire
         #expect(late == granted(chat, on: 0))
     }
 
-    @Test mutating func `are told of once when both sides close at the same time`() {
+    @Test mutating func `a channel that both sides close at once is reported closed once`() {
         _ = receive(chat, on: 2)
         let ours = table.close(2)
         #expect(ours == [.reset(2)])
@@ -66,7 +66,7 @@ import Wire
         #expect(late == granted(chat, on: 2))
     }
 
-    @Test mutating func `bear resets of streams that are not there, and repeated ones`() {
+    @Test mutating func `resets of unknown streams and repeated resets change nothing`() {
         _ = receive(chat, on: 2)
         let first = table.receive(.incomingReset([7, 2]))
         #expect(first == [.reset(2), .tell(.closed(2))])
@@ -91,7 +91,7 @@ import Wire
         #expect(tooMany == [.reset(130)])
     }
 
-    @Test mutating func `lose with their stream what was not complete`() {
+    @Test mutating func `an incomplete message is dropped with its stream`() {
         _ = receive(chat, on: 2)
         let piece = receive(.binaryPiece, on: 2, [1])
         #expect(piece == [])
@@ -102,7 +102,7 @@ import Wire
         #expect(message == [.tell(.message(2, .binary([2])))])
     }
 
-    @Test mutating func `join pieces of one channel only`() {
+    @Test mutating func `only pieces of one channel are joined to a message`() {
         _ = receive(chat, on: 2)
         _ = receive(.stringPiece, on: 0, [65])
         let other = receive(.string, on: 2, [66])
@@ -113,7 +113,7 @@ import Wire
 
     // MARK: Hostile peers
 
-    @Test mutating func `close where a message was too long, once`() {
+    @Test mutating func `a channel closes once when a message is too long`() {
         let first = table.receive(.tooLong(stream: 0))
         #expect(first == [.reset(0), .tell(.closed(0))])
         let again = table.receive(.tooLong(stream: 0))
@@ -134,7 +134,7 @@ import Wire
         #expect(late == granted(chat, on: 8))
     }
 
-    @Test mutating func `have names of 256 bytes in all, and no characters instead`() {
+    @Test mutating func `labels are limited to 256 bytes, whatever characters they have`() {
         // Two bytes each.
         let label = String(repeating: "é", count: 128)
         let longest = DataChannelOpen(label: label)
@@ -193,7 +193,7 @@ import Wire
 
     // MARK: The end
 
-    @Test mutating func `end once, and those that were closing without a word`() {
+    @Test mutating func `all channels end once, and those that were closing are not reported`() {
         _ = receive(chat, on: 2)
         _ = table.close(2)
         let end = table.receive(.ended)

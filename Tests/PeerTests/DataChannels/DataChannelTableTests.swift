@@ -93,7 +93,7 @@ import Wire
         #expect(receive(chat, on: 2) == [acknowledgement(on: 2), .tell(.opened(2, chat))])
     }
 
-    @Test mutating func `take a reset of no streams for one of all`() {
+    @Test mutating func `a reset that names no stream resets all`() {
         _ = receive(chat, on: 2)
         #expect(
             table.receive(.incomingReset([])) == [
@@ -101,7 +101,7 @@ import Wire
             ])
     }
 
-    @Test mutating func `know empty messages`() throws {
+    @Test mutating func `empty text and binary messages are sent and received`() throws {
         #expect(receive(.emptyString, on: 0, [0]) == [.tell(.message(0, .string([])))])
         #expect(receive(.emptyBinary, on: 0, [0]) == [.tell(.message(0, .binary([])))])
         #expect(try table.encode(.string([]), on: 0) == SCTPMessage(stream: 0, payload: 56, bytes: [0]))

@@ -11,7 +11,7 @@ private func address(_ port: UInt16) -> TransportAddress { Client.address(port) 
 @Suite struct `The loss of an ICE address` {
     private var client = ICETestClient()
 
-    @Test mutating func `moves media to the address that was used last`() throws {
+    @Test mutating func `losing the selected address moves media to the one used last`() throws {
         for port: UInt16 in 1...3 {
             _ = try client.check(from: port, priority: UInt32(port) * 1_000, at: Int64(port))
         }
@@ -22,7 +22,7 @@ private func address(_ port: UInt16) -> TransportAddress { Client.address(port) 
         #expect(client.agent.addresses == [address(1), address(2)])
     }
 
-    @Test mutating func `moves media to one in reserve if no other was nominated`() throws {
+    @Test mutating func `losing the only nominated address moves media to a checked one`() throws {
         _ = try client.check(from: 1, at: 0)
         _ = try client.check(from: 2, nominates: false, at: 1)
         _ = try client.check(from: 3, nominates: false, at: 2)
@@ -32,7 +32,7 @@ private func address(_ port: UInt16) -> TransportAddress { Client.address(port) 
             ])
     }
 
-    @Test mutating func `that is the only one leaves none, until the next nomination`() throws {
+    @Test mutating func `losing the only address leaves none until the next nomination`() throws {
         _ = try client.check(from: 1, at: 1_000)
         #expect(client.agent.lose(address(1), at: Client.time(1_100)) == [.abandon, .dismiss(address(1))])
         #expect(client.agent.selected == nil)
@@ -41,7 +41,7 @@ private func address(_ port: UInt16) -> TransportAddress { Client.address(port) 
         #expect(try client.check(from: 2, priority: Client.low, at: 1_500) == [.nominate(address(2))])
     }
 
-    @Test mutating func `does not lengthen the time until consent is lost`() throws {
+    @Test mutating func `losing an address does not lengthen the time until consent is lost`() throws {
         _ = try client.check(from: 1, at: 1_000)
         _ = client.agent.lose(address(1), at: Client.time(1_100))
         #expect(client.agent.deadline == Client.time(31_000))
@@ -49,14 +49,14 @@ private func address(_ port: UInt16) -> TransportAddress { Client.address(port) 
         #expect(client.advance(to: 31_000) == [.consentLost])
     }
 
-    @Test mutating func `that was not selected changes nothing else`() throws {
+    @Test mutating func `losing an address that was not selected changes nothing else`() throws {
         _ = try client.check(from: 1, at: 0)
         _ = try client.check(from: 2, nominates: false, at: 1)
         #expect(client.agent.lose(address(2), at: Client.time(2)) == [.dismiss(address(2))])
         #expect(client.agent.selected == address(1))
     }
 
-    @Test mutating func `that was unknown changes nothing`() throws {
+    @Test mutating func `losing an unknown address changes nothing`() throws {
         _ = try client.check(from: 1, at: 0)
         #expect(client.agent.lose(address(9), at: Client.time(2)) == [])
         #expect(client.agent.lose(address(1).over(.tcp), at: Client.time(2)) == [])

@@ -8,7 +8,7 @@ private typealias Client = ICETestClient
 
 private func address(_ port: UInt16) -> TransportAddress { Client.address(port) }
 
-/// Whoever can forge source addresses has checks come from where nobody asked for anything.
+/// An attacker who forges source addresses can send checks in the name of a victim.
 @Suite struct `The proof of an ICE address` {
     /// Media goes to port 1, and nobody answers anywhere else.
     private var client = ICETestClient()
@@ -106,7 +106,7 @@ private func address(_ port: UInt16) -> TransportAddress { Client.address(port) 
         #expect(client.agent.selected == address(1))
     }
 
-    @Test mutating func `is given by no other answer`() throws {
+    @Test mutating func `only the answer to its own request proves an address`() throws {
         _ = try client.check(from: 2, at: 1_000)
         let request = try #require(client.requests.last).message
         let stranger = Client.check(number: 99).sealed(key: Client.own.key, by: SHA1Authenticator())
@@ -120,7 +120,7 @@ private func address(_ port: UInt16) -> TransportAddress { Client.address(port) 
         ]
         let right = Client.answer(to: request)
         wrong += right.indices.map { Array(right[..<$0]) }
-        // All but the FINGERPRINT, without which an answer would do.
+        // An answer cut before its FINGERPRINT would be valid.
         wrong += (0..<(right.count - 8) * 8).map { bit in
             var changed = right
             changed[bit / 8] ^= 1 << UInt8(bit % 8)
@@ -137,7 +137,7 @@ private func address(_ port: UInt16) -> TransportAddress { Client.address(port) 
         #expect(throws: ICELiteAgent.Refusal.self) { try client.receive(right, from: 2, at: 1_030) }
     }
 
-    @Test mutating func `is good for the next nomination where it comes too late for one`() throws {
+    @Test mutating func `a proof that comes too late for one nomination counts for the next`() throws {
         _ = try client.check(from: 2, at: 1_000)
         let request = try #require(client.requests.last).message
         _ = client.traffic(from: 1, at: 2_900)
@@ -148,7 +148,7 @@ private func address(_ port: UInt16) -> TransportAddress { Client.address(port) 
         #expect(client.requests.count == asked)
     }
 
-    @Test mutating func `of the better of two addresses decides`() throws {
+    @Test mutating func `of two proven addresses, the one with the higher priority is selected`() throws {
         _ = try client.check(from: 2, priority: Client.high + 2, at: 1_000)
         _ = try client.check(from: 3, priority: Client.high + 1, at: 1_001)
         let requests = client.requests.suffix(2)
@@ -160,7 +160,7 @@ private func address(_ port: UInt16) -> TransportAddress { Client.address(port) 
         #expect(client.agent.selected == address(2))
     }
 
-    @Test mutating func `is what keeps a session: checks from elsewhere do not`() throws {
+    @Test mutating func `checks from an unproven address do not keep a session alive`() throws {
         for time in stride(from: Int64(1_000), to: 30_000, by: 1_000) {
             _ = try client.check(from: 9, at: time)
             _ = client.traffic(from: 9, at: time)
@@ -170,7 +170,7 @@ private func address(_ port: UInt16) -> TransportAddress { Client.address(port) 
         #expect(client.advance(to: 30_000) == [.consentLost])
     }
 
-    @Test mutating func `is not asked for by a request that is longer than the check`() throws {
+    @Test mutating func `no proof is requested if the request would be longer than the check`() throws {
         var random = SeededGenerator(seed: 1)
         let long = ICECredentials(
             ufrag: String(repeating: "x", count: 256), password: Secret("password-of-the-client"))

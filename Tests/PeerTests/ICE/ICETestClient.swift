@@ -10,7 +10,7 @@ struct ICETestClient {
     static let second = ICECredentials(ufrag: "srv2BBBB", password: Secret("second-password-of-the-server"))
     static let third = ICECredentials(ufrag: "srv3CCCC", password: Secret("third-password-of-the-server"))
 
-    /// Of host, server-reflexive and relayed candidates, as checks carry them.
+    /// Priorities of host, server-reflexive and relayed candidates, as checks carry them.
     static let high: UInt32 = 0x6E7F_FFFF
     static let low: UInt32 = 0x1000_0000
 
@@ -20,7 +20,7 @@ struct ICETestClient {
         ufrag: "clien2", password: Secret("second-password-of-the-client"))
 
     var agent: ICELiteAgent
-    /// Whether it is where its checks say that it is, and answers there at once.
+    /// Whether the client is at the address of its checks, and answers there at once.
     var answersRequests = true
     /// The agent's, in the order they came.
     private(set) var requests: [(message: ReceivedSTUN, destination: TransportAddress)] = []

@@ -48,7 +48,7 @@ import Testing
         #expect(late == [true, true, false, false, true])
     }
 
-    @Test mutating func `of none lets nothing happen`() {
+    @Test mutating func `a limit of zero lets nothing happen`() {
         limit = PerSecondLimit(0)
         let taken = takes(0, 500, 1_000, 10_000)
         #expect(taken == [false, false, false, false])

@@ -81,7 +81,7 @@ private func remote(_ port: UInt16) -> TransportAddress {
         #expect(!worse && equal && pairs.selected == c)
         let restarted = nominate(d, generation: 1, priority: 1, at: 30)
         #expect(restarted && pairs.selected == d)
-        // The nomination of before the restart counts no longer.
+        // The nomination from before the restart no longer counts.
         check(c, generation: 1, at: 40)
         let forgotten = pairs.nominate(c, at: at(40))
         #expect(!forgotten && pairs.selected == d)

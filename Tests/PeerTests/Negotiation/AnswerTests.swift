@@ -21,12 +21,12 @@ import Wire
         let offer = try NegotiationFixture.offer(name)
         let (plan, answer) = try NegotiationFixture.negotiate(name, .stage, policy: policy)
         #expect(try JSEPChecker.violations(of: answer, to: offer) == [])
-        let directions = offer.media.map { $0.kind == .application ? .inactive : $0.direction ?? .sendrecv }
+        let directions = offer.media.map { $0.type == .application ? .inactive : $0.direction ?? .sendrecv }
         #expect(plan.sources.count == directions.count(where: \.sends))
         #expect(plan.slots.count == directions.count(where: \.receives))
     }
 
-    @Test func `to OBS hold just what it can do`() throws {
+    @Test func `an answer to OBS has only what OBS supports`() throws {
         let (_, answer) = try NegotiationFixture.negotiate("obs-publish")
         let digits = (0..<32).map { ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true) }
         let transport = """
@@ -105,7 +105,7 @@ import Wire
     func `accept data channels where there is a use for them`(name: String) throws {
         let (plan, answer) = try NegotiationFixture.negotiate(name)
         let channel = try #require(answer.media.last)
-        #expect(channel.kind == .application && channel.port == 9)
+        #expect(channel.type == .application && channel.port == 9)
         #expect(channel.formats == ["webrtc-datachannel"])
         #expect(try channel.sctpPort() == 5_000)
         #expect(try channel.maximumMessageSize() == 262_144)
@@ -123,7 +123,7 @@ import Wire
         #expect(plan.slots.map(\.mid) == stage.slots.map(\.mid))
         #expect(plan.dataChannel == stage.dataChannel)
         for (offered, answered) in zip(try NegotiationFixture.offer(name).media, answer.media)
-        where offered.kind != .application {
+        where offered.type != .application {
             let direction = try #require(answered.direction)
             #expect(direction == .sendonly || direction == .inactive)
             if offered.direction == .sendonly { #expect(direction == .inactive) }
@@ -157,7 +157,7 @@ import Wire
         let (plan, answer) = try NegotiationFixture.negotiate("chrome-feed", .play)
         #expect(plan.dataChannel == nil)
         let channel = try #require(answer.media.last)
-        #expect(channel.kind == .application)
+        #expect(channel.type == .application)
         #expect(channel.port == 0)
         #expect(channel.fields.map(\.value) == ["IN IP4 0.0.0.0"])
         #expect(channel.mid == "4")
@@ -183,7 +183,7 @@ import Wire
         #expect(try JSEPChecker.violations(of: answer, to: offer) == [])
     }
 
-    @Test func `of a player go without an m-line whose codecs we do not know`() throws {
+    @Test func `an answer to a player rejects only the m-line with unknown codecs`() throws {
         let offer = try NegotiationFixture.offer(
             "gstreamer-play", replacing: "OPUS/48000/2", with: "L16/48000/2")
         let (plan, answer) = try NegotiationFixture.negotiate(offer, .play)
@@ -193,7 +193,7 @@ import Wire
         #expect(try JSEPChecker.violations(of: answer, to: offer) == [])
     }
 
-    @Test func `to one m-line without BUNDLE have no BUNDLE`() throws {
+    @Test func `an answer to one m-line without BUNDLE has no BUNDLE`() throws {
         let text = try Fixtures.text("Offers/obs-publish.sdp")
         let audio = try #require(text.firstRange(of: "m=video")).lowerBound
         let offer = try SessionDescription(
@@ -205,7 +205,7 @@ import Wire
         #expect(try JSEPChecker.violations(of: answer, to: offer) == [])
     }
 
-    @Test func `turn the directions of extensions round`() throws {
+    @Test func `answers reverse the directions of extensions`() throws {
         let (_, answer) = try NegotiationFixture.negotiate("firefox-publish-simulcast")
         let maps = try answer.media[1].extensionMaps()
         #expect(
@@ -228,7 +228,7 @@ import Wire
         #expect(answer.media[1].first(.simulcast) == "recv h;m")
     }
 
-    @Test func `take each layer once, paused ones too, and no more than eight`() throws {
+    @Test func `answers accept each layer once, paused ones too, and at most eight`() throws {
         let rids = (0..<12).map { "a=rid:r\($0) send\r\n" }.joined()
         let list = "h;~m;h,m;l;x;" + (0..<12).map { "r\($0)" }.joined(separator: ";")
         let offer = try NegotiationFixture.offer(

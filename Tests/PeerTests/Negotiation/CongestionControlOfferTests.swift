@@ -1,3 +1,4 @@
+import Base
 import Peer
 import TestSupport
 import Testing
@@ -16,7 +17,7 @@ import Wire
             name, replacing: "a=rtcp-mux\r\n", with: "a=rtcp-mux\r\n\(line)\r\n", everywhere: everywhere)
     }
 
-    @Test func `are taken from viewers, instead of receiver estimates`() throws {
+    @Test func `viewers get feedback by sequence number instead of receiver estimates`() throws {
         let (plan, answer) = try NegotiationFixture.negotiate(offer("aiortc-play"), .play)
         #expect(plan.slots.count == 2 && plan.slots.allSatisfy(\.reportsBySequenceNumber))
         #expect(plan.slots.allSatisfy { $0.tellsOfPackets && $0.extensions.absoluteSendTime == nil })
@@ -27,8 +28,8 @@ import Wire
         }
     }
 
-    /// They are measured by what browsers have measured with for years.
-    @Test func `are left where transport-wide numbers are offered, too`() throws {
+    /// Browsers have used transport-wide numbers for years.
+    @Test func `transport-wide numbers are preferred where both are offered`() throws {
         let (plain, _) = try NegotiationFixture.negotiate("chrome-play")
         let (plan, answer) = try NegotiationFixture.negotiate(offer("chrome-play"), .play)
         #expect(plan.slots.map(\.extensions) == plain.slots.map(\.extensions))
@@ -37,7 +38,7 @@ import Wire
     }
 
     /// One path is not measured by two clocks.
-    @Test func `are left where another m-line has transport-wide numbers`() throws {
+    @Test func `transport-wide numbers in one m-line exclude the other feedback in all`() throws {
         var description = try offer("chrome-play")
         let video = try #require(description.media.firstIndex { $0.kind == .video })
         description.media[video].attributes.removeAll {
@@ -48,7 +49,7 @@ import Wire
         #expect(!answer.text.contains("ccfb"))
     }
 
-    @Test func `may be of one m-line alone`() throws {
+    @Test func `one m-line alone may use feedback by sequence number`() throws {
         let (plan, answer) = try NegotiationFixture.negotiate(
             offer("aiortc-play", everywhere: false), .play)
         #expect(plan.slots.map(\.reportsBySequenceNumber) == [true, false])
@@ -56,8 +57,8 @@ import Wire
             try answer.media.map { try $0.feedback().contains { $0.kind == "ack ccfb" } } == [true, false])
     }
 
-    /// It has to be of all payload types.
-    @Test func `are none for one payload type`() throws {
+    /// The feedback has to be for all payload types (RFC 8888 §6).
+    @Test func `feedback by sequence number for one payload type is ignored`() throws {
         let (plan, answer) = try NegotiationFixture.negotiate(
             offer("aiortc-play", with: "a=rtcp-fb:97 ack ccfb"), .play)
         #expect(plan.slots.allSatisfy { !$0.tellsOfPackets })
@@ -65,7 +66,7 @@ import Wire
     }
 
     @Test(arguments: ["aiortc-publish", "gstreamer-publish", "chrome-publish"])
-    func `are left to publishers`(name: String) throws {
+    func `publishers do not get feedback by sequence number`(name: String) throws {
         let (plain, _) = try NegotiationFixture.negotiate(name)
         let (plan, answer) = try NegotiationFixture.negotiate(offer(name), .publish)
         #expect(plan == plain)

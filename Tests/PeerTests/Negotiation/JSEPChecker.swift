@@ -71,7 +71,7 @@ struct JSEPChecker {
         expect(answered.iceCredentials?.isValid == true, line + "there are ICE credentials")
         expect(try answered.setup() == .passive, line + "the DTLS role is passive")
         expect(try answered.fingerprints().count == 1, line + "there is a fingerprint")
-        guard offered.kind != .application else {
+        guard offered.type != .application else {
             expect(try answered.sctpPort() == 5_000, line + "there is an SCTP port")
             expect(try answered.maximumMessageSize() != nil, line + "there is a limit of messages")
             expect(!answered.has(.rtcpMux), line + "RTP's attributes are not for data channels")

@@ -20,7 +20,7 @@ import Wire
         try NegotiationFixture.offer("obs-publish", replacing: line + "\r\n", with: "", everywhere: false)
     }
 
-    @Test func `lack what every session needs`() throws {
+    @Test func `an offer that lacks what every session needs is refused`() throws {
         var empty = try NegotiationFixture.offer("obs-publish")
         empty.media = []
         expect(.noMedia, .malformed, empty)
@@ -63,28 +63,28 @@ import Wire
             ("a=sendonly", "a=recvonly", .wrongDirection("0"), .unsupported),
             ("a=sendonly", "a=inactive", .noMedia, .malformed),
         ] as [(String, String, SessionOffer.Refusal, SessionOffer.RefusalKind)])
-    func `hold what a publisher must not offer`(
+    func `an offer with what a publisher must not have is refused`(
         old: String, new: String, refusal: SessionOffer.Refusal, kind: SessionOffer.RefusalKind
     ) throws {
         expect(refusal, kind, try NegotiationFixture.offer("obs-publish", replacing: old, with: new))
     }
 
-    @Test func `publish more than one track of a kind`() throws {
+    @Test func `an offer that publishes two tracks of a kind is refused`() throws {
         expect(
             .tooManyTracks(.audio), .unsupported,
             try NegotiationFixture.offer("chrome-feed", replacing: "a=recvonly", with: "a=sendonly"))
     }
 
-    /// What an endpoint takes is few; what it does not take costs as much to read.
+    /// An endpoint uses few m-lines, and reading useless ones costs as much.
     @Test(arguments: [("chrome-play", 5), ("chrome-publish", 5), ("chrome-feed", 6)])
-    func `hold more m-lines than the endpoint has a use for`(name: String, limit: Int) throws {
+    func `an offer with too many m-lines is refused`(name: String, limit: Int) throws {
         var offer = try NegotiationFixture.offer(name)
         let last = try #require(offer.media.last)
         while offer.media.count <= limit { offer.media.append(last) }
         expect(.tooManyLines(limit), .unsupported, offer, NegotiationFixture.purpose(of: name))
     }
 
-    @Test func `name more header extensions for the session than there are`() throws {
+    @Test func `an offer with too many session-level header extensions is refused`() throws {
         var offer = try NegotiationFixture.offer("chrome-play")
         for number in 0..<32 { offer.append(.extmap, "\(number + 100) urn:x:\(number)") }
         _ = try NegotiationFixture.negotiate(offer, .play)
@@ -92,19 +92,19 @@ import Wire
         expect(.tooManyExtensions, .unsupported, offer, .play)
     }
 
-    @Test func `play but send`() throws {
+    @Test func `a player that sends and a publisher that receives are refused`() throws {
         expect(.wrongDirection("0"), .unsupported, try NegotiationFixture.offer("chrome-publish"), .play)
         expect(.wrongDirection("0"), .unsupported, try NegotiationFixture.offer("chrome-play"), .publish)
     }
 
-    @Test func `play with no codec in common`() throws {
+    @Test func `a player without a codec in common is refused`() throws {
         let offer = try SessionDescription(
             parsing: Fixtures.text("Offers/gstreamer-play.sdp").replacing("OPUS", with: "L16")
                 .replacing("VP8", with: "H265"))
         expect(.noUsableCodec("audio0"), .notAcceptable, offer, .play)
     }
 
-    @Test func `hold no more than data channels that nobody needs`() throws {
+    @Test func `an offer of data channels alone is refused`() throws {
         var offer = try NegotiationFixture.offer("chrome-feed")
         offer.media = Array(offer.media.suffix(1))
         offer.removeAll(.group)
@@ -113,7 +113,7 @@ import Wire
         }
     }
 
-    @Test func `are answered or refused, never trapped on, whatever they hold`() throws {
+    @Test func `every offer is answered or refused, and none traps`() throws {
         var random = SeededGenerator(seed: 3_264)
         var answered = 0
         for name in Fixtures.offerNames {

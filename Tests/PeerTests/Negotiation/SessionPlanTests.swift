@@ -5,7 +5,7 @@ import Testing
 import Wire
 
 @Suite struct SessionPlans {
-    @Test func `of Chrome's simulcast offer`() throws {
+    @Test func `a plan for Chrome's simulcast offer has its layers`() throws {
         let (plan, _) = try NegotiationFixture.negotiate("chrome-publish-simulcast")
         let offer = try NegotiationFixture.offer("chrome-publish-simulcast")
         #expect(plan.remoteCredentials == offer.media[0].iceCredentials)
@@ -40,7 +40,7 @@ import Wire
     }
 
     /// A publisher that may send VP8, too, would leave out of it what most viewers need.
-    @Test func `have dependency descriptors of who sends AV1 and never VP8`() throws {
+    @Test func `only publishers that send AV1 and never VP8 get dependency descriptors`() throws {
         let uri = RTPExtensionURI.dependencyDescriptor.rawValue
         let text = try Fixtures.text("Offers/chrome-publish.sdp").replacing(
             "a=extmap:13 urn:3gpp:video-orientation",
@@ -59,7 +59,7 @@ import Wire
         }
     }
 
-    @Test func `have dependency descriptors for players that take them in key frames, too`() throws {
+    @Test func `only players that mix header forms get dependency descriptors`() throws {
         let uri = RTPExtensionURI.dependencyDescriptor.rawValue
         let text = try Fixtures.text("Offers/chrome-play.sdp").replacing(
             "a=extmap:13 urn:3gpp:video-orientation",
@@ -120,7 +120,7 @@ import Wire
     }
 
     @Test(arguments: ["63 111/112", "63 112/112", "63 111", "63 111/", "63 /", "63 x/x", "63 111/111/300"])
-    func `leave redundancy out that is not of one format`(parameters: String) throws {
+    func `RED with blocks of several formats is left out`(parameters: String) throws {
         let text = try NegotiationFixture.offer("chrome-play").text.replacing(
             "a=fmtp:63 111/111", with: "a=fmtp:\(parameters)")
         let offer = try SessionDescription(parsing: text)
@@ -156,7 +156,7 @@ import Wire
         }
     }
 
-    @Test func `of a player put the n-th audio and video into one MediaStream`() throws {
+    @Test func `a player's n-th audio and n-th video are in one MediaStream`() throws {
         let (_, feed) = try NegotiationFixture.negotiate("chrome-feed")
         let streams = try feed.media.prefix(4).map { try $0.msids().first?.stream }
         #expect(streams[0] == streams[1])
@@ -167,7 +167,7 @@ import Wire
         #expect(Set(separate).count == 4)
     }
 
-    @Test func `of the stage publish and receive`() throws {
+    @Test func `a stage plan publishes and receives`() throws {
         let (plan, answer) = try NegotiationFixture.negotiate("chrome-stage")
         #expect(plan.sources.map(\.mid) == ["0", "1"])
         #expect(plan.slots.map(\.mid) == ["2", "3", "4", "5"])
@@ -178,7 +178,7 @@ import Wire
     }
 
     @Test(arguments: ["chrome-sendrecv", "firefox-sendrecv", "gstreamer-publish"])
-    func `of a sendrecv offer follow the purpose`(name: String) throws {
+    func `a plan for a sendrecv offer follows the purpose`(name: String) throws {
         let (publisher, recvonly) = try NegotiationFixture.negotiate(name, .publish)
         #expect(publisher.sources.count == 2 && publisher.slots.isEmpty)
         #expect(recvonly.media.map(\.direction) == [.recvonly, .recvonly])
@@ -217,13 +217,13 @@ import Wire
         #expect(!plan.allowsReducedSizeRTCP)
     }
 
-    @Test func `of OBS take the transport from the session`() throws {
+    @Test func `a plan for OBS takes the transport from the session level`() throws {
         let (plan, _) = try NegotiationFixture.negotiate("obs-publish")
         #expect(plan.remoteCredentials.ufrag == "nxcM")
         #expect(plan.fingerprints.count == 1)
     }
 
-    @Test func `take packetization mode 0 where it is all there is`() throws {
+    @Test func `packetization mode 0 is used if there is no other`() throws {
         let offer = try NegotiationFixture.offer(
             "obs-publish", replacing: "packetization-mode=1", with: "packetization-mode=0")
         let (plan, answer) = try NegotiationFixture.negotiate(offer, .publish)

@@ -116,7 +116,7 @@ import Testing
         generator.keyFrameStarted(at: 7)
         #expect(generator.outstandingCount == 3)
         #expect(due(at: 0) == [7, 8, 9])
-        // What nobody needs any more was not given up.
+        // A packet that nobody needs any more does not count as given up.
         #expect(generator.abandonedCount == 0)
         #expect(!takeKeyFrameDemand())
     }

@@ -35,7 +35,7 @@ import Wire
         ReceiveStream.LossInterval(expected: expected, lost: lost)
     }
 
-    @Test func `hold what came only because it was requested`() throws {
+    @Test func `a packet that came only because it was requested counts as lost`() throws {
         receive(1)
         receive(3)
         #expect(nacks(at: 0) == [2])
@@ -47,7 +47,7 @@ import Wire
         #expect(block.cumulativeLost == 0 && block.fractionLost == 0)
     }
 
-    @Test func `do not hold what was only out of order`() {
+    @Test func `a packet that was only out of order does not count as lost`() {
         receive(1)
         receive(3)
         #expect(receive(2) == .new(2))
@@ -55,7 +55,7 @@ import Wire
         #expect(nacks(at: 0) == [])
     }
 
-    @Test func `are told once, and no later arrival makes up for others`() {
+    @Test func `losses are reported once, and later arrivals do not offset others`() {
         receive(1)
         receive(3)
         #expect(takeLoss() == loss(3, 1))
@@ -67,7 +67,7 @@ import Wire
         #expect(takeLoss() == loss(3, 1))
     }
 
-    @Test func `are not hidden by duplicates`() {
+    @Test func `duplicates do not hide losses`() {
         receive(1)
         receive(3)
         #expect(receive(3) == .duplicate(3))
@@ -76,7 +76,7 @@ import Wire
         #expect(stream.counters.packets == 2 && stream.counters.duplicates == 2)
     }
 
-    @Test func `do not hold what lies between two time lines`() throws {
+    @Test func `a gap between two time lines does not count as lost`() throws {
         for number: UInt16 in 1...3 { receive(number) }
         #expect(takeLoss() == loss(3, 0))
         #expect(receive(10_000) == .new(10_000))
@@ -90,7 +90,7 @@ import Wire
         #expect(block.cumulativeLost == 2)
     }
 
-    @Test func `hold what lies before the first packet, once an older one shows it`() {
+    @Test func `a gap before the first packet counts once an older packet shows it`() {
         receive(100)
         #expect(takeLoss() == loss(1, 0))
         #expect(receive(98) == .new(98))
@@ -100,13 +100,13 @@ import Wire
         #expect(nacks(at: 0) == [])
     }
 
-    @Test func `before a key frame are forgotten, except those at its head`() {
+    @Test func `losses before a key frame are forgotten, except those at its head`() {
         receive(1)
         receive(5, startsKeyFrame: true, head: 2)
         #expect(nacks(at: 0) == [3, 4])
     }
 
-    @Test func `of a stream without repair are counted all the same`() {
+    @Test func `losses of a stream without retransmissions are counted too`() {
         stream = ReceiveStream(ssrc: 7, clockRate: 90_000, repair: .none)
         receive(1)
         receive(4)

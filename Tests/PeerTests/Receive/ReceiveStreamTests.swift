@@ -89,7 +89,7 @@ import Wire
         #expect(takeLoss() == ReceiveStream.LossInterval(expected: 0, lost: 0))
     }
 
-    /// The sender is to know what its path does, whatever it does about it.
+    /// A report describes the path, so repaired losses count too.
     @Test func `reports as lost what only a later packet carried, and asks for it no more`() throws {
         receive(1)
         #expect(stream.isMissing(2), "what is newer than the newest is not there yet")
@@ -106,7 +106,7 @@ import Wire
         #expect(takeLoss() == ReceiveStream.LossInterval(expected: 4, lost: 2))
     }
 
-    @Test func `takes what comes itself after all for received, once`() throws {
+    @Test func `a packet that comes after all counts as received, once`() throws {
         receive(1)
         receive(2, origin: .redundancy)
         receive(3)

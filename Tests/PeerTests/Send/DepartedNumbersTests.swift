@@ -5,7 +5,7 @@ import Testing
 @Suite struct `Numbers that left` {
     private var departed = DepartedNumbers()
 
-    @Test mutating func `are told from those that never did`() {
+    @Test mutating func `numbers that were sent are told from those that never were`() {
         for number: Int64 in [100, 101, 104, 105, 103] { departed.note(number) }
         #expect(departed.missing(of: 6, through: 105) == 1)
         #expect(departed.missing(of: 2, through: 105) == 0)
@@ -14,7 +14,7 @@ import Testing
         #expect(departed.missing(of: 6, through: 105) == 0)
     }
 
-    @Test mutating func `are nothing before the first and behind the last`() {
+    @Test mutating func `nothing is missing before the first and after the last number`() {
         #expect(departed.missing(of: 10, through: 5) == 0)
         departed.note(70_000)
         #expect(departed.missing(of: 1_000, through: 4_464) == 0, "nothing was to leave before")
@@ -23,7 +23,7 @@ import Testing
         #expect(departed.missing(of: -1, through: 0) == 0)
     }
 
-    @Test mutating func `are forgotten after some thousands, and by a leap`() {
+    @Test mutating func `numbers are forgotten after some thousands, and after a leap`() {
         departed.note(1)
         departed.note(3)
         for number: Int64 in 4..<4_096 { departed.note(number) }
@@ -36,7 +36,7 @@ import Testing
         #expect(departed.missing(of: 5_000, through: 20_000) == DepartedNumbers.limit - 1)
     }
 
-    @Test mutating func `are as a set would have them`() {
+    @Test mutating func `the numbers agree with a plain set`() {
         var random = SeededGenerator(seed: 1)
         var left: Set<Int64> = []
         var next: Int64 = 65_000

@@ -29,7 +29,7 @@ import Wire
             // Counts that no viewer has either.
             (0, .max, 10, .min, 10, 1), (0, .min, 10, .max, 10, 0),
         ] as [(UInt32, Int32, UInt32, Int32, Int, Int)])
-    func `is as long as they fit together`(
+    func `two reports give a loss only if they fit together`(
         firstHighest: UInt32, firstLost: Int32, secondHighest: UInt32, secondLost: Int32, expected: Int,
         lost: Int
     ) throws {

@@ -5,7 +5,7 @@ import Testing
 import Wire
 
 @Suite struct `A report scheduler` {
-    @Test(arguments: 0..<20) func `speaks about once a second, never in step`(seed: UInt64) {
+    @Test(arguments: 0..<20) func `sends about one report a second, never in step with others`(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var scheduler = ReportScheduler(at: at(0), using: &random)
         var times: [Int64] = []
@@ -20,7 +20,7 @@ import Wire
         #expect(Set(gaps).count > 30)
     }
 
-    @Test func `can be hurried, once`() {
+    @Test func `the next report can be hurried, once`() {
         var random = SeededGenerator(seed: 1)
         var scheduler = ReportScheduler(at: at(0), using: &random)
         _ = scheduler.isDue(at: at(300), using: &random)

@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func `takes a little less than nothing for nothing`() {
+    @Test func `a slightly negative round-trip time counts as zero`() {
         let clock = WallClock(unixNanoseconds: 0, at: .zero)
         let echoed = clock.compactNTP(at: at(1_000))
         #expect(clock.roundTripTime(echoed: echoed, delay: 65_536, at: at(1_990)) == .zero)

@@ -4,7 +4,6 @@ import StoryFeed
 import TestSupport
 import TestTraits
 import Testing
-import Wire
 
 @testable import Node
 

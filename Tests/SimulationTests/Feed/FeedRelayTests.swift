@@ -4,7 +4,6 @@ import StoryFeed
 import TestSupport
 import TestTraits
 import Testing
-import Wire
 
 @testable import Node
 
@@ -67,7 +66,7 @@ import Wire
     }
 
     /// Meanwhile the copy lingers, and the publisher's worker says only once who publishes.
-    @Test func `a publisher who ended and came back while nobody here looked is seen again`() throws {
+    @Test func `a publisher who came back while nobody watched is seen again`() throws {
         let simulation = try FeedSimulation(seed: 6)
         let here = try simulation.publish("here", on: 1)
         let there = try simulation.publish("there", on: 0)
@@ -94,7 +93,7 @@ import Wire
     }
 
     /// Right after the viewer turned there, what the publisher's worker has is on its way to the viewer's.
-    @Test func `nothing that was to be forgotten is shown to who comes then`() throws {
+    @Test func `a viewer sees nothing from before the past was forgotten`() throws {
         let simulation = try FeedSimulation(seed: 5)
         let here = try simulation.publish("here", on: 0)
         let there = try simulation.publish("there", on: 1, keyFrameInterval: nil)

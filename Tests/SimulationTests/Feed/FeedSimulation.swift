@@ -6,7 +6,6 @@ import Stage
 import StoryFeed
 import TestSupport
 import TestTraits
-import Wire
 
 @testable import Node
 

@@ -28,7 +28,7 @@ import Testing
     }
 
     /// Or a link that takes one story and not two would be called too slow for the one that is seen.
-    @Test func `what is told of the picture is of the story that is seen`() throws {
+    @Test func `reports of quality are about the story that is watched`() throws {
         let simulation = try FeedSimulation(seed: 3, workers: 1)
         let old = try simulation.publish("old")
         _ = try simulation.publish("new")

@@ -76,7 +76,7 @@ final class FeedSwarm {
 
     private static func note(_ arrival: StageClient.Arrival, _ swiper: Swiper) {
         swiper.records[arrival.mid, default: SlotRecord(kind: arrival.kind)].add(arrival)
-        // What is repaired is of the past.
+        // A repaired packet belongs to the past.
         guard !arrival.isRepaired else { return }
         swiper.mostAtOnce = max(swiper.mostAtOnce, swiper.watch.receive(arrival.source, at: arrival.time))
     }

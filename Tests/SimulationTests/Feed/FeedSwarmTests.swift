@@ -28,7 +28,7 @@ import Testing
         #expect(swarm.switches > Self.viewers)
     }
 
-    @Test(arguments: 1...2) func `misses not one number where nothing is lost`(workers: Int) throws {
+    @Test(arguments: 1...2) func `no sequence number is missing where nothing is lost`(workers: Int) throws {
         let swarm = try FeedSwarm(seed: 99, viewers: 20, streams: 5, workers: workers) { simulation in
             simulation.conditions = .init(delay: .milliseconds(10), jitter: .milliseconds(12))
         }

@@ -5,7 +5,6 @@ import StoryFeed
 import TestSupport
 import TestTraits
 import Testing
-import Wire
 
 @testable import Node
 
@@ -53,7 +52,7 @@ import Wire
             simulation.focus(there, viewer)
             let committed = simulation.now
             simulation.run(for: .milliseconds(100))
-            // What was playing plays on.
+            // The stream that was playing goes on.
             #expect(frames.count(from: committed, to: simulation.now) >= 1 && simulation.isPlaying(viewer))
             // Two of the encoder's patterns of eight pictures at most.
             simulation.run(for: .milliseconds(500))

@@ -1,5 +1,4 @@
 import Base
-import Wire
 
 /// All that came in one slot, in the order in which the server numbered it.
 ///

@@ -9,7 +9,7 @@ private typealias Agent = ICEControllingAgent
 private typealias Rig = ICEClientRig
 
 @Suite struct ICEClientNomination {
-    @Test func `is at once if no better pair is left`() throws {
+    @Test func `a pair is nominated at once if no better one is left`() throws {
         let rig = try Rig.connected()
         #expect(rig.agent.selected == Rig.path(0))
         #expect(rig.agent.lastConsent == Rig.time(0))
@@ -33,7 +33,7 @@ private typealias Rig = ICEClientRig
         #expect(try rig.answerAll(effects, at: 310) == [.select(Rig.path(0))])
     }
 
-    @Test func `by Firefox does not go back to a worse pair`() throws {
+    @Test func `nomination as by Firefox does not go back to a worse pair`() throws {
         var rig = Rig(sockets: 2) { $0.nomination = .aggressive }
         let better = try #require(try rig.requests(rig.advance(to: 0)).first)
         let worse = try #require(try rig.requests(rig.advance(to: 50)).first)
@@ -53,7 +53,7 @@ private typealias Rig = ICEClientRig
         #expect(rig.agent.selected == Rig.path(1))
     }
 
-    @Test func `of a path that is not valid is refused`() throws {
+    @Test func `nominating a path that is not valid is refused`() throws {
         var rig = try Rig.connected(sockets: 2)
         let effects = rig.agent.nominate(
             Rig.path(1), at: Rig.time(1), authenticator: rig.authenticator, using: &rig.random)
@@ -69,14 +69,14 @@ private typealias Rig = ICEClientRig
         #expect(try rig.answerAll(rig.advance(to: 100), at: 110) == [.select(Rig.path(1))])
     }
 
-    @Test func `finds a socket that came instead of another`() throws {
+    @Test func `nomination finds a socket that replaced another`() throws {
         var rig = try Rig.connected()
         rig.agent.removeLocal(Rig.locals[0])
         rig.agent.addLocal(.init(host: Rig.locals[1], index: 1))
         #expect(try rig.answerAll(rig.advance(to: 100), at: 110) == [.select(Rig.path(1))])
     }
 
-    @Test func `after a restart uses the new credentials`() throws {
+    @Test func `nomination after a restart uses the new credentials`() throws {
         var rig = try Rig.connected()
         rig.agent.restart(
             local: Rig.restarted, remote: Rig.restarted, remoteCandidates: [.init(host: Rig.remote)],

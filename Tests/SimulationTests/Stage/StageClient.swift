@@ -264,7 +264,7 @@ final class StageClient {
                     sequenceNumber: packet.sequenceNumber, timestamp: packet.header.timestamp,
                     startsKeyFrame: info?.startsKeyFrame ?? false, isRepaired: packet.isRepaired, time: now))
         }
-        // What is repaired is of the past.
+        // A repaired packet belongs to the past.
         guard !packet.isRepaired else { return }
         slots[index].source = source
         slots[index].heard = now

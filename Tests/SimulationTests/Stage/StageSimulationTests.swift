@@ -30,7 +30,7 @@ import Wire
     }
 
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func `whose uplink loses a tenth is known within twenty seconds, and nobody else's`(seed: UInt64) throws {
+    func `a weak uplink is reported within twenty seconds, and no other`(seed: UInt64) throws {
         let simulation = try StageSimulation(seed: seed, conditions: bad)
         for isHost in [true, false] { _ = try simulation.add(isHost: isHost) }
         #expect(simulation.run(for: .seconds(10)) { simulation.clients.values.allSatisfy(\.isConnected) })
@@ -168,7 +168,7 @@ import Wire
         #expect(viewersGet(3, 0))
         simulation.setProgramme(.activeSpeaker)
         #expect(viewersGet(3, 3))
-        // Who comes later gets the same.
+        // A viewer who comes later gets the same.
         let late = try simulation.addViewer()
         #expect(
             simulation.run(for: .seconds(5)) {
@@ -204,7 +204,7 @@ import Wire
             }
         }
         #expect(viewersSee(0))
-        // Who only speaks does not take over.
+        // A speaker alone does not take over.
         let speaker = try simulation.add(audio: 2, video: 2)
         let second = try simulation.addSecondHost()
         for id in [speaker, second] {
@@ -216,7 +216,7 @@ import Wire
         #expect(viewersSee(3))
         simulation.run(for: .seconds(5))
         #expect(viewersSee(3))
-        // Whoever it is that comes by the latest offer of a host is the source, as ever.
+        // The publisher with the latest offer of a host is the source, as always.
         _ = try simulation.add(audio: 2, video: 2, isHost: true)
         #expect(viewersSee(4))
         #expect(simulation.clients[viewer]?.slots.allSatisfy(\.decoder.complaints.isEmpty) == true)

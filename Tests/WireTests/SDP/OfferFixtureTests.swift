@@ -24,7 +24,7 @@ import Wire
             #expect(media.candidates.count == media.all(.candidate).count)
             let fingerprints = try offer.fingerprints() + media.fingerprints()
             #expect(!fingerprints.isEmpty || media.has(.bundleOnly))
-            guard media.kind != .application else {
+            guard media.type != .application else {
                 #expect(try media.sctpPort() == 5_000)
                 continue
             }

@@ -125,7 +125,7 @@ private func parsed<Value: SDPValue>(_ text: String, as type: Value.Type = Value
                 a=max-message-size:262144\r\na=sendonly\r\n
                 """)
         let media = try #require(description.media.first)
-        #expect(media.kind == .application)
+        #expect(media.type == .application)
         #expect(try media.sctpPort() == 5_000)
         #expect(try media.maximumMessageSize() == 262_144)
         #expect(media.direction == .sendonly)

@@ -79,7 +79,7 @@ private struct StreamWorld {
 }
 
 @Suite struct `A backlog estimator` {
-    @Test func `thinks nothing of a path that takes what is sent`() {
+    @Test func `sets no limit on a path that carries all that is sent`() {
         var world = StreamWorld(capacity: 5_000_000, source: 900_000)
         world.run(20)
         #expect(world.estimator.cause == .application)
@@ -89,14 +89,14 @@ private struct StreamWorld {
     }
 
     @Test(arguments: [100_000, 300_000, 600_000, 1_500_000, 8_000_000])
-    func `measures a path that takes less`(capacity: Double) {
+    func `measures a path that carries less than is sent`(capacity: Double) {
         var world = StreamWorld(capacity: capacity, source: 1.6 * capacity)
         world.run(4)
         #expect(world.estimator.isOverused)
         #expect(world.estimator.cause == .delay)
         let share = Double(world.estimator.bitrate) / capacity
         #expect(share > 0.75 && share < 1, "\(share)")
-        // What was too much is no more.
+        // From here on less is sent than the path carries.
         world.source = 0.8 * capacity
         world.run(20)
         #expect(!world.estimator.isOverused)
@@ -104,7 +104,7 @@ private struct StreamWorld {
         #expect(later > 0.8 && later < 1.1, "\(later)")
     }
 
-    @Test func `sees within half a second that the path takes less`() {
+    @Test func `notices within half a second that the path carries less`() {
         var world = StreamWorld(capacity: 3_000_000, source: 2_500_000)
         world.run(10)
         world.capacity = 600_000
@@ -138,7 +138,7 @@ private struct StreamWorld {
         #expect(world.estimator.cause == .application)
     }
 
-    @Test func `probes nothing for who wants no more`() {
+    @Test func `sends no probes when nothing more is wanted`() {
         var world = StreamWorld(capacity: 600_000, source: 1_000_000)
         world.run(3)
         world.source = 400_000
@@ -146,8 +146,8 @@ private struct StreamWorld {
         #expect(world.probes.isEmpty)
     }
 
-    /// What cannot be probed is tried, later each time that it fails.
-    @Test func `believes what cannot be probed until it has to wait`() {
+    /// A rate that cannot be probed is tried, later after each failure.
+    @Test func `trusts a rate that cannot be probed until data has to wait`() {
         var world = StreamWorld(capacity: 600_000, source: 1_000_000)
         world.canProbe = false
         world.run(3)
@@ -156,7 +156,7 @@ private struct StreamWorld {
         world.estimator.want(900_000)
         var tries = 0
         for _ in 0..<120 {
-            // Who thinks that there is room for more sends more.
+            // A source that expects room for more sends more.
             world.source = world.estimator.bitrate > 880_000 ? 800_000 : 400_000
             if world.source > 600_000 { tries += 1 }
             world.run(0.5)
@@ -167,7 +167,7 @@ private struct StreamWorld {
         #expect(world.estimator.bitrate > 880_000)
     }
 
-    @Test func `learns nothing from a reader who stands still`() {
+    @Test func `learns nothing from a reader that reads nothing`() {
         var world = StreamWorld(capacity: 3_000_000, source: 900_000)
         world.run(5)
         let before = world.estimator.bitrate
@@ -181,7 +181,7 @@ private struct StreamWorld {
     }
 
     /// Whatever a kernel may tell: nothing traps, and the estimate stays within its limits.
-    @Test(arguments: 0..<40 as Range<UInt64>) func `survives any numbers`(seed: UInt64) {
+    @Test(arguments: 0..<40 as Range<UInt64>) func `keeps its limits for any numbers`(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var estimator = BacklogEstimator()
         var now = MonotonicTime(nanoseconds: 1_000_000_000)

@@ -17,7 +17,7 @@ import Testing
         (0..<count).filter(outages.contains)
     }
 
-    @Test func `are all of a long run, wherever it stands`() {
+    @Test func `every packet of a long run of losses is lost in an outage, wherever the run is`() {
         let middle = Outages(in: outcomes(100) { (30..<60).contains($0) })
         #expect(places(of: middle, upTo: 100) == Array(30..<60))
         let ends = Outages(in: outcomes(100) { $0 < 30 || $0 >= 70 })
@@ -25,7 +25,7 @@ import Testing
         #expect(places(of: Outages(in: outcomes(50) { _ in true }), upTo: 50) == Array(0..<50))
     }
 
-    @Test func `are none of those that a full queue drops, or chance`() {
+    @Test func `packets dropped by a full queue or by chance are not lost in an outage`() {
         #expect(places(of: Outages(in: outcomes(200) { $0 % 20 != 0 }), upTo: 200).isEmpty)
         #expect(
             places(of: Outages(in: outcomes(100, every: 5) { (10..<60).contains($0) }), upTo: 100).isEmpty)

@@ -155,7 +155,7 @@ import Testing
         #expect(pauses.map { ($0 + 500) / 1_000 } == [1, 2, 4, 4, 4, 4, 4, 4], "\(times)")
     }
 
-    @Test mutating func `tries less than what failed at once, and more not before its time`() {
+    @Test mutating func `a smaller probe than the failed one goes out at once, a larger one waits`() {
         probes.want(2_000_000)
         _ = failures(from: 0, seconds: 20)
         probes.want(4_000_000)
@@ -172,7 +172,7 @@ import Testing
         #expect(due(21_000) != nil)
     }
 
-    @Test mutating func `tries most of what was lost once, soon`() throws {
+    @Test mutating func `after a fall, most of the lost rate is probed once, soon`() throws {
         probes.want(5_000_000)
         probes.fell(from: 4_000_000, to: 1_500_000, at: at(1_000))
         #expect(due(1_900, estimate: 1_500_000) == nil)
@@ -182,7 +182,7 @@ import Testing
         #expect(due(3_100, estimate: 1_500_000)?.bitrate == 4_500_000)
     }
 
-    @Test mutating func `does not believe a short probe any more where a rate fell again at once`() throws {
+    @Test mutating func `short probes are no longer trusted when the rate fell again at once`() throws {
         probes.want(2_000_000)
         come(try #require(due(0)), from: 0, at: 9_000_000)
         #expect(probes.takeResult() != nil)
@@ -216,7 +216,7 @@ import Testing
         }
     }
 
-    @Test mutating func `gives up one that nothing is heard of, and tries often while there is silence`() {
+    @Test mutating func `a probe without feedback is given up, and the next one follows soon`() {
         probes.want(2_000_000)
         var times: [Int64] = []
         for time in stride(from: Int64(0), to: 60_000, by: 100) where due(time, isSilent: true) != nil {

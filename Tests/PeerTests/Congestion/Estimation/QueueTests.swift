@@ -23,7 +23,7 @@ import Testing
     }
 
     /// What lies between is thought to have come.
-    @Test mutating func `count what nothing is told of`() {
+    @Test mutating func `packets without feedback count toward the load of their group`() {
         _ = add(0, 0)
         let head = groups.add(sent: at(40), size: 1_000, arrival: 60_000_000, untold: 7_000)
         #expect(head?.load == 8_000 && head?.served == 8_000)
@@ -31,14 +31,14 @@ import Testing
         #expect(add(80, 100)?.load == 2_500)
     }
 
-    @Test mutating func `leave out what was sent before them`() {
+    @Test mutating func `packets sent before a group are left out`() {
         _ = add(100, 100)
         #expect(add(200, 200) != nil)
         #expect(add(150, 190) == nil)
         #expect(add(300, 300)?.load == 1_000)
     }
 
-    @Test mutating func `tell of one that is coming in, without its longest pause`() {
+    @Test mutating func `the spread of an incoming group leaves out its longest pause`() {
         _ = add(0, 0)
         #expect(groups.incoming == nil)
         for step in Int64(1)...10 { _ = add(0, step * 10 + (step > 5 ? 200 : 0)) }
@@ -68,7 +68,7 @@ import Testing
         #expect(queue.total == 0)
     }
 
-    @Test mutating func `of a key frame is explained until it has drained`() {
+    @Test mutating func `the delay of a key frame is explained until it has drained`() {
         for _ in 0..<10 { _ = step(0) }
         // 40 kB take 160 ms at 2 Mbit/s.
         _ = step(127, load: 40_000)
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    @Test mutating func `that grows with the same frames is not explained`() {
+    @Test mutating func `a delay that grows with equal frames is not explained`() {
         for _ in 0..<10 { _ = step(0) }
         for _ in 0..<5 { _ = step(50) }
         #expect(queue.unexplained > 240)

@@ -84,7 +84,7 @@ private struct ReportWorld {
 }
 
 @Suite struct `A report estimator` {
-    @Test func `thinks nothing of a path that takes what is sent`() {
+    @Test func `sets no limit on a path that carries all that is sent`() {
         var world = ReportWorld(capacity: 5_000_000, source: 900_000)
         world.run(20)
         #expect(world.estimator.cause == .application)
@@ -95,13 +95,13 @@ private struct ReportWorld {
     }
 
     @Test(arguments: [300_000, 600_000, 1_500_000, 8_000_000])
-    func `believes a receiver who says less than is sent`(capacity: Double) {
+    func `trusts a receiver that reports less than is sent`(capacity: Double) {
         var world = ReportWorld(capacity: capacity, source: 1.6 * capacity)
         world.run(5)
         #expect(world.estimator.cause != .application)
         let share = Double(world.estimator.bitrate) / capacity
         #expect(share > 0.5 && share <= 1, "\(share)")
-        // What was too much is no more, and to send little lowers nothing.
+        // From here on less is sent than the path carries, which must not lower the estimate.
         world.source = 0.3 * capacity
         world.run(3)
         let before = world.estimator.bitrate
@@ -136,7 +136,7 @@ private struct ReportWorld {
         #expect(world.estimator.cause == .application)
     }
 
-    /// What a receiver says of a queue that a probe made is no reason to send less than before it.
+    /// A receiver's report on a queue that a probe made must not lower the rate below that before the probe.
     @Test func `is not lowered by its own probes`() {
         var world = ReportWorld(capacity: 600_000, source: 1_000_000)
         world.run(5)
@@ -150,8 +150,8 @@ private struct ReportWorld {
         #expect(world.probes.count > 2 && world.probes.count < 15, "\(world.probes.count)")
     }
 
-    /// A receiver needs a while to say as much as it gets.
-    @Test func `takes a receiver that has not caught up for no limit`() {
+    /// It takes a while until a receiver's estimate is as high as what it gets.
+    @Test func `a receiver that has not caught up is no limit`() {
         var world = ReportWorld(capacity: 600_000, source: 1_000_000)
         world.run(5)
         world.source = 200_000
@@ -168,7 +168,7 @@ private struct ReportWorld {
         }
     }
 
-    @Test func `probes nothing for who wants no more`() {
+    @Test func `sends no probes when nothing more is wanted`() {
         var world = ReportWorld(capacity: 600_000, source: 1_000_000)
         world.run(3)
         world.source = 400_000
@@ -194,8 +194,8 @@ private struct ReportWorld {
         #expect(world.estimator.bitrate < 1_200_000)
     }
 
-    /// What cannot be probed is tried, later each time that it fails.
-    @Test func `believes what cannot be probed until the receiver says less`() {
+    /// A rate that cannot be probed is tried, later after each failure.
+    @Test func `trusts a rate that cannot be probed until the receiver reports less`() {
         var world = ReportWorld(capacity: 600_000, source: 1_000_000)
         world.canProbe = false
         world.run(5)
@@ -206,7 +206,7 @@ private struct ReportWorld {
         for _ in 0..<120 {
             let isTried = world.estimator.bitrate > 880_000
             if isTried, world.source < 600_000 { tries += 1 }
-            // Who thinks that there is room for more sends more.
+            // A source that expects room for more sends more.
             world.source = isTried ? 800_000 : 250_000
             world.run(0.5)
         }
@@ -229,7 +229,7 @@ private struct ReportWorld {
         #expect(estimator.cause == .delay)
     }
 
-    @Test func `adds up what is said of each stream`() {
+    @Test func `adds up the reports of all streams`() {
         var estimator = ReportEstimator()
         var now = MonotonicTime(nanoseconds: 1_000_000_000)
         var sent: UInt64 = 0
@@ -245,7 +245,7 @@ private struct ReportWorld {
     }
 
     /// Whatever a receiver may say: nothing traps, and the estimate stays within its limits.
-    @Test(arguments: 0..<40 as Range<UInt64>) func `survives any numbers`(seed: UInt64) {
+    @Test(arguments: 0..<40 as Range<UInt64>) func `keeps its limits for any numbers`(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var estimator = ReportEstimator()
         var now = MonotonicTime(nanoseconds: 1_000_000_000)
@@ -330,7 +330,7 @@ private struct ReportWorld {
         return .max
     }
 
-    @Test mutating func `believes what is wanted after a while, and later each time that it is lost`() {
+    @Test mutating func `tries the wanted rate after a while, and later each time that it fails`() {
         estimator.want(1_000_000)
         #expect(estimator.deadline == at(10_000))
         let first = wait()
@@ -352,7 +352,7 @@ private struct ReportWorld {
         #expect(last == 10)
     }
 
-    @Test mutating func `believes nothing while much is lost anyway`() {
+    @Test mutating func `tries nothing more while much is lost anyway`() {
         estimator.want(1_000_000)
         for _ in 0..<60 {
             report(30)
@@ -362,7 +362,7 @@ private struct ReportWorld {
         }
     }
 
-    @Test mutating func `gives way to what the receiver says`() {
+    @Test mutating func `a receiver's own estimate replaces it`() {
         _ = estimator.receive(900_000, of: 0, sent: total, roundTrip: nil, at: at(now))
         #expect(!estimator.goesByLossAlone)
     }
