@@ -89,7 +89,7 @@ extension Worker {
     /// Forgets a programme that nobody uses, unless it lingers: other workers still send it, and say only once who
     /// publishes it.
     func forgetIfEmpty(_ stream: StreamID) {
-        guard lingering.programmes[stream] == nil else { return }
+        guard !requests.isLingering(.programme(stream)) else { return }
         if programmes[stream]?.isEmpty == true { programmes[stream] = nil }
     }
 
@@ -164,8 +164,8 @@ extension Worker {
     /// Releases a programme's copies, unless slots of a stage use them too.
     private func forget(_ tracks: [Track], at now: MonotonicTime) {
         for track in tracks {
-            programmeTracks.remove(track.key)
-            forgetRelayedIfUnused(track.key)
+            relayed.removeFromProgramme(track.key)
+            forgetCopyIfUnused(track.key)
             track.flush(at: now)
         }
     }
@@ -176,12 +176,8 @@ extension Worker {
         into sink: inout some DatagramSink & ~Copyable
     ) {
         guard let programme = programmes[stream], (programme.source?.order ?? 0) < order else { return }
-        let tracks = published.map { published in
-            programmeTracks.insert(published.key)
-            let track = relayedTrack(published)
-            track.forget(before: flushed[stream])
-            return track
-        }
+        let tracks = published.compactMap { relayed.add($0, toProgrammeOf: stream) }
+        for track in tracks { track.forget(before: flushed[stream]) }
         let source = Programme.Source(session: nil, order: order, tracks: tracks)
         if let previous = programme.change(to: source, at: now) { retire(previous, at: now, into: &sink) }
     }
