@@ -44,7 +44,7 @@ import Wire
         #expect(first.slots == 1 && second.slots == 2)
         #expect(first.track === second.track && second.track === third)
         #expect(copies[published.key] === third && third.key == published.key && third.plan == published.plan)
-        #expect(copies.all.mapValues(\.programme) == [published.key: talk])
+        #expect(copies.all.count == 1 && copies.all[published.key]?.programme == talk)
         var isLast = copies.removeSlot(published.key)
         #expect(!isLast)
         isLast = copies.removeSlot(published.key)
@@ -83,7 +83,8 @@ import Wire
         #expect(copies.all.isEmpty)
         copies = TrackCopies(over: nil, fanOut: FanOut())
         let alone = copies.addSlot(track(7, of: 0))
-        #expect(alone?.track == nil)
+        let isCopied = alone != nil
+        #expect(!isCopied)
     }
 
     @Test mutating func `of which there is none are given up without harm`() {
