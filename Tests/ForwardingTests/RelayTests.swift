@@ -111,7 +111,7 @@ import Wire
         let stream = try #require(StreamID("talk"))
         let kept: [RelayBatch.Item] = try [
             .want(stream, true), .withdraw(stream, order: 3), .subscribe(track, true),
-            .present(stream, RelayedProgramme(order: 4, tracks: [])),
+            .present(stream, order: 4, []),
             .demandKeyFrame(track, layer: 0, .loss), .endRenditions(track), .rest(track, [nil]),
             message(opened), message(.closed),
         ]

@@ -10,8 +10,9 @@ package struct RelayBatch: Sendable {
     enum Item: Sendable {
         /// Whether the sender has viewers of this stream now.
         case want(StreamID, Bool)
-        /// The sender has a publisher of this stream from now on.
-        case present(StreamID, RelayedProgramme)
+        /// The sender has a publisher of this stream from now on, who publishes these tracks; later publishers have
+        /// higher order numbers.
+        case present(StreamID, order: UInt64, [PublishedTrack])
         /// The publisher with this order number has left.
         case withdraw(StreamID, order: UInt64)
         case packet(RelayedPacket)
@@ -99,18 +100,4 @@ extension RelayedPacket {
         /// Whether it completes the copy.
         let isLast: Bool
     }
-}
-
-/// A publisher on another worker, as far as this worker needs to know it.
-struct RelayedProgramme: Sendable {
-    /// Later publishers have higher numbers.
-    let order: UInt64
-    let tracks: [RelayedTrack]
-}
-
-/// One track of a publisher on another worker.
-struct RelayedTrack: Sendable {
-    let id: TrackID
-    let plan: SourcePlan
-    let extensions: ExtensionIDs
 }

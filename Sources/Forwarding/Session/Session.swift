@@ -188,17 +188,7 @@ package final class Session {
         for slot in slots { slot.detach() }
     }
 
-    /// What it publishes, as other workers need to know it.
-    var relayed: RelayedProgramme {
-        RelayedProgramme(
-            order: order,
-            tracks: sources.map { source in
-                RelayedTrack(
-                    id: source.track.key.track, plan: source.plan, extensions: plan.publishedExtensions)
-            })
-    }
-
-    /// The published tracks, as slots of any worker need them.
+    /// The published tracks, as programmes and slots of any worker need them.
     var published: [PublishedTrack] {
         sources.map {
             PublishedTrack(key: $0.track.key, plan: $0.plan, extensions: plan.publishedExtensions)

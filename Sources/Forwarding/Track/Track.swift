@@ -17,10 +17,7 @@ package final class Track {
     package private(set) var layers: [TrackLayer] = []
     /// Slots that carry this track, or will as soon as there is something to send.
     private var subscribers = PlacedList(\Slot.subscribedPlace)
-    /// Other workers that get each packet once: those with viewers of its programme, and those with slots of a stage.
-    private var relays: [Int] = []
-    private var programmeWorkers: Set<Int> = []
-    private var subscribedWorkers: Set<Int> = []
+    private var receivers = RelayReceivers()
     private var nextRetarget = MonotonicTime.zero
     /// Whether the spatial layers of its only encoding have changed since slots were last pointed at layers.
     private var hasNewSizes = false
@@ -411,19 +408,15 @@ package final class Track {
     // MARK: Other workers
 
     /// Sets the workers that have viewers of the track's programme.
-    func relayTo(_ workers: Set<Int>) {
-        programmeWorkers = workers
-        relays = programmeWorkers.union(subscribedWorkers).sorted()
-    }
+    func relayTo(_ workers: Set<Int>) { receivers.setProgramme(workers) }
 
-    /// Notes whether another worker has slots of a stage that carry this track.
+    /// Notes whether another worker has slots to which control attached the track.
     func setSubscribed(_ isSubscribed: Bool, by worker: Int) {
-        if isSubscribed { subscribedWorkers.insert(worker) } else { subscribedWorkers.remove(worker) }
-        relays = programmeWorkers.union(subscribedWorkers).sorted()
+        receivers.setSubscribed(isSubscribed, by: worker)
     }
 
     /// Whether another worker keeps a copy.
-    func isRelayed(to worker: Int) -> Bool { relays.contains(worker) }
+    func isRelayed(to worker: Int) -> Bool { receivers.all.contains(worker) }
 
     /// Sends a worker that begins to keep a copy the pictures with which the next viewer here would begin.
     func backfill(_ worker: Int, over links: WorkerLinks?, at now: MonotonicTime) {
@@ -444,16 +437,16 @@ package final class Track {
 
     /// Reports the resting layers to the other workers that have a copy.
     func relayRests(over links: WorkerLinks?) {
-        for worker in relays { links?.tell(.rest(key.track, rests), to: worker) }
+        for worker in receivers.all { links?.tell(.rest(key.track, rests), to: worker) }
     }
 
     /// Sends a packet to the other workers that have a copy, once each.
     func relay(_ packet: MediaPacket, _ bytes: Span<UInt8>, of layer: TrackLayer, over links: WorkerLinks?) {
-        guard let links, !relays.isEmpty else { return }
+        guard let links, !receivers.all.isEmpty else { return }
         let relayed = RelayedPacket(
             track: key.track, layer: layer.index, epoch: layer.epoch, sequenceNumber: packet.sequenceNumber,
             captured: packet.captured)
-        for worker in relays { links.relay(relayed, bytes, to: worker) }
+        for worker in receivers.all { links.relay(relayed, bytes, to: worker) }
     }
 
     /// Accepts a packet that another worker received.

@@ -6,21 +6,12 @@ import Peer
 /// It remains when its publisher leaves, so that viewers need not reconnect when the publisher returns. The publisher
 /// is on this worker, or on another one that relays its packets.
 final class Programme {
-    enum Origin {
-        case local(Session)
-        case remote(worker: Int)
-    }
-
     struct Source {
-        let origin: Origin
+        /// Nil for a publisher on another worker.
+        let session: Session?
         /// Later publishers have higher numbers, and replace earlier ones.
         let order: UInt64
         let tracks: [Track]
-
-        var session: Session? {
-            guard case .local(let session) = origin else { return nil }
-            return session
-        }
     }
 
     /// Nil while the stream has no publisher.
@@ -71,10 +62,13 @@ final class Programme {
     }
 
     /// Notes whether another worker has viewers of this stream.
-    func setWanted(_ isWanted: Bool, by worker: Int) {
+    /// - Returns: the source's tracks of which that worker had nothing before, and now begins a copy.
+    func setWanted(_ isWanted: Bool, by worker: Int) -> [Track] {
         if isWanted { wanters.insert(worker) } else { wanters.remove(worker) }
-        guard let source, source.session != nil else { return }
+        guard let source, source.session != nil else { return [] }
+        let new = isWanted ? source.tracks.filter { !$0.isRelayed(to: worker) } : []
         source.tracks.forEach { $0.relayTo(wanters) }
+        return new
     }
 
     /// Attaches the source's tracks to a seat's slots, as far as control did not choose others.

@@ -35,37 +35,15 @@ extension Worker {
     private func take(_ published: PublishedTrack) -> Track? {
         let key = published.key
         guard key.worker != (links?.index ?? 0) else { return self.published[key.track] }
-        guard let links, remoteOwners.indices.contains(key.worker) else { return nil }
-        let track = relayedTrack(published)
-        slotUses[key, default: 0] += 1
-        if slotUses[key] == 1, lingering.tracks.removeValue(forKey: key) == nil {
-            links.tell(.subscribe(key.track, true), to: key.worker)
-        }
-        return track
+        guard let copy = relayed.addSlot(published) else { return nil }
+        if copy.slots == 1 { requests.begin(.track(key)) }
+        return copy.track
     }
 
+    /// Releases a track that control had attached to a slot; the copy of another worker's track lingers after its last
+    /// slot.
     func giveBack(_ key: TrackKey, at now: MonotonicTime) {
-        guard let uses = slotUses[key] else { return }
-        slotUses[key] = uses > 1 ? uses - 1 : nil
-        guard uses == 1 else { return }
-        lingering.tracks[key] = now + Lingering.time
-    }
-
-    /// The copy of another worker's track, which slots and programmes share; created on first use.
-    func relayedTrack(_ published: PublishedTrack) -> Track {
-        if let known = relayed[published.key] { return known }
-        let track = Track(
-            key: published.key, plan: published.plan,
-            reader: PacketReader(formats: published.plan.formats, ids: published.extensions),
-            owner: remoteOwners[published.key.worker], fanOut: fanOut)
-        relayed[published.key] = track
-        return track
-    }
-
-    func forgetRelayedIfUnused(_ key: TrackKey) {
-        guard slotUses[key] == nil, lingering.tracks[key] == nil, !programmeTracks.contains(key) else {
-            return
-        }
-        relayed[key] = nil
+        guard relayed.removeSlot(key) else { return }
+        requests.letLinger(.track(key), at: now)
     }
 }

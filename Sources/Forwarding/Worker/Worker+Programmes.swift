@@ -54,8 +54,8 @@ extension Worker {
             return close(session, because: .replaced, at: now, into: &sink)
         }
         let source = Programme.Source(
-            origin: .local(session), order: session.order, tracks: session.sources.map(\.track))
-        links?.tellAll(.present(stream, session.relayed))
+            session: session, order: session.order, tracks: session.sources.map(\.track))
+        links?.tellAll(.present(stream, order: session.order, session.published))
         if let previous = programme.change(to: source, at: now) { retire(previous, at: now, into: &sink) }
     }
 
@@ -63,10 +63,8 @@ extension Worker {
     private func retire(
         _ source: Programme.Source, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) {
-        switch source.origin {
-        case .local(let session): close(session, because: .replaced, at: now, into: &sink)
-        case .remote: forget(source.tracks, at: now)
-        }
+        guard let session = source.session else { return forget(source.tracks, at: now) }
+        close(session, because: .replaced, at: now, into: &sink)
     }
 
     /// Removes a session that has ended from its programmes.
@@ -91,7 +89,7 @@ extension Worker {
     /// Forgets a programme that nobody uses, unless it lingers: other workers still send it, and say only once who
     /// publishes it.
     func forgetIfEmpty(_ stream: StreamID) {
-        guard lingering.programmes[stream] == nil else { return }
+        guard !requests.isLingering(.programme(stream)) else { return }
         if programmes[stream]?.isEmpty == true { programmes[stream] = nil }
     }
 
@@ -131,15 +129,14 @@ extension Worker {
         switch item {
         case .want(let stream, let isWanted):
             let programme = programme(of: stream)
-            let new = programme.source?.tracks.filter { !$0.isRelayed(to: sender) } ?? []
-            programme.setWanted(isWanted, by: sender)
+            let new = programme.setWanted(isWanted, by: sender)
             if isWanted, let session = programme.source?.session {
-                links?.tell(.present(stream, session.relayed), to: sender)
-                for track in new { track.backfill(sender, over: links, at: now) }
+                links?.tell(.present(stream, order: session.order, session.published), to: sender)
             }
+            for track in new { track.backfill(sender, over: links, at: now) }
             forgetIfEmpty(stream)
-        case .present(let stream, let new):
-            take(new, of: stream, from: sender, at: now, into: &sink)
+        case .present(let stream, let order, let tracks):
+            take(tracks, order: order, of: stream, at: now, into: &sink)
         case .withdraw(let stream, let order):
             guard let programme = programmes[stream], let source = programme.source, source.order == order,
                 source.session == nil
@@ -167,27 +164,21 @@ extension Worker {
     /// Releases a programme's copies, unless slots of a stage use them too.
     private func forget(_ tracks: [Track], at now: MonotonicTime) {
         for track in tracks {
-            programmeTracks.remove(track.key)
-            forgetRelayedIfUnused(track.key)
+            relayed.removeFromProgramme(track.key)
+            forgetCopyIfUnused(track.key)
             track.flush(at: now)
         }
     }
 
     /// Accepts a publisher on another worker, if it is later than the present one.
     private func take(
-        _ new: RelayedProgramme, of stream: StreamID, from sender: Int, at now: MonotonicTime,
+        _ published: [PublishedTrack], order: UInt64, of stream: StreamID, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
     ) {
-        guard let programme = programmes[stream], (programme.source?.order ?? 0) < new.order else { return }
-        let tracks = new.tracks.map { description in
-            let key = TrackKey(worker: sender, track: description.id)
-            programmeTracks.insert(key)
-            let track = relayedTrack(
-                PublishedTrack(key: key, plan: description.plan, extensions: description.extensions))
-            track.forget(before: flushed[stream])
-            return track
-        }
-        let source = Programme.Source(origin: .remote(worker: sender), order: new.order, tracks: tracks)
+        guard let programme = programmes[stream], (programme.source?.order ?? 0) < order else { return }
+        let tracks = published.compactMap { relayed.add($0, toProgrammeOf: stream) }
+        for track in tracks { track.forget(before: flushed[stream]) }
+        let source = Programme.Source(session: nil, order: order, tracks: tracks)
         if let previous = programme.change(to: source, at: now) { retire(previous, at: now, into: &sink) }
     }
 }

@@ -34,7 +34,7 @@ extension Worker {
     func occupy(_ seat: Seat, at now: MonotonicTime) {
         guard let stream = seat.stream else { return }
         let programme = programme(of: stream)
-        if programme.followers.isEmpty { wantProgramme(stream) }
+        if programme.followers.isEmpty { requests.begin(.programme(stream)) }
         programme.follow(seat)
         fill(seat, at: now)
     }
@@ -62,7 +62,7 @@ extension Worker {
         seat.reserve(nil, isPreview: false, requested: nil)
         for slot in seat.slots { empty(slot, at: now) }
         guard let programme = programmes[stream], programme.unfollow(seat) else { return }
-        if programme.followers.isEmpty { letProgrammeLinger(stream, at: now) }
+        if programme.followers.isEmpty { requests.letLinger(.programme(stream), at: now) }
         forgetIfEmpty(stream)
     }
 

@@ -42,28 +42,22 @@ package final class Worker {
     var injections: [InjectionID: Injection] = [:]
     let injectionNotices = InjectionNotices()
     let renditions = RenditionBoard()
-    var lingering = Lingering()
     var ended = EndedAddresses()
-    /// Copies of tracks that other workers receive from their publishers.
-    var relayed: [TrackKey: Track] = [:]
+    var requests: RelayRequests
+    var relayed: TrackCopies
     /// When a stream's past was last flushed; kept for a while, because older packets may be on their way from other
     /// workers.
     var flushed: [StreamID: MonotonicTime] = [:]
-    /// Number of slots to which control attached each copy.
-    var slotUses: [TrackKey: Int] = [:]
-    /// Copies that belong to programmes.
-    var programmeTracks: Set<TrackKey> = []
     /// Connected sessions of each stage.
     var stages: [StreamID: [SessionID]] = [:]
     /// Data tracks that reach audiences.
     var audience = AudienceData()
     /// Nil for a node with a single worker.
     let links: WorkerLinks?
-    let remoteOwners: [RemoteTrackOwner]
     /// Nil for a worker with a port of its own.
     private let neighbours: (any PortNeighbours)?
     let wakeList = WakeList()
-    let fanOut = FanOut()
+    let fanOut: FanOut
     let recorder = JoinRecorder()
     private var deadlines = DeadlineQueue<SessionID>()
     /// Maximum number of sessions woken per turn; with one replay step each, they take about two milliseconds.
@@ -92,11 +86,11 @@ package final class Worker {
         self.environment = environment
         self.neighbours = neighbours
         let links = exchange.map { WorkerLinks(index: index, exchange: $0) }
+        let fanOut = FanOut()
         self.links = links
-        remoteOwners =
-            links.map { links in
-                (0..<(exchange?.workerCount ?? 0)).map { RemoteTrackOwner(worker: $0, links: links) }
-            } ?? []
+        self.fanOut = fanOut
+        requests = RelayRequests(over: links)
+        relayed = TrackCopies(over: links, fanOut: fanOut)
     }
 
     /// Breaks reference cycles: slots and tracks refer to each other, and so do sessions and the wake list.

@@ -146,9 +146,7 @@ struct LiveStream {
     /// else the source.
     func source(_ kind: MediaKind, among sessions: SessionCensus) -> ProgrammeSource? {
         if let track = room?.programmeTrack(kind) {
-            return ProgrammeSource(
-                session: room?.programmeSession(kind), track: track, mid: track.plan.mid,
-                worker: track.key.worker)
+            return ProgrammeSource(track, of: room?.programmeSession(kind))
         }
         guard let session = publisher.flatMap({ sessions[$0] }),
             let source = session.plan.sources.first(where: { $0.kind == kind })

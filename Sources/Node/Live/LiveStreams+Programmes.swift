@@ -91,7 +91,7 @@ extension LiveStreams {
         }
         // Another codec would need another file, so the recording keeps the last picture instead.
         guard formats(of: own)?.first?.codec == track.plan.formats.first?.codec else { return own }
-        return ProgrammeSource(session: nil, track: track, mid: track.plan.mid, worker: track.key.worker)
+        return ProgrammeSource(track, of: nil)
     }
 
     /// Tells the stage what a new session's participant has muted.

@@ -21,6 +21,17 @@ import Wire
     private var home: Worker { rig.workers[0] }
     private var away: Worker { rig.workers[1] }
 
+    /// The copies on worker 1 that belong to the programme.
+    private var inProgramme: Set<TrackKey> {
+        Set(away.relayed.all.filter { $0.value.programme == talk }.keys)
+    }
+
+    /// The number of slots on worker 1 for each copy that is in any.
+    private var slotUses: [TrackKey: Int] { away.relayed.all.mapValues(\.slots).filter { $0.value > 0 } }
+
+    /// What lingers on worker 1.
+    private var lingering: Set<RelayRequests.Subject> { Set(away.requests.lingering.keys) }
+
     private func tracks(of id: SessionID, on worker: Int = 0) throws -> [TrackKey?] {
         try rig.session(id, on: worker).sources.map { $0.track.key }
     }
@@ -67,7 +78,7 @@ import Wire
         rig.endBatches()
         send(publisher, isKey: true)
         #expect(try !isRelayed(publisher))
-        #expect(home.statistics.packetsToWorkers == 0 && away.relayed.isEmpty)
+        #expect(home.statistics.packetsToWorkers == 0 && away.relayed.all.isEmpty)
     }
 
     /// What was sent before is a group of pictures that the new copy begins with.
@@ -88,11 +99,12 @@ import Wire
         let publisher = rig.publish(talk)
         rig.endBatches()
         send(publisher, isKey: true)
-        #expect(away.relayed.count == 2 && away.programmeTracks.count == 2)
+        #expect(away.relayed.all.count == 2)
+        #expect(inProgramme.count == 2)
         rig.perform(.close(publisher))
         rig.endBatches()
         #expect(try rig.carried(by: viewer, on: 1) == [nil, nil])
-        #expect(away.relayed.isEmpty && away.programmeTracks.isEmpty)
+        #expect(away.relayed.all.isEmpty)
         let next = rig.publish(talk, on: 1)
         rig.endBatches()
         let wanted = try tracks(of: next, on: 1)
@@ -130,8 +142,8 @@ import Wire
         #expect(closed(on: 0) == [.closed(first, .replaced)])
         let wanted = try tracks(of: second)
         #expect(try rig.carried(by: viewer, on: 1) == wanted)
-        let (copies, present) = (Set(away.relayed.keys), Set(wanted.compactMap(\.self)))
-        #expect(copies == present && away.programmeTracks == present)
+        let (copies, present) = (Set(away.relayed.all.keys), Set(wanted.compactMap(\.self)))
+        #expect(copies == present && inProgramme == present)
     }
 
     // MARK: After the last viewer
@@ -150,7 +162,7 @@ import Wire
         rig.pass(.milliseconds(1_001))
         rig.endBatches()
         #expect(try !isRelayed(publisher))
-        let layers = away.relayed.values.flatMap(\.layers)
+        let layers = away.relayed.all.values.flatMap(\.track.layers)
         #expect(layers.isEmpty, "an incomplete copy is worth nothing")
         send(publisher)
         #expect(away.counters.packetsRelayed == 1)
@@ -169,7 +181,7 @@ import Wire
         rig.pass(.seconds(20))
         rig.endBatches()
         #expect(try isRelayed(publisher), "it is needed again")
-        #expect(away.lingering.programmes.isEmpty)
+        #expect(lingering.isEmpty)
     }
 
     @Test func `is brought anew for a viewer who comes after that`() throws {
@@ -204,7 +216,7 @@ import Wire
         attach(picture, to: "v1")
         attach(picture, to: "v1")
         #expect(try isRelayed(guest))
-        #expect(away.slotUses == [picture.key: 2])
+        #expect(slotUses == [picture.key: 2])
         attach(nil, to: "v0")
         attach(nil, to: "v0")
         rig.pass(.seconds(20))
@@ -215,12 +227,12 @@ import Wire
         #expect(slot.current?.track?.key == picture.key)
         rig.perform(.close(viewer), on: 1)
         rig.endBatches()
-        #expect(away.slotUses.isEmpty)
+        #expect(slotUses.isEmpty)
         #expect(try isRelayed(guest), "somebody may come back")
         rig.pass(.seconds(11))
         rig.endBatches()
         #expect(try !isRelayed(guest))
-        #expect(away.relayed.isEmpty)
+        #expect(away.relayed.all.isEmpty)
     }
 
     @Test func `is not what a slot gets that cannot carry it`() throws {
@@ -243,7 +255,7 @@ import Wire
         rig.perform(.attach(rig.newID(), mid: "v0", picture, maximumHeight: nil), on: 1)
         rig.endBatches()
         #expect(try rig.carried(by: viewer, on: 1) == [nil, nil])
-        #expect(away.slotUses.isEmpty && away.relayed.isEmpty)
+        #expect(away.relayed.all.isEmpty)
         #expect(try !isRelayed(guest))
     }
 
@@ -257,12 +269,12 @@ import Wire
             rig.perform(.attach(viewer, mid: "v0", picture, maximumHeight: nil), on: 1)
         }
         rig.endBatches()
-        #expect(away.slotUses == [pictures[1].key: 1])
-        #expect(Set(away.lingering.tracks.keys) == [pictures[0].key])
+        #expect(slotUses == [pictures[1].key: 1])
+        #expect(lingering == [.track(pictures[0].key)])
         // Back within ten seconds: it was relayed all the time.
         rig.perform(.attach(viewer, mid: "v0", pictures[0], maximumHeight: nil), on: 1)
-        #expect(away.slotUses == [pictures[0].key: 1])
-        #expect(Set(away.lingering.tracks.keys) == [pictures[1].key])
+        #expect(slotUses == [pictures[0].key: 1])
+        #expect(lingering == [.track(pictures[1].key)])
         rig.pass(.seconds(11))
         rig.endBatches()
         #expect(try isRelayed(guests[0]))
@@ -288,7 +300,30 @@ import Wire
         #expect(more == 1 && away.counters.relayedInVain == 0)
         rig.perform(.close(host))
         rig.endBatches()
-        #expect(away.relayed.isEmpty)
+        #expect(away.relayed.all.isEmpty)
+    }
+
+    /// Whichever way a worker has come by a copy, it has the past.
+    @Test(arguments: [true, false]) func `brings its past once, to slots or to viewers of the programme`(
+        isSlotFirst: Bool
+    ) throws {
+        let host = rig.publish(talk, stage: talk, participant: ann)
+        let picture = try rig.track("v", of: host)
+        for number in 0..<3 { send(host, isKey: number == 0) }
+        let speaker = rig.view(nil, on: 1)
+        func attach() {
+            rig.perform(.attach(speaker, mid: "v0", picture, maximumHeight: nil), on: 1)
+            rig.endBatches()
+        }
+        if isSlotFirst { attach() }
+        let viewer = rig.view(talk, on: 1)
+        rig.endBatches()
+        if !isSlotFirst { attach() }
+        #expect(home.statistics.packetsToWorkers == 3)
+        for session in [speaker, viewer] {
+            #expect(try rig.slot("v0", of: session, on: 1).counters.replays == 1)
+        }
+        #expect(away.relayed.all[picture.key]?.slots == 1 && inProgramme.contains(picture.key))
     }
 
     // MARK: What viewers need
