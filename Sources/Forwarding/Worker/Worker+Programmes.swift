@@ -174,11 +174,20 @@ extension Worker {
     }
 
     /// Accepts a publisher on another worker, if it is later than the present one.
+    ///
+    /// Otherwise that worker is told of the present one: without viewers it has not heard of it, and would keep a
+    /// publisher who is seen by nobody.
     private func take(
         _ new: RelayedProgramme, of stream: StreamID, from sender: Int, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
     ) {
-        guard let programme = programmes[stream], (programme.source?.order ?? 0) < new.order else { return }
+        guard let programme = programmes[stream] else { return }
+        guard (programme.source?.order ?? 0) < new.order else {
+            if let session = programme.source?.session, session.order > new.order {
+                links?.tell(.present(stream, session.relayed), to: sender)
+            }
+            return
+        }
         let tracks = new.tracks.map { description in
             let key = TrackKey(worker: sender, track: description.id)
             programmeTracks.insert(key)
