@@ -163,17 +163,7 @@ package struct Interaction: Sendable {
             outcome.changes = [try delete(comment, by: person)]
         case .deleteArchived(let comment): outcome.changes = [try delete(comment, by: person)]
         case .vote(let number, let chosen):
-            guard let poll = record.poll, poll.number == number else { throw .unknownPoll }
-            outcome.reply = .poll(poll)
-            // Repeating the same answer, in whatever order, is not an error.
-            let former = poll.vote(of: person.id)?.sorted()
-            guard !poll.isOpen || former != chosen.sorted() else { return outcome }
-            if let refusal = poll.refusal(of: chosen, by: person.id, at: now.wall) { throw refusal }
-            guard poll.quiz == nil || !person.isModerator else { throw .knowsAnswer }
-            outcome.changes = [.voted(person.id, chosen)]
-            if let winner = poll.quiz?.winner(choosing: chosen, person, at: now.wall) {
-                outcome.changes.append(.won(winner))
-            }
+            outcome.changes = try vote(in: number, for: chosen, person, at: now.wall)
         case .give: throw .notShop
         default: outcome.changes = try decideModeration(command, person, now)
         }
@@ -182,10 +172,26 @@ package struct Interaction: Sendable {
         }
         for change in outcome.changes { follow(change) }
         switch command {
-        case .openPoll, .vote, .closePoll: if let poll = record.poll { outcome.reply = .poll(poll) }
+        case .openPoll, .vote, .closePoll:
+            if let poll = record.poll { outcome.reply = .poll(poll.seen(by: person.id)) }
         default: break
         }
         return outcome
+    }
+
+    /// Decides about a vote; no reference to the poll remains, with which counting would copy all votes.
+    /// - Returns: no changes if it repeats the participant's answer.
+    private func vote(
+        in number: Int, for chosen: [Int], _ person: Person, at now: WallTime
+    ) throws(Refusal) -> [InteractionChange] {
+        guard let poll = record.poll, poll.number == number else { throw .unknownPoll }
+        // Repeating the same answer, in whatever order, is not an error.
+        let former = poll.vote(of: person.id)?.sorted()
+        guard !poll.isOpen || former != chosen.sorted() else { return [] }
+        if let refusal = poll.refusal(of: chosen, by: person.id, at: now) { throw refusal }
+        guard poll.quiz == nil || !person.isModerator else { throw .knowsAnswer }
+        let winner = poll.quiz?.winner(choosing: chosen, person, at: now)
+        return [.voted(person.id, chosen)] + (winner.map { [.won($0)] } ?? [])
     }
 
     /// Decides about deleting a comment; a host's comments can only be deleted by hosts.

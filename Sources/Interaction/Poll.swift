@@ -108,6 +108,15 @@ package struct Poll: Equatable, Sendable, Codable {
     /// A participant's choice; nil if there is none, and after the poll was closed.
     package func vote(of id: ParticipantID) -> [Int]? { votes[id] }
 
+    /// The poll as one participant is answered: with their own choice, and without those of others.
+    ///
+    /// A reply waits until a change is durable. While it held everybody's votes, each further one would copy them all.
+    func seen(by id: ParticipantID) -> Poll {
+        var seen = self
+        seen.votes = votes[id].map { [id: $0] } ?? [:]
+        return seen
+    }
+
     /// Why a participant cannot choose these options; nil if it is possible.
     func refusal(of chosen: [Int], by id: ParticipantID, at now: WallTime) -> Interaction.Refusal? {
         guard isOpen, closesAt.map({ now < $0 }) ?? true else { return .pollClosed }

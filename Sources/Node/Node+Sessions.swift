@@ -41,7 +41,7 @@ extension Node {
     ) async throws(SessionRefusal) -> StreamID? {
         let (id, worker, request) = (candidate.id, candidate.worker, candidate.request)
         // Of a session on a closed host nobody would hear: it has to come again, to the next host.
-        guard welcome?.host.isClosed != true else { throw isStopping ? .stopping : .overloaded }
+        guard welcome?.host.door.enter() != false else { throw isStopping ? .stopping : .overloaded }
         let (opening, actions) = try live.admit(candidate, at: now().elapsed)
         // Read before anything is awaited: later changes are sent on the control channel.
         let begins = live.feed.focus(of: id)

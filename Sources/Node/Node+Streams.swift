@@ -83,7 +83,9 @@ extension Node {
         await perform(live.advanceSessions(to: moment.elapsed))
         // A stream with sessions is in use; any other stage closes unless something would be lost.
         for host in registry.all where live[host.id] == nil {
-            if let idle = await host.closeIfIdle() { registry.remove(host, because: idle) }
+            // Sessions may be admitted while this waits for the host.
+            let arrivals = host.door.arrivals
+            if let idle = await host.closeIfIdle(since: arrivals) { registry.remove(host, because: idle) }
         }
         registry.forgetEnded(at: moment)
         omissions.tell(inboxCounters, to: log)

@@ -303,8 +303,11 @@ package struct RTMPPublisher: Sendable {
     /// Sends a picture, preceded by the format where it is due.
     /// - Parameter waiting: the whole backlog, in bytes.
     private mutating func sendPicture(_ sample: RestreamSample, waiting: Int) {
+        let picture = AnnexBPicture(parsing: sample.bytes.span)
+        // The pictures after a key frame without content refer to what was never sent.
+        if sample.kind == .keyFrame, picture.units.isEmpty { isSkipping = true }
         if isSkipping {
-            guard sample.kind == .keyFrame, waiting <= Self.resumeLimit else {
+            guard sample.kind == .keyFrame, !picture.units.isEmpty, waiting <= Self.resumeLimit else {
                 if zero != nil { dropped &+= 1 }
                 return
             }
@@ -316,7 +319,6 @@ package struct RTMPPublisher: Sendable {
         }
         if zero == nil { zero = sample.time }
         if !isFormatTold { tellFormat() }
-        let picture = AnnexBPicture(parsing: sample.bytes.span)
         guard isFormatTold, !picture.units.isEmpty else { return }
         let body = FLVVideoTag.h264(units: picture.units, isKeyFrame: sample.kind == .keyFrame)
         write(RTMPMessage(.video, timestamp: timestamp(of: sample), stream: stream, payload: body))

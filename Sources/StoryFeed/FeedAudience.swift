@@ -58,6 +58,8 @@ package struct FeedAudience: Sendable {
     private var watchers: [StreamID: Set<UInt64>] = [:]
     /// The numbers of the feed sessions that await a stream: one to go live, or one that they may see.
     private var hungry: Set<UInt64> = []
+    /// The numbers of the feed sessions whose neighbour found no room before and has some now.
+    private var retrying: Set<UInt64> = []
     /// Sorted by deadline, because every session settles for the same time.
     ///
     /// An entry is void if its session has another deadline by now. The rate limit on a session's messages bounds the
@@ -139,7 +141,9 @@ package struct FeedAudience: Sendable {
         guard var member = members.removeValue(forKey: number) else { return [] }
         numbers[member.id] = nil
         hungry.remove(number)
+        retrying.remove(number)
         attachments.leave(number, of: member.viewer)
+        offerRoom(leftBy: number, of: member.viewer)
         for slot in member.feed?.slots ?? [] { unwatch(slot.stream, number) }
         return (member.feed?.end() ?? []).map { Directive(session: member.id, effect: $0) }
     }
@@ -219,12 +223,20 @@ package struct FeedAudience: Sendable {
 
     /// When `advance` should run next; may be earlier than needed, because void entries count.
     package var deadline: MonotonicTime? {
-        firstSettling < settling.count ? settling[firstSettling].deadline : nil
+        guard retrying.isEmpty else { return .zero }
+        return firstSettling < settling.count ? settling[firstSettling].deadline : nil
     }
 
     /// Preloads the neighbour of every session whose focus has settled by now.
     package mutating func advance(in scene: FeedScene) -> [Directive] {
         var directives: [Directive] = []
+        for number in retrying.sorted() {
+            directives += apply(to: number) { session, _ in
+                session.roomAppeared(at: scene.now)
+                return []
+            }
+        }
+        retrying.removeAll()
         while firstSettling < settling.count, settling[firstSettling].deadline <= scene.now {
             let due = settling[firstSettling]
             firstSettling += 1
@@ -267,6 +279,18 @@ package struct FeedAudience: Sendable {
         let gone = attachments.hold(session.attachedCount, by: number, of: member.viewer)
         return gone.flatMap { dismiss($0) }
             + effects.map { Directive(session: member.id, effect: $0) }
+    }
+
+    /// Lets those of a viewer's older sessions whose neighbour found no room try again, if there is room now.
+    ///
+    /// Only the end of a newer session leaves room: one that plays takes another stream when its own ends.
+    private mutating func offerRoom(leftBy number: UInt64, of viewer: FeedViewer) {
+        for older in attachments.sessions(olderThan: number, of: viewer)
+        where members[older]?.feed?.awaitsRoom == true
+            && attachments.room(for: older, of: viewer) >= ViewerAttachments.limit
+        {
+            retrying.insert(older)
+        }
     }
 
     private mutating func unwatch(_ stream: StreamID, _ number: UInt64) {

@@ -82,6 +82,8 @@ package struct FeedSession: Sendable {
     /// Whether a stream that goes live has to be offered to this session, because it has no focus, or no neighbour in
     /// its direction.
     private(set) var isHungry = true
+    /// Whether the neighbour was due, but newer sessions of the viewer left no room for it.
+    private(set) var awaitsRoom = false
     /// The highest request number that the client has sent; nil if it has sent none.
     package private(set) var request: UInt32?
     private var budget: RateBudget
@@ -198,6 +200,7 @@ package struct FeedSession: Sendable {
             }
             guard let focus = session.focus else {
                 session.deadline = nil
+                session.awaitsRoom = false
                 session.isHungry = true
                 return effects + [.tell(.empty)]
             }
@@ -224,6 +227,12 @@ package struct FeedSession: Sendable {
         return change { $0.attachFocus(first, at: scene.now) }
     }
 
+    /// Starts the time again after which the neighbour is preloaded, if it found no room before.
+    package mutating func roomAppeared(at now: MonotonicTime) {
+        guard awaitsRoom else { return }
+        settle(at: now)
+    }
+
     /// Preloads the neighbour if the focus has rested long enough.
     ///
     /// At the end of the list it preloads the stream before the focus, the only one to swipe to, and goes on awaiting
@@ -231,7 +240,11 @@ package struct FeedSession: Sendable {
     package mutating func advance(in scene: FeedScene, room: Int) -> [FeedEffect] {
         guard let deadline, deadline <= scene.now else { return [] }
         self.deadline = nil
-        guard let focus, neighbour == nil || isHungry, room >= 2 else { return [] }
+        guard let focus, neighbour == nil || isHungry else { return [] }
+        guard room >= 2 else {
+            awaitsRoom = true
+            return []
+        }
         let rank = scene.feed.rank(of: focus.stream)
         let ahead =
             ahead.flatMap { isWanted($0, in: scene) ? $0 : nil } ?? next(from: rank, direction, in: scene)
@@ -251,6 +264,7 @@ package struct FeedSession: Sendable {
         if let focus { effects.append(.release(focus.slot, focus.stream)) }
         focus = nil
         deadline = nil
+        awaitsRoom = false
         return effects
     }
 
@@ -329,6 +343,7 @@ package struct FeedSession: Sendable {
     /// Starts the time after which the neighbour is preloaded, if the client wants that without a swipe.
     private mutating func settle(at now: MonotonicTime) {
         deadline = configuration.preload == .eager ? now + configuration.settleTime : nil
+        awaitsRoom = false
     }
 
     /// The slot of the previous focus; both slots are empty now.
@@ -359,6 +374,7 @@ package struct FeedSession: Sendable {
         neighbour = attachment
         isHungry = false
         deadline = nil
+        awaitsRoom = false
         return [.attach(attachment.slot, stream, .preview)]
     }
 

@@ -50,6 +50,11 @@ package struct ViewerAttachments: Equatable, Sendable {
         if holdings[viewer]?.isEmpty == true { holdings[viewer] = nil }
     }
 
+    /// A viewer's sessions that are older than this one, the oldest first.
+    func sessions(olderThan session: UInt64, of viewer: FeedViewer) -> [UInt64] {
+        holdings[viewer, default: []].map(\.session).filter { $0 < session }
+    }
+
     /// The number of streams that a session may hold: the limit less what the viewer's newer sessions hold.
     func room(for session: UInt64, of viewer: FeedViewer) -> Int {
         let newer = holdings[viewer, default: []].filter { $0.session > session }

@@ -67,6 +67,24 @@ import Wire
         #expect(try receive(105, [0x67, 0x42, 0xC0, 0x1F], by: layer, at: deadline) != nil)
     }
 
+    @Test func `still asks for a key frame after a loss when one comes late from before it`() throws {
+        let (track, layer) = try make(.video)
+        defer { withExtendedLifetime(track) {} }
+        let keyFrame: [UInt8] = [0x10, 0x10, 0, 0, 0x9D, 1, 0x2A, 0x80, 2, 0x68, 1]
+        let picture: [UInt8] = [0x10, 0x11, 0, 0]
+        #expect(try receive(100, picture, by: layer, at: start) != nil)
+        // The key frame is 101. Of the 400 behind 110 there are too many to be sent again.
+        #expect(try receive(110, picture, by: layer, at: start) != nil)
+        #expect(try receive(511, picture, by: layer, at: start) != nil)
+        #expect(try receive(101, keyFrame, by: layer, at: start + .milliseconds(20)) != nil)
+        var feedback: [RTCPPacket] = []
+        let now = start + .milliseconds(20)
+        let occasion = layer.appendFeedback(from: 1, rtt: nil, at: now, to: &feedback)
+        #expect(occasion?.reason == .loss)
+        #expect(try receive(512, keyFrame, by: layer, at: start + .milliseconds(60)) != nil)
+        #expect(layer.keyFrames.deadline == nil)
+    }
+
     /// By RTMP the next key frame may be ten seconds away; catching up from the last one takes a second.
     @Test(arguments: [(true, 4), (false, 20)])
     func `keeps pictures for longer whose encoder makes no key frame when it is asked`(

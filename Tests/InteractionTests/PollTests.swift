@@ -28,6 +28,20 @@ import Testing
         #expect(rig.machine.record.poll?.vote(of: bob.id) == [1])
     }
 
+    /// A reply waits for the disk: with all votes in it, each further one would copy them.
+    @Test mutating func `answer each with their own choice, and keep nobody else's in the answer`() throws {
+        _ = try open()
+        try rig.apply(.vote(1, options: [1]))
+        for _ in 0..<2 {
+            let outcome = try rig.apply(.vote(1, options: [0]), from: ann)
+            guard case .poll(let poll) = outcome.reply else { throw Interaction.Refusal.unknownPoll }
+            #expect(poll.vote(of: ann.id) == [0] && poll.vote(of: bob.id) == nil)
+            #expect(poll.counts == [1, 1] && poll.voters == 2)
+        }
+        #expect(rig.machine.record.poll?.vote(of: bob.id) == [1])
+        #expect(rig.machine.record.poll?.vote(of: ann.id) == [0])
+    }
+
     @Test(arguments: [[], [2], [-1], [0, 0], [0, 1], [.max]])
     mutating func `refuse choices that are none`(chosen: [Int]) throws {
         _ = try open()

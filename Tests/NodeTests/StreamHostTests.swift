@@ -288,6 +288,19 @@ import Testing
         await rig.host.setKept(false)
         #expect(await rig.host.closeIfIdle() == .ended)
     }
+
+    /// Nobody would hear of its end: the node looks for sessions before it asks the host to close.
+    @Test func `stay for a session that is admitted while they are asked to close`() async throws {
+        try await rig.create()
+        _ = try await rig.host.perform(.end, from: HostRig.ann)
+        let before = rig.host.door.arrivals
+        #expect(rig.host.door.enter())
+        #expect(await rig.host.closeIfIdle(since: before) == nil)
+        #expect(!rig.host.isClosed)
+        // The session has gone without a word.
+        #expect(await rig.host.closeIfIdle(since: rig.host.door.arrivals) == .ended)
+        #expect(!rig.host.door.enter(), "who comes now has to go to the next host")
+    }
 }
 
 @Suite struct SyncFollowers {

@@ -188,6 +188,25 @@ import Wire
         #expect(rig.video.map(\.tag.isKeyFrame) == [true, true])
     }
 
+    /// Of such a key frame nothing can be sent, so that nothing can be decoded before the next one.
+    @Test mutating func `leaves out what follows a key frame without content`() {
+        rig.goLive()
+        rig.send(.keyFrame, at: 0, bytes: [])
+        rig.send(.sound, at: 10)
+        rig.send(.picture, at: 33)
+        rig.send(.keyFrame, at: 66)
+        rig.send(.picture, at: 100)
+        rig.send(.keyFrame, at: 133, bytes: [0, 0, 0, 1])
+        rig.send(.picture, at: 166)
+        rig.send(.keyFrame, at: 200)
+        rig.talk()
+        let frames = rig.video.filter { $0.tag.content == .frame }
+        #expect(frames.map(\.tag.isKeyFrame) == [true, false, true])
+        #expect(frames.map(\.timestamp) == [0, 34, 134])
+        #expect(!rig.audio.contains { $0.tag.content == .frame }, "nothing is from before the first picture")
+        #expect(rig.publisher.dropped == 2)
+    }
+
     /// Viewers at the target would see pictures that refer to what never came.
     @Test(arguments: ChosenSeed.or(1...30))
     mutating func `sends no picture without the one before it, and counts the others`(seed: UInt64) {

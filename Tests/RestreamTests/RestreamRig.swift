@@ -66,18 +66,21 @@ struct RestreamRig {
         publisher.send(.format(Self.format), waiting: 0)
     }
 
-    /// - Parameter milliseconds: since the start.
+    /// - Parameters:
+    ///   - milliseconds: since the start.
+    ///   - bytes: nil for valid ones of `size`.
     mutating func send(
-        _ kind: RestreamSample.Kind, at milliseconds: Int64, size: Int = 20, skipping: UInt64 = 0,
-        waiting: Int = 0
+        _ kind: RestreamSample.Kind, at milliseconds: Int64, size: Int = 20, bytes: [UInt8]? = nil,
+        skipping: UInt64 = 0, waiting: Int = 0
     ) {
         lastSample += 1 + skipping
-        let bytes =
+        let valid =
             kind == .sound
             ? [UInt8](repeating: 0x21, count: size)
             : [0, 0, 0, 1, kind == .keyFrame ? 0x65 : 0x41] + [UInt8](repeating: 0x80, count: size)
         let sample = RestreamSample(
-            kind: kind, number: lastSample, time: Self.start + .milliseconds(milliseconds), bytes: bytes)
+            kind: kind, number: lastSample, time: Self.start + .milliseconds(milliseconds),
+            bytes: bytes ?? valid)
         publisher.send(.sample(sample), waiting: waiting)
     }
 

@@ -69,6 +69,47 @@ import Testing
         #expect(peek(1, 3).first?.effect == .attach(.second, FeedRig.id(3), .preview))
     }
 
+    @Test mutating func `preload what found no room once a newer session leaves some`() throws {
+        _ = try begin(1, as: ann, on: 1, preload: .eager)
+        _ = try begin(2, as: ann, on: 4)
+        rig.pass(.milliseconds(300))
+        let early = audience.advance(in: rig.scene)
+        #expect(early.isEmpty)
+        #expect(audience.deadline == nil, "nothing is tried again while there is no room")
+        _ = audience.end(FeedRig.sessionID(2))
+        let deadline = try #require(audience.deadline)
+        #expect(deadline <= rig.now)
+        #expect(audience.advance(in: rig.scene).isEmpty)
+        #expect(audience.deadline == rig.now + .milliseconds(300), "it settles like any other focus")
+        rig.pass(.milliseconds(300))
+        let late = audience.advance(in: rig.scene)
+        #expect(late.first == directives(1, .attach(.second, FeedRig.id(2), .preview))[0])
+        #expect(audience.deadline == nil)
+    }
+
+    @Test mutating func `try nothing again for who moved on or left`() throws {
+        _ = try begin(1, as: ann, on: 1, preload: .eager)
+        _ = try audience.beginPlayer(FeedRig.sessionID(2), viewer: ann)
+        rig.pass(.milliseconds(300))
+        let early = audience.advance(in: rig.scene)
+        #expect(early.isEmpty)
+        // The new focus settles as usual, whoever leaves.
+        _ = audience.receive(
+            .focus(FeedRig.id(3), ahead: nil), from: FeedRig.sessionID(1), in: rig.scene)
+        _ = audience.end(FeedRig.sessionID(2))
+        #expect(audience.deadline == rig.now + .milliseconds(300))
+        _ = try audience.beginPlayer(FeedRig.sessionID(3), viewer: ann)
+        rig.pass(.milliseconds(300))
+        let late = audience.advance(in: rig.scene)
+        #expect(late.isEmpty && audience.deadline == nil)
+        _ = audience.end(FeedRig.sessionID(3))
+        #expect(audience.deadline != nil)
+        _ = audience.end(FeedRig.sessionID(1))
+        #expect(audience.deadline == nil)
+        let last = audience.advance(in: rig.scene)
+        #expect(last.isEmpty)
+    }
+
     @Test mutating func `do not let one viewer disturb another`() throws {
         for number in 1...3 as ClosedRange<UInt64> {
             let viewer = FeedViewer.anonymous(FeedRig.sessionID(number))

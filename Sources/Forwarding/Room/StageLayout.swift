@@ -189,14 +189,16 @@ package struct StageLayout: Sendable {
     }
 
     /// The slots that take priority: the pinned ones, or without a pin the one with a shared screen or the latest
-    /// speaker.
+    /// speaker. Hidden slots are sent nothing, so the priority is for those that are shown.
     private static func favoured(of member: Member, _ pictures: [Source]) -> [String] {
-        let filled = member.slots.filter { $0.kind == .video && $0.assignment.source != nil }
-        guard filled.count > 1 else { return [] }
-        let pinned = filled.filter { $0.pin != nil }
+        let shown = member.slots.filter {
+            $0.kind == .video && $0.assignment.isVisible && $0.assignment.source != nil
+        }
+        guard shown.count > 1 else { return [] }
+        let pinned = shown.filter { $0.pin != nil }
         guard pinned.isEmpty else { return pinned.map(\.mid) }
-        let first = pictures.first { source in filled.contains { $0.assignment.source == source } }
-        return filled.filter { $0.assignment.source == first }.map(\.mid)
+        let first = pictures.first { source in shown.contains { $0.assignment.source == source } }
+        return shown.filter { $0.assignment.source == first }.map(\.mid)
     }
 
     /// Returns the priorities that have changed, as of the last choice.

@@ -311,7 +311,9 @@ package final class TrackLayer {
         if layers.tellsWhereToSwitch { lastSwitchingPoint = now }
         if spatial.note(packet, bytes, at: now) { track?.noteNewSizes() }
         if isVideo, packet.isEntryPoint {
-            keyFrames.keyFrameArrived(at: now)
+            // One that comes late, by a retransmission, may be older than a loss.
+            let precedesLoss = stream?.hasLoss(after: packet.sequenceNumber) ?? false
+            keyFrames.keyFrameArrived(precedesLoss: precedesLoss, at: now)
             demands.noteKeyFrame()
         }
         let isStored = history.store(

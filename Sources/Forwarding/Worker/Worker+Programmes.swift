@@ -136,7 +136,7 @@ extension Worker {
             for track in new { track.backfill(sender, over: links, at: now) }
             forgetIfEmpty(stream)
         case .present(let stream, let order, let tracks):
-            take(tracks, order: order, of: stream, at: now, into: &sink)
+            take(tracks, order: order, of: stream, from: sender, at: now, into: &sink)
         case .withdraw(let stream, let order):
             guard let programme = programmes[stream], let source = programme.source, source.order == order,
                 source.session == nil
@@ -171,11 +171,21 @@ extension Worker {
     }
 
     /// Accepts a publisher on another worker, if it is later than the present one.
+    ///
+    /// Otherwise that worker is told of the present one: without viewers it has not heard of it, and would keep a
+    /// publisher who is seen by nobody.
     private func take(
-        _ published: [PublishedTrack], order: UInt64, of stream: StreamID, at now: MonotonicTime,
+        _ published: [PublishedTrack], order: UInt64, of stream: StreamID, from sender: Int,
+        at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
     ) {
-        guard let programme = programmes[stream], (programme.source?.order ?? 0) < order else { return }
+        guard let programme = programmes[stream] else { return }
+        guard (programme.source?.order ?? 0) < order else {
+            if let session = programme.source?.session, session.order > order {
+                links?.tell(.present(stream, order: session.order, session.published), to: sender)
+            }
+            return
+        }
         let tracks = published.compactMap { relayed.add($0, toProgrammeOf: stream) }
         for track in tracks { track.forget(before: flushed[stream]) }
         let source = Programme.Source(session: nil, order: order, tracks: tracks)

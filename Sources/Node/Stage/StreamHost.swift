@@ -87,7 +87,7 @@ package actor StreamHost {
     var isKept = false
     /// What was decided about sessions and is not handled yet; see `put`.
     nonisolated let notices = Mutex<[(StageNotice, ControlEnd?)]>([])
-    private nonisolated let hasClosed = Atomic(false)
+    nonisolated let door = HostDoor()
     var timer: Task<Void, Never>?
     var timerAt: MonotonicTime?
 
@@ -463,11 +463,11 @@ package actor StreamHost {
     // MARK: The end
 
     /// Whether the host accepts nothing any more; a closed host does not open again.
-    nonisolated var isClosed: Bool { hasClosed.load(ordering: .relaxed) }
+    nonisolated var isClosed: Bool { door.isClosed }
 
     /// Closes all followers' connections and accepts nothing any more.
     package func close(_ reason: SyncClose) {
-        hasClosed.store(true, ordering: .relaxed)
+        door.close()
         timer?.cancel()
         timer = nil
         abandonReviews()
@@ -483,7 +483,8 @@ package actor StreamHost {
     }
 
     /// Closes the host if no participant is connected, no change is pending and the stream is not in progress.
-    package func closeIfIdle() -> IdleStream? {
+    /// - Parameter arrivals: how many had entered by `door` when the stream had no sessions; nil for now.
+    package func closeIfIdle(since arrivals: UInt64? = nil) -> IdleStream? {
         // Closed by a conflict: nothing happens here any more, and whoever comes next reads the stream anew.
         guard !isClosed else { return .ended }
         takeNotices()
@@ -492,7 +493,7 @@ package actor StreamHost {
         }
         if let stage, stage.record.phase != .ended { return nil }
         // Only this host announces that these end, which may be later than the stream.
-        guard !isRecording, !isKept else { return nil }
+        guard !isRecording, !isKept, door.close(since: arrivals) else { return nil }
         close(.goingAway)
         return committed == nil ? .unmade : .ended
     }

@@ -130,9 +130,11 @@ package struct KeyFrameRequester: Sendable {
     }
 
     /// Satisfies every demand made so far, including one whose request was not sent yet.
-    package mutating func keyFrameArrived(at now: MonotonicTime) {
+    /// - Parameter precedesLoss: whether packets after it are lost for good, so that it satisfies nobody.
+    package mutating func keyFrameArrived(precedesLoss: Bool = false, at now: MonotonicTime) {
         keyFrameCount &+= 1
         lastKeyFrame = now
+        guard !precedesLoss else { return }
         reason = nil
         if let lastRequest { notBefore = lastRequest + interval }
         unanswered = 0

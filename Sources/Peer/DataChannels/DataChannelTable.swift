@@ -143,10 +143,11 @@ package struct DataChannelTable {
         if channel.state == .opening { channels[message.stream]?.state = .open }
         switch payload {
         case .control: return []
-        case .emptyString: return deliver(.string([]), on: message.stream)
-        case .emptyBinary: return deliver(.binary([]), on: message.stream)
-        case .string: return deliver(.string(whole(message)), on: message.stream)
-        case .binary: return deliver(.binary(whole(message)), on: message.stream)
+        // An empty message has one byte, which says nothing; after parts it is a last one without content.
+        case .emptyString: return deliver(.string(whole([], on: message.stream)), on: message.stream)
+        case .emptyBinary: return deliver(.binary(whole([], on: message.stream)), on: message.stream)
+        case .string: return deliver(.string(whole(message.bytes, on: message.stream)), on: message.stream)
+        case .binary: return deliver(.binary(whole(message.bytes, on: message.stream)), on: message.stream)
         case .stringPiece, .binaryPiece:
             guard pieceBytes + message.bytes.count <= Self.maximumPieces else {
                 return refuse(message.stream)
@@ -157,11 +158,11 @@ package struct DataChannelTable {
         }
     }
 
-    /// Returns the message joined with the parts that came before it.
-    private mutating func whole(_ message: SCTPMessage) -> [UInt8] {
-        guard let pieces = channels[message.stream]?.pieces, !pieces.isEmpty else { return message.bytes }
-        dropPieces(of: message.stream)
-        return pieces + message.bytes
+    /// Returns the last part of a message joined with the parts that came before it.
+    private mutating func whole(_ last: [UInt8], on stream: UInt16) -> [UInt8] {
+        guard let pieces = channels[stream]?.pieces, !pieces.isEmpty else { return last }
+        dropPieces(of: stream)
+        return pieces + last
     }
 
     private mutating func deliver(_ message: DataChannelMessage, on stream: UInt16) -> [Effect] {

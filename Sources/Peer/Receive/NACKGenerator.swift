@@ -36,6 +36,8 @@ package struct NACKGenerator: Sendable {
     private var entries: [Entry] = []
     /// Whether a repair was given up; reset by `takeKeyFrameDemand` or a key frame.
     private var needsKeyFrame = false
+    /// The newest packet that was given up; nil if none was, or a key frame began after it.
+    private var newestLoss: Int64?
 
     /// When `due` must be called next; may be early after a missing packet arrived, never late.
     package private(set) var deadline: MonotonicTime?
@@ -60,6 +62,7 @@ package struct NACKGenerator: Sendable {
         guard !range.isEmpty else { return }
         guard range.count <= limits.maximumOutstanding - entries.count else {
             abandonAll(and: range.count)
+            newestLoss = range.upperBound - 1
             return
         }
         let first = now + limits.reorderingTolerance
@@ -79,10 +82,19 @@ package struct NACKGenerator: Sendable {
         return wasRequested
     }
 
+    /// Whether a packet after `index` was given up, so that a key frame that begins there repairs nothing.
+    package func hasLoss(after index: Int64) -> Bool { newestLoss.map { $0 > index } ?? false }
+
     /// Notes that a key frame begins at `index`: packets missing before it are no longer needed.
-    package mutating func keyFrameStarted(at index: Int64) {
-        needsKeyFrame = false
-        let older = position(notBelow: index) ?? entries.count
+    ///
+    /// A key frame that was itself repaired may come after a newer loss, which it does not make good.
+    /// - Parameter head: how many packets before `index` may belong to the key frame too.
+    package mutating func keyFrameStarted(at index: Int64, head: Int64 = 0) {
+        if !hasLoss(after: index) {
+            needsKeyFrame = false
+            newestLoss = nil
+        }
+        let older = position(notBelow: index - head) ?? entries.count
         guard older > 0 else { return }
         entries.removeFirst(older)
         if entries.isEmpty { deadline = nil }
@@ -91,6 +103,7 @@ package struct NACKGenerator: Sendable {
     /// Gives up everything, because the sender restarted or jumped: no earlier packet will come.
     package mutating func restart() {
         abandonAll(and: 0)
+        newestLoss = nil
     }
 
     /// Appends the sequence numbers to request now; they count as requested.
@@ -103,6 +116,7 @@ package struct NACKGenerator: Sendable {
             guard now < entry.expiry, entry.tries < limits.maximumTries || now < entry.nextTry else {
                 abandonedCount &+= 1
                 needsKeyFrame = true
+                newestLoss = max(newestLoss ?? entry.index, entry.index)
                 continue
             }
             if now >= entry.nextTry {

@@ -147,7 +147,7 @@ package struct ReceiveStream: Sendable {
             index = older
             if repair != .none { wasRequested = nacks.arrived(index) }
         }
-        if startsKeyFrame, repair != .none { nacks.keyFrameStarted(at: index - head) }
+        if startsKeyFrame, repair != .none { nacks.keyFrameStarted(at: index, head: head) }
         guard origin != .redundancy else {
             noteCarried(index)
             return .repaired(index)
@@ -203,6 +203,9 @@ package struct ReceiveStream: Sendable {
     package mutating func takeKeyFrameDemand() -> Bool {
         nacks.takeKeyFrameDemand() && repair == .packetsAndKeyFrames
     }
+
+    /// Whether a packet after `index` will not be repaired, so that a key frame that begins there is not enough.
+    package func hasLoss(after index: Int64) -> Bool { nacks.hasLoss(after: index) }
 
     /// When `nacksDue` must be called next; nil while no packet is missing.
     package var deadline: MonotonicTime? { nacks.deadline }

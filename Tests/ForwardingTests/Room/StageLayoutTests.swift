@@ -108,6 +108,26 @@ private struct LayoutRig {
         #expect(rig.favours(of: ann) == ["v1"])
     }
 
+    @Test mutating func `have no hidden picture come before those that are shown`() throws {
+        let (ann, bob) = (try rig.add("ann", video: 3), try rig.add("bob"))
+        _ = (try rig.add("cid"), try rig.add("dan"))
+        rig.speak(bob, 1_000)
+        #expect(rig.source(ann, "v0") == bob)
+        #expect(rig.favours(of: ann) == ["v0"])
+        rig.layout.setVisible(false, "v0", of: ann)
+        rig.apply()
+        #expect(rig.favours(of: ann) == ["v1"])
+        rig.layout.pin(ParticipantID("dan"), in: "v0", of: ann)
+        rig.apply()
+        #expect(rig.favours(of: ann) == ["v2"], "bob's picture, which made way for what is pinned")
+        rig.layout.setVisible(true, "v0", of: ann)
+        rig.apply()
+        #expect(rig.favours(of: ann) == ["v0"])
+        for mid in ["v0", "v1"] { rig.layout.setVisible(false, mid, of: ann) }
+        rig.apply()
+        #expect(rig.favours(of: ann) == [], "there is only one")
+    }
+
     @Test mutating func `have no picture before others where there is only one`() throws {
         let (ann, bob) = (try rig.add("ann"), try rig.add("bob"))
         rig.speak(bob, 1_000)

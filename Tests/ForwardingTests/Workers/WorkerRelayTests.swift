@@ -133,6 +133,28 @@ import Wire
         }
     }
 
+    /// Without viewers its worker does not hear of the later one by itself.
+    @Test func `has no room for an earlier publisher who connects late on a worker without viewers`() throws {
+        let second = rig.publish(talk, order: 207, on: 0)
+        rig.endBatches()
+        let first = rig.publish(talk, order: 206, on: 1)
+        #expect(closed(on: 1).isEmpty, "it cannot know yet")
+        rig.endBatches()
+        #expect(closed(on: 1) == [.closed(first, .replaced)])
+        #expect(closed(on: 0).isEmpty && home.programmes[talk]?.source?.session?.id == second)
+        // A viewer there gets the later one.
+        let viewer = rig.view(talk, on: 1)
+        rig.endBatches()
+        let wanted = try tracks(of: second)
+        #expect(try rig.carried(by: viewer, on: 1) == wanted)
+        send(second, isKey: true)
+        #expect(try rig.sent(to: rig.slot("v0", of: viewer, on: 1)) == 1)
+        rig.perform(.close(second))
+        rig.endBatches()
+        #expect(try rig.carried(by: viewer, on: 1) == [nil, nil])
+        #expect(away.relayed.isEmpty && away.programmeTracks.isEmpty)
+    }
+
     @Test func `keeps no copies of a publisher who was replaced`() throws {
         let viewer = rig.view(talk, on: 1)
         let first = rig.publish(talk, order: 205)

@@ -94,6 +94,18 @@ import Wire
         #expect(requester.keyFrameCount == 2)
     }
 
+    @Test func `keeps its demand when a key frame comes that packets are lost behind`() {
+        requester.demand(.loss, at: at(0))
+        #expect(request(at: 0) != nil)
+        requester.keyFrameArrived(precedesLoss: true, at: at(20))
+        #expect(requester.deadline == at(1_000))
+        #expect(requester.keyFrameCount == 1)
+        #expect(request(at: 1_000) != nil)
+        #expect(requester.occasion == .init(reason: .loss, attempt: 2, age: .milliseconds(980)))
+        requester.keyFrameArrived(at: at(1_050))
+        #expect(requester.deadline == nil)
+    }
+
     @Test func `repeats an unanswered request, less and less often`() {
         requester.demand(.beginning, at: at(0))
         #expect(requests(from: 0, to: 25_000) == [0, 1_000, 2_000, 4_000, 8_000, 16_000, 24_000])

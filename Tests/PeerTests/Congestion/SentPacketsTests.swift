@@ -48,7 +48,7 @@ import Wire
         #expect(second.flatMap { sent.outcomes(of: $0, at: Self.time(91)) }.isEmpty)
     }
 
-    @Test func `are told of no more once they were sent again`() {
+    @Test func `a packet reported lost and sent again is reported no more`() {
         var sent = SentPackets()
         for number in 0..<4 { sent.add(size: 500, at: Self.time(Int64(number))) }
         var builder = TransportFeedbackBuilder(senderSSRC: 1, mediaSSRC: 2)
@@ -62,7 +62,7 @@ import Wire
         #expect(second.flatMap { sent.outcomes(of: $0, at: Self.time(90)) }.map(\.number) == [2])
     }
 
-    @Test func `are told of although they were settled before their loss was`() {
+    @Test func `a packet whose loss nobody reported cannot be settled`() {
         var sent = SentPackets()
         for number in 0..<2 { sent.add(size: 500, at: Self.time(Int64(number))) }
         sent.settle(0)

@@ -112,6 +112,12 @@ import Wire
         #expect(receive(.stringPiece, on: 0, [65]) == [])
         #expect(receive(.string, on: 0, [66]) == [.tell(.message(0, DataChannelMessage("AB")))])
         #expect(receive(.string, on: 0, [67]) == [.tell(.message(0, DataChannelMessage("C")))])
+        // The last piece may be empty, and the next message is one of its own.
+        #expect(receive(.binaryPiece, on: 0, [1]) == [])
+        #expect(receive(.emptyBinary, on: 0, [0]) == [.tell(.message(0, .binary([1])))])
+        #expect(receive(.stringPiece, on: 0, [65]) == [])
+        #expect(receive(.emptyString, on: 0, [0]) == [.tell(.message(0, DataChannelMessage("A")))])
+        #expect(receive(.string, on: 0, [67]) == [.tell(.message(0, DataChannelMessage("C")))])
         _ = receive(chat, on: 2)
         let half = [UInt8](repeating: 1, count: 131_072)
         #expect(receive(.binaryPiece, on: 0, half) == [])

@@ -121,6 +121,31 @@ import Testing
         #expect(!takeKeyFrameDemand())
     }
 
+    @Test func `wants a key frame after the newest loss, not one that came late from before it`() {
+        generator.missing(5..<6, at: at(0))
+        generator.missing(10..<400, at: at(0))
+        generator.keyFrameStarted(at: 5)
+        #expect(generator.hasLoss(after: 5) && generator.hasLoss(after: 398))
+        #expect(!generator.hasLoss(after: 399))
+        #expect(takeKeyFrameDemand())
+        // The loss is known until a key frame follows it.
+        #expect(generator.hasLoss(after: 5))
+        generator.keyFrameStarted(at: 400)
+        #expect(!generator.hasLoss(after: 5))
+        generator.missing(401..<402, at: at(0))
+        #expect(due(at: 1_000) == [])
+        generator.keyFrameStarted(at: 400)
+        #expect(generator.hasLoss(after: 400))
+        generator.keyFrameStarted(at: 402)
+        #expect(!takeKeyFrameDemand())
+        // Numbers before a jump say nothing about those after it.
+        generator.missing(403..<404, at: at(1_000))
+        #expect(due(at: 2_000) == [])
+        #expect(generator.hasLoss(after: 402))
+        generator.restart()
+        #expect(!generator.hasLoss(after: 402))
+    }
+
     @Test func `asks at once for a new gap while an older one waits for its turn`() {
         generator.missing(1..<2, at: at(0))
         #expect(due(at: 0) == [1])
