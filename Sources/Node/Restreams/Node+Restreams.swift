@@ -15,9 +15,11 @@ extension Node {
     /// Updates the desk with a stream's programme and targets.
     func followRestreams(of stream: StreamID) async {
         guard let restreams, !isStopping, let host = registry[stream] else { return }
+        // Read before the targets: old ones must not pass for those of a stream that has begun again.
+        let createdAt = host.durableRecord?.createdAt
         await restreams.update(
             stream, to: host.durableRestreams.targets, isLive: directory[stream]?.state == .live,
-            live.recordedProgramme(of: stream))
+            createdAt: createdAt, live.recordedProgramme(of: stream))
     }
 
     /// Adds a target to which a stream's programme is sent from now on.

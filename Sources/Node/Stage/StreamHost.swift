@@ -385,8 +385,9 @@ package actor StreamHost {
         switch journal.finish(result) {
         case nil: return nil
         case .success(let batch):
-            durable.withLock { $0 = committed }
+            // The targets first: who reads a new record before the targets gets no old ones with it.
             durableTargets.withLock { $0 = journal.kept?.restreams ?? RestreamList() }
+            durable.withLock { $0 = committed }
             conclude(batch)
             startCommit()
             return nil
