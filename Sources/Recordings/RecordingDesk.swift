@@ -47,7 +47,15 @@ package actor RecordingDesk {
         now: @escaping @Sendable () -> Moment
     ) {
         let log = log.subsystem("recordings")
-        shelf = RecordingShelf(settings, log: log)
+        self.init(
+            RecordingShelf(settings, log: log), transcoder: transcoder, taps: taps, log: log, now: now)
+    }
+
+    init(
+        _ shelf: RecordingShelf, transcoder: TranscoderSupervisor, taps: any ProgrammeTaps, log: Log,
+        now: @escaping @Sendable () -> Moment
+    ) {
+        self.shelf = shelf
         self.transcoder = transcoder
         self.taps = taps
         self.log = log
@@ -140,13 +148,12 @@ package actor RecordingDesk {
         if let active = active[stream] { return (active.entry, false) }
         guard !isStopped else { throw .stopping }
         guard active.count < Self.limit else { throw .overloaded }
-        if let room = shelf.room, room < shelf.settings.reserve { throw .diskFull }
         let id = RecordingEntry.makeID()
         let entry = RecordingEntry(
             id: id, stream: stream, part: 1, startedAt: now().wall.milliseconds, tier: tier)
         active[stream] = ActiveRecording(entry: entry, base: id, inputs: ProgrammeInputs(taps, transcoder))
         entries[stream, default: []].append(entry)
-        if let failure = await shelf.save(entry) {
+        if let failure = await shelf.admit(entry) {
             // If it was ended meanwhile, the end is concluded, and stored once the disk accepts it.
             if active[stream]?.entry.id == id, active[stream]?.isConcluding != true {
                 active[stream] = nil
@@ -254,9 +261,8 @@ package actor RecordingDesk {
         guard (entries[stream] ?? []).count(where: { $0.kind == .clip }) < Self.clipLimit else {
             throw .tooMany
         }
-        if let room = shelf.room, room < shelf.settings.reserve { throw .diskFull }
         entries[stream, default: []].append(clip)
-        guard let failure = await shelf.save(clip) else { return }
+        guard let failure = await shelf.admit(clip) else { return }
         entries[stream]?.removeAll { $0.id == clip.id }
         log.error("clip.refused", ["stream": stream, "reason": failure.text])
         throw failure.isFull ? .diskFull : .storage

@@ -1,4 +1,5 @@
 import Base
+import Dispatch
 import Forwarding
 import Foundation
 import Glibc
@@ -26,14 +27,19 @@ private final class DeskRig: Sendable {
     let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
     private let transcoder: TranscoderSupervisor
 
-    init(now: @escaping @Sendable () -> Moment = { Moment.now() }) {
+    /// - Parameter roomAt: bytes that may still be written at a path.
+    init(
+        now: @escaping @Sendable () -> Moment = { Moment.now() },
+        roomAt: @escaping @Sendable (String) -> Int64? = { _ in .max }
+    ) {
         var settings = TranscoderSettings()
         settings.executable = "/nonexistent"
         transcoder = TranscoderSupervisor(settings, log: .silent)
         var shelf = RecordingSettings(directory: directory.path)
         shelf.reserve = 0
         desk = RecordingDesk(
-            shelf, transcoder: transcoder, taps: NoTaps(), log: .silent, now: now)
+            RecordingShelf(shelf, log: .silent, roomAt: roomAt), transcoder: transcoder, taps: NoTaps(),
+            log: .silent, now: now)
     }
 
     /// Puts a recording on the disk, as it is after its end.
@@ -81,6 +87,39 @@ private final class DeskRig: Sendable {
         }
         // Nothing would complete this one.
         await #expect(throws: RecordingRefusal.stopping) { _ = try await desk.record(streams[0]) }
+    }
+
+    /// A network file system that is gone answers nothing, not even how much room it has.
+    @Test func `answers others while the disk does not say how much room it has`() async throws {
+        let disk = DispatchSemaphore(value: 0)
+        let rig = DeskRig(roomAt: { _ in
+            disk.wait()
+            return .max
+        })
+        let desk = rig.desk
+        rig.refuseJobs()
+        await desk.start { _, _, _ in }
+        let stream = try #require(StreamID("s1"))
+        let beginning = Task { try await desk.record(stream) }
+        while await !desk.isRecording(stream) { await Task.yield() }
+        #expect(await desk.recordings(of: stream).map(\.state) == [.recording])
+        #expect(await desk.counters.started == 0)
+        disk.signal()
+        #expect(try await beginning.value.isNew)
+        await desk.stop()
+    }
+
+    @Test func `begins nothing on a disk without room`() async throws {
+        let rig = DeskRig(roomAt: { _ in -1 })
+        let desk = rig.desk
+        await desk.start { _, _, _ in }
+        let stream = try #require(StreamID("s1"))
+        await #expect(throws: RecordingRefusal.diskFull) { _ = try await desk.record(stream) }
+        let clip = RecordingEntry(id: "c1", stream: stream, part: 1, startedAt: 0, kind: .clip)
+        await #expect(throws: ClipRefusal.diskFull) { try await desk.admit(clip, of: stream) }
+        #expect(await desk.recordings(of: stream).isEmpty && rig.files.isEmpty)
+        #expect(await !desk.isRecording(stream))
+        await desk.stop()
     }
 
     /// The first press saves an entry, which takes as long as the disk does.
