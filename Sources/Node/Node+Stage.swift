@@ -83,7 +83,7 @@ extension Node {
             host.put(.follow(record.request.sender, id), answering: controlEnd(of: id))
         }
         await host.takeNotices()
-        if await recordings?.isRecording(host.id) == true { await host.setRecording(true) }
+        await host.inheritRecording(await former.isRecording)
     }
 
     /// The stage of a stream, made if there is none: for clients that may create the stream or wait until it is

@@ -45,6 +45,7 @@ import Wire
         let host = try #require(try await node.knownHost(of: show))
         let known = await host.connections.count
         #expect(known == 3)
+        await host.setRecording(true)
         store.fail(with: .conflict(current: 99))
         await #expect(throws: StageRefusal.self) {
             _ = try await node.perform(.setPaused(true), in: show, from: HostRig.ann)
@@ -64,6 +65,10 @@ import Wire
         #expect(owner == HostRig.ann.id)
         let count = await host.stage?.counts.viewers
         #expect(count == 2)
+        #expect(await host.isRecording == true)
+        await host.setRecording(false)
+        await host.inheritRecording(true)
+        #expect(await host.isRecording == false, "what it was told itself counts")
         for viewer in viewers { _ = await node.endSession(viewer) }
         let left = await Set(host.connections.keys)
         #expect(left == [.session(source)])

@@ -38,8 +38,7 @@ private final class DeskRig: Sendable {
         var shelf = RecordingSettings(directory: directory.path)
         shelf.reserve = 0
         desk = RecordingDesk(
-            RecordingShelf(shelf, log: .silent, roomAt: roomAt), transcoder: transcoder, taps: NoTaps(),
-            log: .silent, now: now)
+            shelf, transcoder: transcoder, taps: NoTaps(), log: .silent, roomAt: roomAt, now: now)
     }
 
     /// Puts a recording on the disk, as it is after its end.
@@ -161,6 +160,33 @@ private final class DeskRig: Sendable {
         await desk.stop()
         order.withLock { $0.append("answered") }
         #expect(order.withLock { $0 } == ["told", "answered"])
+    }
+
+    /// Whoever hears of the end first would take the stream for recorded for ever.
+    @Test func `tells of a recording's beginning before its end, however long that takes`() async throws {
+        let rig = DeskRig()
+        let desk = rig.desk
+        rig.refuseJobs()
+        let told = Watched<[Bool]>([])
+        let isHearing = Watched((begins: false, goesOn: false))
+        await desk.start { _, isRecording, _ in
+            if isRecording {
+                isHearing.change { $0.begins = true }
+                try? await isHearing.wait { $0.goesOn }
+            }
+            told.change { $0.append(isRecording) }
+        }
+        let stream = try #require(StreamID("s1"))
+        let beginning = Task { try await desk.record(stream) }
+        try await isHearing.wait { $0.begins }
+        let ending = Task { await desk.stop(stream, because: .stopped) }
+        while await desk.counters.ended.isEmpty { await Task.yield() }
+        for _ in 0..<100 { await Task.yield() }
+        isHearing.change { $0.goesOn = true }
+        #expect(try await beginning.value.isNew)
+        #expect(await ending.value?.endReason == .stopped)
+        #expect(told.value == [true, false])
+        await desk.stop()
     }
 
     @Test func `tells how a recording ended once that is on the disk, however late`() async throws {
