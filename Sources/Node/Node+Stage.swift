@@ -84,6 +84,7 @@ extension Node {
         }
         await host.takeNotices()
         await host.inheritRecording(await former.isRecording)
+        await host.inherit(await former.handOverReports())
     }
 
     /// The stage of a stream, made if there is none: for clients that may create the stream or wait until it is

@@ -77,6 +77,15 @@ import Wire
         await node.stop()
     }
 
+    @Test func `reports the files that the closed one could not report`() async throws {
+        let (former, _, _) = try await closed()
+        await former.keep(recording: .object(["id": .string("r")]))
+        let host = try #require(try await node.knownHost(of: show))
+        let (left, taken) = (await former.refusedReports.isEmpty, await host.refusedReports.isEmpty)
+        #expect(left && !taken)
+        await node.stop()
+    }
+
     @Test func `comes by itself while there are sessions`() async throws {
         let (former, _, _) = try await closed()
         await node.reopenStreams()
@@ -117,5 +126,14 @@ import Wire
         #expect(owners == [ParticipantID("ann")])
         let other = try #require(StreamID("other"))
         #expect(rig.live.presence(in: other).isEmpty)
+    }
+}
+
+extension StreamHost {
+    /// As if the store had refused this before the host closed.
+    fileprivate func keep(recording: JSON) {
+        var batch = CommitBatch()
+        batch.recordings = [recording]
+        refusedReports.keep([batch], at: environment.now().elapsed)
     }
 }

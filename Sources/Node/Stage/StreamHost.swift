@@ -387,6 +387,7 @@ package actor StreamHost {
         case nil: return nil
         case .success(let batch):
             durable.withLock { $0 = (committed, journal.kept?.restreams ?? RestreamList()) }
+            refusedReports.noteStored(at: environment.now().elapsed)
             conclude(batch)
             startCommit()
             return nil
