@@ -32,7 +32,7 @@ struct FileReports {
             recordings += batch.recordings
             clips += batch.clips
         }
-        limit()
+        trim()
         // Bounded, so that nothing overflows.
         refusals = min(refusals + 1, Self.quickRetries + 5)
         let wait = Self.retryInterval * (1 << max(refusals - Self.quickRetries, 0))
@@ -43,11 +43,11 @@ struct FileReports {
     mutating func add(_ others: FileReports, at now: MonotonicTime) {
         recordings += others.recordings
         clips += others.clips
-        limit()
+        trim()
         if !isEmpty { retryAt = now + Self.retryInterval }
     }
 
-    private mutating func limit() {
+    private mutating func trim() {
         recordings.removeFirst(max(0, recordings.count - Self.limit))
         clips.removeFirst(max(0, clips.count - Self.limit))
     }
