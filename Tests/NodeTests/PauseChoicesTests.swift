@@ -18,7 +18,8 @@ import Testing
     }
 
     private mutating func answer(_ number: UInt64, _ file: [UInt8]?, _ isStored: Bool) {
-        if let correction = choices.end(number, file, of: show, isStored: isStored) { shown = correction.file }
+        let correction = choices.end(number, file, of: show, isStored: isStored)
+        if let correction { shown = correction.file }
     }
 
     @Test mutating func `gives way to the one before it`() {

@@ -60,7 +60,8 @@ import Wire
         let host = try #require(try await node.knownHost(of: show))
         #expect(host !== former)
         let known = await Set(host.connections.keys)
-        #expect(known == Set(([source] + viewers).map { .session($0) }))
+        let sessions: [Stage.Connection] = ([source] + viewers).map { .session($0) }
+        #expect(known == Set(sessions))
         let owner = await host.stage?.source?.owner
         #expect(owner == HostRig.ann.id)
         let count = await host.stage?.counts.viewers

@@ -18,7 +18,7 @@ struct Redirect {
             let scheme = target.scheme?.lowercased(), ["http", "https"].contains(scheme)
         else { return nil }
         var next = former
-        switch (response.statusCode, former.httpMethod) {
+        switch (response.statusCode, former.httpMethod ?? "GET") {
         case (307, _), (308, _): break
         case (301, "POST"), (302, "POST"), (303, _):
             if former.httpMethod != "HEAD" { next.httpMethod = "GET" }
