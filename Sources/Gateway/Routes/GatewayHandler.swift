@@ -1,6 +1,5 @@
 import Base
 import HTTP
-import Net
 import Node
 import Stage
 import StoryFeed
@@ -33,7 +32,7 @@ package struct GatewayHandler: HTTPHandler {
     package init(
         service: any SessionService, authority: TokenAuthority, settings: GatewaySettings, pages: WebPages,
         counters: HTTPCounters, now: @escaping @Sendable () -> Int,
-        elapsed: @escaping @Sendable () -> MonotonicTime = { MonotonicClock.now() }
+        elapsed: @escaping @Sendable () -> MonotonicTime
     ) {
         self.service = service
         self.settings = settings
