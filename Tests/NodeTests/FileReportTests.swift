@@ -58,8 +58,8 @@ import Testing
             waits.append(wait)
             await rig.wait(wait)
         }
-        let expected: [Int] = [1, 1, 1, 1, 1, 2, 4, 8, 16, 30, 30, 30]
-        #expect(waits == expected.map { .seconds($0) })
+        let seconds = waits.map { $0 / .seconds(1) }
+        #expect(seconds == [1, 1, 1, 1, 1, 2, 4, 8, 16, 30, 30, 30])
         rig.store.fail(with: nil)
         _ = try await rig.host.perform(.goLive, from: ann)
         await rig.wait(FileReports.retryInterval)
