@@ -151,7 +151,7 @@ package struct IngestMedia: Sendable {
         picture units: Span<UInt8>, _ timing: PictureTiming, isKeyFrame: Bool, at now: MonotonicTime
     ) -> [Effect] {
         firstMedia = firstMedia ?? now
-        show(units, timing, isKeyFrame: isKeyFrame, timeline.place(timing.decoded, at: now))
+        show(units, timing, isKeyFrame: isKeyFrame, timeline.place(timing.decoded, of: .picture, at: now))
         return advance(to: now)
     }
 
@@ -170,7 +170,7 @@ package struct IngestMedia: Sendable {
     mutating func receive(sound frame: Span<UInt8>, timestamp: UInt32, at now: MonotonicTime) -> [Effect] {
         guard takesSound(at: now), audio != nil, let frame = try? frame.bytes(0..<frame.count), !frame.isEmpty
         else { return advance(to: now) }
-        let place = timeline.place(timestamp, at: now)
+        let place = timeline.place(timestamp, of: .sound, at: now)
         give(
             .sound(
                 IngestSound(

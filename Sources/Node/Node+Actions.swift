@@ -63,7 +63,7 @@ extension Node {
 
     /// A way to send to a session's client from outside this actor, for news that are not caused by a worker's event.
     /// - Returns: nil if there is no such session.
-    private func controlEnd(of id: SessionID) -> ControlEnd? {
+    func controlEnd(of id: SessionID) -> ControlEnd? {
         guard let worker = live.sessions[id]?.worker else { return nil }
         return ControlEnd { [workers] text in
             workers[worker].post(.sendControl(id, .string(Array(text.utf8))))
@@ -89,7 +89,9 @@ extension Node {
                 of: key, into: InjectionInlet(id: injection, worker: workers[key.worker]), run)
         case .feed(let want, let job, let owner): return feed(want, to: job, of: owner)
         case .close(let input): transcoder?.close(input)
-        case .forgetPausePicture(let stream): desks.pauseShelf?.remove(stream)
+        case .forgetPausePicture(let stream):
+            pauseChoices.forget(stream)
+            desks.pauseShelf?.remove(stream)
         }
         return []
     }

@@ -57,13 +57,34 @@ extension Node {
         case .open(let host): return host
         case .absent: return nil
         case .lookup(let lookup):
+            let found: StreamHost?
             do {
-                return registry.settle(lookup, of: id, found: try await lookup.value)
+                found = try await lookup.value
             } catch {
                 registry.abandon(lookup, of: id)
                 throw .storage("\(error)")
             }
+            let former = registry[id]
+            let host = registry.settle(lookup, of: id, found: found)
+            await introduce(host, after: former)
+            return host
         }
+    }
+
+    /// Tells a stream's new host of the sessions that the closed host before it knew.
+    ///
+    /// A host closes while sessions go on if the store has another version of its stream.
+    private func introduce(_ host: StreamHost?, after former: StreamHost?) async {
+        guard let host, let former, former !== host, registry[host.id] === host else { return }
+        // Queued before anything is awaited, so that no later notice comes before these.
+        for notice in live.presence(in: host.id) { host.put(notice, answering: nil) }
+        for id in await former.listeners.keys {
+            guard let record = live.sessions[id] else { continue }
+            host.put(.follow(record.request.sender, id), answering: controlEnd(of: id))
+        }
+        await host.takeNotices()
+        await host.inheritRecording(await former.isRecording)
+        await host.inherit(await former.handOverReports())
     }
 
     /// The stage of a stream, made if there is none: for clients that may create the stream or wait until it is
@@ -73,7 +94,18 @@ extension Node {
     ) async throws(StageRefusal) -> StreamHost {
         if let host = try await knownHost(of: id, isStranger: isStranger) { return host }
         guard !isStopping else { throw .overloaded }
-        return try registry.make(id)
+        let former = registry[id]
+        let host = try registry.make(id)
+        await introduce(host, after: former)
+        return host
+    }
+
+    /// Opens streams again whose hosts have closed while sessions go on, even if no request comes for them.
+    func reopenStreams() async {
+        for host in registry.all where host.isClosed && live[host.id] != nil {
+            // Nobody waits for it: if the store refuses, the next second tries again.
+            _ = try? await knownHost(of: host.id)
+        }
     }
 
     /// The stage of a stream that was created.

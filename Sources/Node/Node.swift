@@ -35,6 +35,8 @@ package actor Node {
     var registry: StreamRegistry
     var random = SecureRandom()
     var tasks = NodeTasks()
+    /// The pause pictures of hosts that are on their way to the disk.
+    var pauseChoices = PauseChoices()
     /// Deletes what has been kept for as long as configured.
     var retention = Retention()
 
@@ -157,8 +159,9 @@ package actor Node {
         tasks.drive(by: inboxes.pauses) { [weak self] in await self?.take($0.event, of: $0.stream) }
         tasks.drive(by: inboxes.renditions) { [weak self] in await self?.take($0) }
         tasks.repeatEvery(.seconds(1)) { [weak self] in await self?.keepHouse() }
-        // In a task of its own, because it waits for a disk.
+        // In tasks of their own, because they wait for a disk.
         tasks.repeatEvery(.seconds(1)) { [weak self] in await self?.deleteExpired() }
+        tasks.repeatEvery(.seconds(1)) { [weak self] in await self?.reopenStreams() }
         tasks.repeatEvery(StageRoom.interval) { [weak self] in await self?.advanceStages() }
     }
 

@@ -35,19 +35,22 @@ package actor RecordingDesk {
     private var declined: Set<StreamID> = []
     private var counted = Counters()
     private var isStopped = false
-    private var tell: (@Sendable (StreamID, Bool, RecordingEntry?) async -> Void)?
+    private let notices = OrderedNotices()
     private let inbox = Inbox<Event>(limit: 1_024)
     private nonisolated let readers = RecordingReaders()
     nonisolated let indexes = FragmentIndexes()
     private var listener: Task<Void, Never>?
 
-    /// - Parameter transcoder: makes files of what the taps feed to it.
+    /// - Parameters:
+    ///   - transcoder: makes files of what the taps feed to it.
+    ///   - roomAt: bytes that may still be written at a path; nil if unknown. May block, as a broken disk does.
     package init(
         _ settings: RecordingSettings, transcoder: TranscoderSupervisor, taps: any ProgrammeTaps, log: Log,
+        roomAt: @escaping @Sendable (String) -> Int64? = { DiskSpace.room(at: $0) },
         now: @escaping @Sendable () -> Moment
     ) {
         let log = log.subsystem("recordings")
-        shelf = RecordingShelf(settings, log: log)
+        shelf = RecordingShelf(settings, log: log, roomAt: roomAt)
         self.transcoder = transcoder
         self.taps = taps
         self.log = log
@@ -58,7 +61,7 @@ package actor RecordingDesk {
     /// - Parameter tell: called when recording of a stream starts or ends, and with each part that has ended.
     package func start(_ tell: @escaping @Sendable (StreamID, Bool, RecordingEntry?) async -> Void) async {
         guard listener == nil else { return }
-        self.tell = tell
+        notices.start(tell)
         // One recording's file may take long to complete, for which no other recording waits.
         let lanes = InboxLanes(of: inbox) { $0.stream }
         let body: @Sendable (Event) async -> Void = { [weak self] in await self?.take($0) }
@@ -140,13 +143,12 @@ package actor RecordingDesk {
         if let active = active[stream] { return (active.entry, false) }
         guard !isStopped else { throw .stopping }
         guard active.count < Self.limit else { throw .overloaded }
-        if let room = shelf.room, room < shelf.settings.reserve { throw .diskFull }
         let id = RecordingEntry.makeID()
         let entry = RecordingEntry(
             id: id, stream: stream, part: 1, startedAt: now().wall.milliseconds, tier: tier)
         active[stream] = ActiveRecording(entry: entry, base: id, inputs: ProgrammeInputs(taps, transcoder))
         entries[stream, default: []].append(entry)
-        if let failure = await shelf.save(entry) {
+        if let failure = await shelf.admit(entry) {
             // If it was ended meanwhile, the end is concluded, and stored once the disk accepts it.
             if active[stream]?.entry.id == id, active[stream]?.isConcluding != true {
                 active[stream] = nil
@@ -160,7 +162,7 @@ package actor RecordingDesk {
         log.info("recording.started", ["stream": stream, "recording": id])
         if active[stream]?.entry.id == id, active[stream]?.reason == nil {
             launch(stream)
-            await tell?(stream, true, nil)
+            await notices.tell(stream, true, nil)
         }
         return (entry, true)
     }
@@ -251,12 +253,10 @@ package actor RecordingDesk {
 
     /// Registers a clip that is about to be made.
     func admit(_ clip: RecordingEntry, of stream: StreamID) async throws(ClipRefusal) {
-        guard (entries[stream] ?? []).count(where: { $0.kind == .clip }) < Self.clipLimit else {
-            throw .tooMany
-        }
-        if let room = shelf.room, room < shelf.settings.reserve { throw .diskFull }
+        let clips = (entries[stream] ?? []).count { $0.kind == .clip }
+        guard clips < Self.clipLimit else { throw .tooMany }
         entries[stream, default: []].append(clip)
-        guard let failure = await shelf.save(clip) else { return }
+        guard let failure = await shelf.admit(clip) else { return }
         entries[stream]?.removeAll { $0.id == clip.id }
         log.error("clip.refused", ["stream": stream, "reason": failure.text])
         throw failure.isFull ? .diskFull : .storage
@@ -439,7 +439,7 @@ package actor RecordingDesk {
         for entry in await shelf.keepUnkept(of: stream) {
             replace(entry, of: stream)
             log.info("\(entry.kind.rawValue).kept", ["stream": stream, entry.kind.rawValue: entry.id])
-            if entry.kind == .recording { await tell?(stream, isRecording(stream), entry) }
+            if entry.kind == .recording { await notices.tell(stream, isRecording(stream), entry) }
         }
     }
 
@@ -447,12 +447,12 @@ package actor RecordingDesk {
     /// - Parameter isKept: whether the ended part is on the disk; only then it is reported.
     func follow(_ entry: RecordingEntry, in stream: StreamID, isKept: Bool) async {
         guard let recording = active[stream], recording.entry.id == entry.id else {
-            if isKept { await tell?(stream, isRecording(stream), entry) }
+            if isKept { await notices.tell(stream, isRecording(stream), entry) }
             return
         }
         guard recording.reason == nil, entry.part < Self.partLimit else {
             // Before the waiting requests continue, so that their callers see the same state everywhere.
-            await tell?(stream, false, isKept ? entry : nil)
+            await notices.tell(stream, false, isKept ? entry : nil)
             guard active[stream]?.entry.id == entry.id else { return }
             active[stream] = nil
             if declined.count < Self.declinedLimit { declined.insert(stream) }
@@ -470,7 +470,7 @@ package actor RecordingDesk {
             log.error("recording.not-kept", ["recording": next.id, "reason": failure.text])
         }
         if active[stream]?.entry.id == next.id { launch(stream) }
-        await tell?(stream, isRecording(stream), isKept ? entry : nil)
+        await notices.tell(stream, isRecording(stream), isKept ? entry : nil)
     }
 
     private func count(_ entry: RecordingEntry) {

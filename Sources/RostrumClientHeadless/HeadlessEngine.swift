@@ -51,7 +51,8 @@ public final class HeadlessEngine: MediaEngine, SocketTransport {
         var random = SystemRandomNumberGenerator()
         let offer = ClientOffer(
             requests, credentials: ICECredentials(using: &random), fingerprint: fingerprint, using: &random)
-        return HeadlessConnection(id: id, offer: offer, post: { [thread] in thread.post($0) })
+        return HeadlessConnection(
+            id: id, offer: offer, post: { [thread] in thread.post($0, isEssential: $0.isEssential) })
     }
 
     /// Connects a WebSocket, by TLS if the address begins with `wss:`.

@@ -14,6 +14,14 @@ enum HeadlessCommand: Sendable {
     case say(Int, String)
     /// Notifies the server, forgets the connection, and then resumes the continuation.
     case remove(Int, CheckedContinuation<Void, Never>?)
+
+    /// Whether it has to get through although many others wait: nothing else would end the connection.
+    var isEssential: Bool {
+        switch self {
+        case .remove: true
+        case .add, .send, .say: false
+        }
+    }
 }
 
 /// Everything that the engine's thread needs for a new connection.

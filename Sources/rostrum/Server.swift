@@ -3,6 +3,7 @@ import Crypto
 import Foundation
 import Gateway
 import HTTP
+import Net
 import Node
 import Recordings
 
@@ -65,7 +66,8 @@ struct Server: Sendable {
         let handler = GatewayHandler(
             service: node, authority: authority,
             settings: gatewaySettings(configuration, data, paths, node, sharedPorts, signing), pages: pages,
-            counters: counters, now: { Int(Date().timeIntervalSince1970) })
+            counters: counters, now: { Int(Date().timeIntervalSince1970) },
+            elapsed: { MonotonicClock.now() })
         let listeners: [HTTPServer]
         do throws(HTTPServerError) {
             listeners = try await listen(configuration, sharedPorts, handler, counters, log)

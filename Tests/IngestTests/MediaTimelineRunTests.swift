@@ -50,6 +50,42 @@ import Testing
         #expect(last?.captured == now)
     }
 
+    /// An encoder that is started again may keep its connection; what viewers have seen must not come a second time.
+    @Test(arguments: [2, 5, 9, 11]) func `goes on with an encoder that begins anew soon`(seconds: Int) {
+        var timeline = MediaTimeline()
+        var reached: [MediaTimeline.Kind: Int64] = [:]
+        for run in 0..<3 {
+            for step in 0..<(seconds * 50) {
+                let time = UInt32(step * 20)
+                let now = start + .milliseconds(run * seconds * 1_000 + step * 20)
+                // Sound is a quarter of a second behind, also while the pictures have begun anew already.
+                for (kind, lag) in [(MediaTimeline.Kind.picture, 0), (.sound, 250)] {
+                    let isFormer = step * 20 < lag
+                    guard !isFormer || run > 0 else { continue }
+                    let taken = isFormer ? UInt32(seconds * 1_000) + time - UInt32(lag) : time - UInt32(lag)
+                    let place = timeline.place(taken, of: kind, at: now)
+                    let expected = Int64(run * seconds * 1_000 + step * 20 - lag)
+                    #expect(place.media == expected && place.captured <= now)
+                    let before = reached[kind] ?? -1
+                    #expect(place.media > before)
+                    reached[kind] = place.media
+                }
+            }
+        }
+    }
+
+    @Test func `leaves sound where it is that comes long after its pictures, also after silence`() {
+        var timeline = MediaTimeline()
+        for second in 0..<40 {
+            let now = start + .seconds(second)
+            let picture = timeline.place(UInt32(second * 1_000), of: .picture, at: now)
+            #expect(picture.media == Int64(second * 1_000))
+            guard second >= 3, !(10..<25).contains(second) else { continue }
+            let sound = timeline.place(UInt32((second - 3) * 1_000), of: .sound, at: now)
+            #expect(sound.media == Int64((second - 3) * 1_000))
+        }
+    }
+
     @Test func `never traps`() {
         var random = SeededGenerator(seed: 5)
         for _ in 0..<50 {

@@ -10,6 +10,7 @@ private struct Watch: ClientHandler {
         case listen(DatagramSocket)
         /// Holds the thread until the second one is signalled.
         case wait(DispatchSemaphore, DispatchSemaphore)
+        case nothing
     }
 
     struct Reception: Sendable {
@@ -33,6 +34,7 @@ private struct Watch: ClientHandler {
         case .wait(let arrival, let opening):
             arrival.signal()
             opening.wait()
+        case .nothing: break
         }
     }
 
@@ -94,6 +96,19 @@ private struct Rig {
             if round.before <= reception.arrival, reception.arrival <= round.after { return }
         }
         Issue.record("not between sending and reading: \(String(describing: latest))")
+    }
+
+    @Test func `takes what releases something although too much waits`() throws {
+        let rig = try Rig(stamping: false)
+        defer { rig.thread.stop() }
+        let (arrival, opening) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        rig.thread.post(.wait(arrival, opening))
+        arrival.wait()
+        var count = 0
+        while rig.thread.post(.nothing) { count += 1 }
+        #expect(count == ClientThread<Watch>.mailboxLimit)
+        #expect(rig.thread.post(.nothing, isEssential: true))
+        opening.signal()
     }
 
     @Test func `takes the time of reading where the kernel tells none`() throws {

@@ -46,6 +46,26 @@ import Testing
         #expect(told.count == 2)
     }
 
+    /// Each refusal is a line in the log, of each stream, for as long as the disk is full.
+    @Test func `is tried less often the longer the disk fails, and soon once it works`() async throws {
+        try await create()
+        await rig.wait(.seconds(1))
+        rig.store.fail(with: .unavailable("full"))
+        await rig.host.report(recording: file("r"))
+        var waits: [Duration] = []
+        for _ in 0..<12 {
+            let wait = try #require(await rig.host.refusedReports.deadline) - rig.now.elapsed
+            waits.append(wait)
+            await rig.wait(wait)
+        }
+        let seconds = waits.map { $0 / .seconds(1) }
+        #expect(seconds == [1, 1, 1, 1, 1, 2, 4, 8, 16, 30, 30, 30])
+        rig.store.fail(with: nil)
+        _ = try await rig.host.perform(.goLive, from: ann)
+        await rig.wait(FileReports.retryInterval)
+        #expect(told == ["recording.ended"])
+    }
+
     @Test func `waits for a commit that fails, and is not lost with it`() async throws {
         try await create()
         rig.store.hold()

@@ -112,6 +112,16 @@ import Wire
         transcoder.stop()
     }
 
+    /// What they waited for has come by then, but they cannot go on before the desk has stopped.
+    @Test func `tell those who have just been answered that the server stops`() async throws {
+        try await desk.begin(source, nil)
+        let answer = try await ask()
+        pass(PackagingDesk.waitingTime)
+        await desk.advanceAndStop()
+        #expect(await answer.value == .stopping)
+        transcoder.stop()
+    }
+
     @Test func `a lower rendition of a stream does not count as another stream`() async throws {
         let low = Packaging.Key(stream: show, rendition: .low)
         try await desk.begin(source, nil)
@@ -385,5 +395,13 @@ import Wire
         #expect(await desk.counters.active == 0)
         await desk.stop()
         transcoder.stop()
+    }
+}
+
+extension PackagingDesk {
+    /// Answers those whose time is up, and stops before they can go on.
+    fileprivate func advanceAndStop() {
+        advance(ended: { _ in false }, off: { _ in false })
+        stop()
     }
 }

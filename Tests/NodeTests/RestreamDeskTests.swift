@@ -173,6 +173,31 @@ import Testing
         await end(desk)
     }
 
+    /// The desk may hear of the end of a stream only once it has begun again, with the same address and key.
+    @Test func `take the same target of a stream that has begun again for another`() async throws {
+        let desk = await makeDesk()
+        for (begin, count) in [(Int64(1), 1), (2, 2)] {
+            await desk.update(
+                show, to: [target], isLive: true, createdAt: WallTime(milliseconds: begin), programme)
+            #expect(await Int(desk.counters.attempts) == count, "it does not wait for the other's next try")
+            try await failures(count)
+        }
+        #expect(notices.value.map(\.event) == [nil, "restream.failed", nil, "restream.failed"])
+        await end(desk)
+    }
+
+    @Test func `tell webhooks of the next failure of a target that has waited meanwhile`() async throws {
+        let desk = await makeDesk()
+        await desk.update(show, to: [target], isLive: true, programme)
+        try await failures(1)
+        await desk.update(show, to: [target], isLive: false, nil)
+        await desk.update(show, to: [target], isLive: true, programme)
+        try await failures(2)
+        let told = notices.value.filter { $0.isFailure }.map(\.event)
+        #expect(told == ["restream.failed", "restream.failed"])
+        await end(desk)
+    }
+
     /// Nobody starts the desk, so that it does not hear that the first target's connection has failed.
     @Test func `keep a target that is added while the last one is being removed`() async {
         let desk = RestreamDesk(

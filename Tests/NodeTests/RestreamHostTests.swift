@@ -30,16 +30,16 @@ import Testing
         _ = try await rig.host.addRestream(to: address, key: Secret("two"))
         try await rig.host.removeRestream(first.number)
         let host = try await reopened()
-        #expect(host.durableRestreams == rig.host.durableRestreams)
-        #expect(host.durableRestreams.targets.map(\.key.exposed) == ["two"])
+        #expect(host.durableState.restreams == rig.host.durableState.restreams)
+        #expect(host.durableState.restreams.targets.map(\.key.exposed) == ["two"])
         #expect(try await host.addRestream(to: address, key: Secret("one")).number == 3)
     }
 
     @Test func `are forgotten with the end of the stream`() async throws {
         _ = try await rig.host.addRestream(to: address, key: Secret("one"))
         _ = try await rig.host.perform(.end, from: HostRig.ann)
-        #expect(rig.host.durableRestreams.targets.isEmpty)
-        #expect(try await reopened().durableRestreams.targets.isEmpty)
+        #expect(rig.host.durableState.restreams.targets.isEmpty)
+        #expect(try await reopened().durableState.restreams.targets.isEmpty)
         await #expect(throws: RestreamRefusal.stage(.rejected(.ended))) {
             try await rig.host.addRestream(to: address, key: Secret("two"))
         }
@@ -53,7 +53,7 @@ import Testing
         }
         await #expect(throws: RestreamRefusal.self) { try await rig.host.removeRestream(1) }
         rig.store.fail(with: nil)
-        #expect(rig.host.durableRestreams.targets.map(\.number) == [1])
+        #expect(rig.host.durableState.restreams.targets.map(\.number) == [1])
         #expect(try await rig.host.addRestream(to: address, key: Secret("two")).number == 2)
     }
 

@@ -39,7 +39,7 @@ extension StreamHost {
         if duels.committed != kept.duels { names.append("the duels") }
         if duels.side.duels != kept.duels { names.append("the duels' rules") }
         if restreams != kept.restreams { names.append("the targets") }
-        if durableRestreams != kept.restreams { names.append("the targets as others read them") }
+        if durableState.restreams != kept.restreams { names.append("the targets as others read them") }
         return names
     }
 }

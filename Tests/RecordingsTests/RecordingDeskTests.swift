@@ -1,4 +1,5 @@
 import Base
+import Dispatch
 import Forwarding
 import Foundation
 import Glibc
@@ -26,14 +27,18 @@ private final class DeskRig: Sendable {
     let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
     private let transcoder: TranscoderSupervisor
 
-    init(now: @escaping @Sendable () -> Moment = { Moment.now() }) {
+    /// - Parameter roomAt: bytes that may still be written at a path.
+    init(
+        now: @escaping @Sendable () -> Moment = { Moment.now() },
+        roomAt: @escaping @Sendable (String) -> Int64? = { _ in .max }
+    ) {
         var settings = TranscoderSettings()
         settings.executable = "/nonexistent"
         transcoder = TranscoderSupervisor(settings, log: .silent)
         var shelf = RecordingSettings(directory: directory.path)
         shelf.reserve = 0
         desk = RecordingDesk(
-            shelf, transcoder: transcoder, taps: NoTaps(), log: .silent, now: now)
+            shelf, transcoder: transcoder, taps: NoTaps(), log: .silent, roomAt: roomAt, now: now)
     }
 
     /// Puts a recording on the disk, as it is after its end.
@@ -83,6 +88,39 @@ private final class DeskRig: Sendable {
         await #expect(throws: RecordingRefusal.stopping) { _ = try await desk.record(streams[0]) }
     }
 
+    /// A network file system that is gone answers nothing, not even how much room it has.
+    @Test func `answers others while the disk does not say how much room it has`() async throws {
+        let disk = DispatchSemaphore(value: 0)
+        let rig = DeskRig(roomAt: { _ in
+            disk.wait()
+            return .max
+        })
+        let desk = rig.desk
+        rig.refuseJobs()
+        await desk.start { _, _, _ in }
+        let stream = try #require(StreamID("s1"))
+        let beginning = Task { try await desk.record(stream) }
+        while await !desk.isRecording(stream) { await Task.yield() }
+        #expect(await desk.recordings(of: stream).map(\.state) == [.recording])
+        #expect(await desk.counters.started == 0)
+        disk.signal()
+        #expect(try await beginning.value.isNew)
+        await desk.stop()
+    }
+
+    @Test func `begins nothing on a disk without room`() async throws {
+        let rig = DeskRig(roomAt: { _ in -1 })
+        let desk = rig.desk
+        await desk.start { _, _, _ in }
+        let stream = try #require(StreamID("s1"))
+        await #expect(throws: RecordingRefusal.diskFull) { _ = try await desk.record(stream) }
+        let clip = RecordingEntry(id: "c1", stream: stream, part: 1, startedAt: 0, kind: .clip)
+        await #expect(throws: ClipRefusal.diskFull) { try await desk.admit(clip, of: stream) }
+        #expect(await desk.recordings(of: stream).isEmpty && rig.files.isEmpty)
+        #expect(await !desk.isRecording(stream))
+        await desk.stop()
+    }
+
     /// The first press saves an entry, which takes as long as the disk does.
     @Test func `ends what is ended while it begins`() async throws {
         let rig = DeskRig()
@@ -122,6 +160,33 @@ private final class DeskRig: Sendable {
         await desk.stop()
         order.withLock { $0.append("answered") }
         #expect(order.withLock { $0 } == ["told", "answered"])
+    }
+
+    /// Whoever hears of the end first would take the stream for recorded for ever.
+    @Test func `tells of a recording's beginning before its end, however long that takes`() async throws {
+        let rig = DeskRig()
+        let desk = rig.desk
+        rig.refuseJobs()
+        let told = Watched<[Bool]>([])
+        let isHearing = Watched((begins: false, goesOn: false))
+        await desk.start { _, isRecording, _ in
+            if isRecording {
+                isHearing.change { $0.begins = true }
+                try? await isHearing.wait { $0.goesOn }
+            }
+            told.change { $0.append(isRecording) }
+        }
+        let stream = try #require(StreamID("s1"))
+        let beginning = Task { try await desk.record(stream) }
+        try await isHearing.wait { $0.begins }
+        let ending = Task { await desk.stop(stream, because: .stopped) }
+        while await desk.counters.ended.isEmpty { await Task.yield() }
+        for _ in 0..<100 { await Task.yield() }
+        isHearing.change { $0.goesOn = true }
+        #expect(try await beginning.value.isNew)
+        #expect(await ending.value?.endReason == .stopped)
+        #expect(told.value == [true, false])
+        await desk.stop()
     }
 
     @Test func `tells how a recording ended once that is on the disk, however late`() async throws {

@@ -83,6 +83,11 @@ private final class EngineThread: Sendable {
         return setup.plan.addresses.map { "\($0)" }
     }
 
+    @Test func `has its end, and nothing else, get through where too much waits`() {
+        let commands: [HeadlessCommand] = [.say(7, "hello"), .remove(7, nil)]
+        #expect(commands.map(\.isEssential) == [false, true])
+    }
+
     // MARK: Offer and answer
 
     @Test func `offers what it was made with`() async throws {

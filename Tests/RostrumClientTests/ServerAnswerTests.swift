@@ -4,6 +4,10 @@ import HTTPTestSupport
 import TestSupport
 import Testing
 
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
 @testable import RostrumClient
 
 @Suite struct `What a refusal means` {
@@ -98,6 +102,62 @@ import Testing
         #expect(answer.location?.path == "/v1/y/1" && answer.location?.query == "a=b")
         #expect(answer.location?.host == "127.0.0.1" && answer.url.path == "/v1/x")
         #expect(try await result(of: HTTPResponse(status: 204)).get().location == nil)
+    }
+
+    @Test(
+        arguments: [
+            (307, "POST", "POST /b offer t"), (308, "PATCH", "PATCH /b offer t"), (302, "POST", "GET /b  t"),
+            (303, "PUT", "GET /b  t"), (301, "PUT", "PUT /b offer t"),
+        ])
+    func `is that of the address to which the server sends the request on`(
+        status: Int, method: String, expected: String
+    ) async throws {
+        let handler = ClosureHandler(answer: { request in
+            guard request.path != "/a" else {
+                return HTTPResponse(status: status, headers: ["Location": "/b"])
+            }
+            let token = request.headers["authorization"]?.dropFirst("Bearer ".count) ?? "-"
+            let body = String(decoding: request.body, as: UTF8.self)
+            let text = "\(request.method.rawValue) \(request.path) \(body) \(token)"
+            return HTTPResponse(status: 200, body: Array(text.utf8))
+        })
+        try await withServer(handler) { server in
+            let client = HTTPClient(try #require(URL(string: "http://\(server.address)")))
+            var request = HTTPClient.Request(method: method, path: "/a", token: "t")
+            request.body = Data("offer".utf8)
+            request.contentType = "application/sdp"
+            let answer = try await client.send(request)
+            #expect(String(decoding: answer.body, as: UTF8.self) == expected)
+            #expect(answer.url.path == "/b")
+        }
+    }
+
+    @Test func `is none where a server sends the request on and on`() async throws {
+        let loop = HTTPResponse(status: 307, headers: ["Location": "/x"])
+        #expect(try await refusal(by: loop) == .unusable("more than 5 redirects"))
+        // Without an address there is nothing to follow.
+        let nowhere = try await refusal(by: HTTPResponse(status: 307))
+        #expect(nowhere == .refused(status: 307, rule: nil, detail: "status 307", retryAfter: nil))
+    }
+
+    @Test(
+        arguments: [
+            ("http://a/x", "https://a/y", true), ("https://a/x", "http://a/y", false),
+            ("https://a/x", "https://b/y", false), ("https://a/x", "https://a:444/y", false),
+            ("https://a/x", "/y", true), ("https://a/x", "https://A/y", true),
+        ])
+    func `takes the token along to the same server only`(
+        from: String, target: String, keepsToken: Bool
+    ) throws {
+        let url = try #require(URL(string: from))
+        var request = URLRequest(url: url)
+        request.setValue("Bearer t", forHTTPHeaderField: "Authorization")
+        let response = try #require(
+            HTTPURLResponse(
+                url: url, statusCode: 307, httpVersion: nil, headerFields: ["Location": target]))
+        let next = try #require(Redirect(of: request, by: response)).request
+        #expect(next.url?.path == "/y")
+        #expect((next.value(forHTTPHeaderField: "Authorization") != nil) == keepsToken)
     }
 
     @Test func `is to what was asked`() async throws {

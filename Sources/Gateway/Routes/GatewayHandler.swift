@@ -23,11 +23,16 @@ package struct GatewayHandler: HTTPHandler {
     let eventStreams = EventStreams()
     private let authority: TokenAuthority
     private let now: @Sendable () -> Int
+    /// The clock for durations.
+    let elapsed: @Sendable () -> MonotonicTime
 
-    /// - Parameter now: seconds since 1970.
+    /// - Parameters:
+    ///   - now: seconds since 1970.
+    ///   - elapsed: the clock for durations, which is never set.
     package init(
         service: any SessionService, authority: TokenAuthority, settings: GatewaySettings, pages: WebPages,
-        counters: HTTPCounters, now: @escaping @Sendable () -> Int
+        counters: HTTPCounters, now: @escaping @Sendable () -> Int,
+        elapsed: @escaping @Sendable () -> MonotonicTime
     ) {
         self.service = service
         self.settings = settings
@@ -35,6 +40,7 @@ package struct GatewayHandler: HTTPHandler {
         self.counters = counters
         self.authority = authority
         self.now = now
+        self.elapsed = elapsed
     }
 
     /// Bundles a request with everything its route's handler needs.

@@ -86,7 +86,7 @@ extension GatewayHandler {
 
     /// Counts a new identity against the client's address; throws 429 beyond the allowance.
     private func takeGuest(_ call: Call) throws(Problem) {
-        guard let wait = guests.take(call.request, at: call.access.now()) else { return }
+        guard let wait = guests.take(call.request, at: elapsed()) else { return }
         var problem = Problem(
             429, "too-many-guests",
             "Too many people joined from your network. Try again in \(wait.inSeconds).",

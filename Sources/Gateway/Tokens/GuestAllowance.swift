@@ -9,8 +9,8 @@ import Synchronization
 final class GuestAllowance: Sendable {
     private struct State {
         var limits: AddressLimits
-        /// When idle addresses were last removed, in seconds since 1970.
-        var sweptAt = Int.min
+        /// When idle addresses were last removed; nil before the first request.
+        var sweptAt: MonotonicTime?
     }
 
     /// Identities in one moment: enough for a school class behind one address.
@@ -31,14 +31,14 @@ final class GuestAllowance: Sendable {
     }
 
     /// Counts one identity for the client of a request.
-    /// - Parameter now: in seconds since 1970.
+    /// - Parameter now: by a clock that is never set, which would give or take allowance.
     /// - Returns: nil if the client may have it, otherwise the seconds to wait.
-    func take(_ request: HTTPRequest, at now: Int) -> Int? {
+    func take(_ request: HTTPRequest, at now: MonotonicTime) -> Int? {
         let (ip, isForwarded) = (request.clientAddress, request.isForwarded)
-        let milliseconds = UInt64(max(now, 0)) &* 1_000
+        let milliseconds = UInt64(max(now.nanoseconds, 0)) / 1_000_000
         return state.withLock { state in
             // Visits all addresses, so it runs once a second at most, however many requests come.
-            if state.sweptAt != now {
+            if state.sweptAt.map({ now - $0 >= .seconds(1) }) ?? true {
                 state.sweptAt = now
                 state.limits.forgetIdle(at: milliseconds)
             }

@@ -49,6 +49,9 @@ package final class ClientThread<Handler: ClientHandler & ~Copyable>: Sendable {
     private let mailbox: Mailbox<Handler.Command>
     private let thread: NativeThread
 
+    /// Commands that may wait in the mailbox; as many essential ones again.
+    package static var mailboxLimit: Int { 1 << 17 }
+
     /// Whether the thread is restricted to the requested CPU.
     package var isPinned: Bool { thread.isPinned }
 
@@ -71,7 +74,7 @@ package final class ClientThread<Handler: ClientHandler & ~Copyable>: Sendable {
         makeHandler: @escaping @Sendable (ClientStart) -> Handler
     ) throws(NetError) {
         let waker = try Waker()
-        let mailbox = Mailbox<Handler.Command>(capacity: 1 << 17)
+        let mailbox = Mailbox<Handler.Command>(capacity: Self.mailboxLimit)
         self.waker = waker
         self.mailbox = mailbox
         thread = try NativeThread(name: name, cpu: cpu) {
@@ -89,10 +92,11 @@ package final class ClientThread<Handler: ClientHandler & ~Copyable>: Sendable {
     }
 
     /// Queues a command.
+    /// - Parameter isEssential: for commands that release something and so must get through; see `Mailbox`.
     /// - Returns: false if the thread was told to stop, or its mailbox is full.
     @discardableResult
-    package func post(_ command: Handler.Command) -> Bool {
-        switch mailbox.post(command) {
+    package func post(_ command: Handler.Command, isEssential: Bool = false) -> Bool {
+        switch mailbox.post(command, isEssential: isEssential) {
         case .first:
             waker.wake()
             return true

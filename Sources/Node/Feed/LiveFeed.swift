@@ -292,6 +292,12 @@ struct LiveFeed {
     /// The stream whose stage was last notified of a session; nil if there is none.
     func toldPresence(of id: SessionID) -> StreamID? { presences[id] }
 
+    /// The viewers whom a stream's stage was last told are present, in an order that is the same in each run.
+    func told(in stream: StreamID) -> [(session: SessionID, sender: Stage.Sender?)] {
+        let present = presences.filter { $0.value == stream }.keys.sorted()
+        return present.map { ($0, desk.places[$0]?.reader.sender(in: stream)) }
+    }
+
     /// Notes that stages are notified of a change now.
     /// - Returns: the stream that the viewer has left; nil if there is none.
     mutating func tellPresence(_ change: PresenceChange) -> StreamID? {

@@ -271,7 +271,8 @@ package actor PackagingDesk {
                     wish: wish, deadline: time + Self.waitingTime, continuation: continuation))
         }
         if let refusal { throw refusal }
-        guard let playlist = active[key]?.playlist else { throw .unknownFile }
+        // It may have ended after its part came, before this call could go on.
+        guard let playlist = active[key]?.playlist else { throw isStopped ? .stopping : .unknownFile }
         return playlist
     }
 

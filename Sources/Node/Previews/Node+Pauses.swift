@@ -55,16 +55,18 @@ extension Node {
             return false
         }
         // In memory first, so that two calls cannot both take the last room; taken back if the disk fails.
-        let before = live.productions.pauseFile(of: stream)
+        let shown = live.productions.pauseFile(of: stream)
         live.setPauseFile(file, of: stream)
-        if let shelf = desks.pauseShelf, await !shelf.set(file, of: stream) {
-            // Only if no other call has replaced it during the await.
-            if live.productions.pauseFile(of: stream) == file { live.setPauseFile(before, of: stream) }
-            return false
+        var isStored = true
+        if let shelf = desks.pauseShelf {
+            let number = pauseChoices.begin(of: stream, insteadOf: shown)
+            isStored = await shelf.set(file, of: stream)
+            let correction = pauseChoices.end(number, file, of: stream, isStored: isStored)
+            if let correction { live.setPauseFile(correction.file, of: stream) }
         }
         let time = now().elapsed
         await perform(live.produce(at: time) { $0.renewPause(of: stream, at: time) })
         programmeChanged(in: stream)
-        return true
+        return isStored
     }
 }

@@ -15,9 +15,10 @@ extension Node {
     /// Updates the desk with a stream's programme and targets.
     func followRestreams(of stream: StreamID) async {
         guard let restreams, !isStopping, let host = registry[stream] else { return }
+        let (record, list) = host.durableState
         await restreams.update(
-            stream, to: host.durableRestreams.targets, isLive: directory[stream]?.state == .live,
-            live.recordedProgramme(of: stream))
+            stream, to: list.targets, isLive: directory[stream]?.state == .live,
+            createdAt: record?.createdAt, live.recordedProgramme(of: stream))
     }
 
     /// Adds a target to which a stream's programme is sent from now on.
@@ -35,7 +36,7 @@ extension Node {
     package func restreams(of stream: StreamID) async throws(RestreamRefusal) -> [RestreamStatus] {
         let (desk, host) = try await restreamPlace(of: stream)
         var statuses: [RestreamStatus] = []
-        for target in host.durableRestreams.targets {
+        for target in host.durableState.restreams.targets {
             statuses.append(await desk.status(of: target, in: stream))
         }
         return statuses

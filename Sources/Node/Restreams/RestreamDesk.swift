@@ -86,6 +86,8 @@ package actor RestreamDesk {
     /// A stream that has targets.
     private struct Stream {
         var isLive = false
+        /// When the stream was created: one that begins again under its name has other targets.
+        var createdAt: WallTime?
         /// What viewers get; nil for nothing.
         var programme: RecordingDesk.Programme?
         /// The targets by number.
@@ -184,20 +186,26 @@ package actor RestreamDesk {
     /// Takes note of a stream's targets and programme; connects and disconnects accordingly.
     /// - Parameters:
     ///   - isLive: whether the stream is live; targets of others are disconnected.
+    ///   - createdAt: when the stream was created; nil if that is not known.
     ///   - programme: what viewers get; nil for nothing.
     func update(
-        _ stream: StreamID, to targets: [RestreamTarget], isLive: Bool, _ programme: RecordingDesk.Programme?
+        _ stream: StreamID, to targets: [RestreamTarget], isLive: Bool, createdAt: WallTime? = nil,
+        _ programme: RecordingDesk.Programme?
     ) async {
         guard !isStopped, !targets.isEmpty || streams[stream] != nil else { return }
         var known = streams[stream] ?? Stream()
+        let isAnother = known.createdAt != createdAt
+        known.createdAt = createdAt
         known.isLive = isLive
         known.programme = programme
         // `known` is a copy: it is written back before the first await, where the actor may run other calls.
         // Compared as a whole: where a stream begins again under its name, its targets are numbered from 1 again.
-        let gone = known.entries.filter { !targets.contains($0.value.target) }
+        let gone = known.entries.filter { isAnother || !targets.contains($0.value.target) }
         for number in gone.keys { known.entries[number] = nil }
         for target in targets where known.entries[target.number] == nil {
-            known.entries[target.number] = Entry(target: target, status: status(of: target, in: stream))
+            let status = RestreamStatus(
+                number: target.number, address: target.address, state: .waiting, since: now().wall)
+            known.entries[target.number] = Entry(target: target, status: status)
         }
         streams[stream] = known
         for (number, entry) in gone { await close(entry.connection, number, of: stream) }
@@ -279,6 +287,8 @@ package actor RestreamDesk {
         guard let entry = streams[stream]?.entries[number] else { return }
         streams[stream]?.entries[number]?.connection = nil
         streams[stream]?.entries[number]?.retryAt = nil
+        // A target that waits has not failed: its next failure is reported.
+        streams[stream]?.entries[number]?.isFailureTold = false
         await close(entry.connection, number, of: stream)
         if entry.status.state != .waiting { await change(number, of: stream, to: .waiting) }
     }

@@ -90,6 +90,11 @@ extension StreamHost {
         announce()
     }
 
+    /// Announces what a closed host of this stream was told last, unless this one has been told already.
+    func inheritRecording(_ wasRecording: Bool?) {
+        if isRecording == nil, let wasRecording { setRecording(wasRecording) }
+    }
+
     /// Announces whether viewers can go back in the stream.
     package func setKept(_ isKept: Bool) {
         guard self.isKept != isKept else { return }
@@ -231,7 +236,7 @@ extension StreamHost {
         stream.preview = stream.state == .backstage ? nil : preview
         let owner = source?.owner ?? committed.host
         stream.isPaused = committed.member(owner)?.isPaused ?? false
-        stream.isRecording = isRecording
+        stream.isRecording = isRecording ?? false
         stream.isKept = isKept
         var view = SyncView(stream: stream)
         view.hands = committed.hands

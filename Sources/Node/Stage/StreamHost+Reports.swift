@@ -25,8 +25,16 @@ extension StreamHost {
     /// Queues the webhooks of files that the store has refused, if they are due.
     func repeatReports() {
         guard let deadline = refusedReports.deadline, deadline <= environment.now().elapsed else { return }
-        var reports = refusedReports
-        refusedReports = FileReports()
+        var reports = refusedReports.take()
         try? gather { reports.move(to: &$0) }
+    }
+
+    /// Hands over the webhooks that this host, which has closed, can no longer store.
+    func handOverReports() -> FileReports { refusedReports.take() }
+
+    /// Queues the webhooks that a closed host of this stream could not store.
+    func inherit(_ reports: FileReports) {
+        refusedReports.add(reports, at: environment.now().elapsed)
+        scheduleTick()
     }
 }

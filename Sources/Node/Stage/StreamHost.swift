@@ -59,9 +59,8 @@ package actor StreamHost {
     var stage: Stage?
     /// The durable state, and what is on its way there.
     private(set) var journal: StreamJournal
-    /// A copy of the durable record that callers read without waiting for the actor.
-    private nonisolated let durable = Mutex<StageRecord?>(nil)
-    private nonisolated let durableTargets = Mutex(RestreamList())
+    /// Copies of the durable record and targets, which callers read without waiting for the actor.
+    private nonisolated let durable = Mutex<Durable>((nil, RestreamList()))
     private var committing: Task<Void, Never>?
     /// The connections of participants; the inner nil stands for an anonymous viewer.
     var connections: [Stage.Connection: Stage.Sender?] = [:]
@@ -82,7 +81,8 @@ package actor StreamHost {
     var refusedReports = FileReports()
     private var budget = CommandBudget()
     var preview: StreamPreview?
-    var isRecording = false
+    /// Whether the stream is being recorded; nil before this host has been told.
+    var isRecording: Bool?
     /// Whether viewers can go back in the stream.
     var isKept = false
     /// What was decided about sessions and is not handled yet; see `put`.
@@ -111,13 +111,12 @@ package actor StreamHost {
         let journal = try StreamJournal(stored, report: environment.report)
         let record = journal.kept
         self.journal = journal
-        durable.withLock { $0 = record?.stage }
         stage = record.map { Stage(restoring: $0.stage, at: now) }
         sync = SyncHub(id: id, at: now)
         interaction = InteractionDesk(restoring: record?.interaction ?? InteractionRecord(), at: now)
         duels = DuelDesk(of: id, restoring: record?.duels ?? [])
         restreams = record?.restreams ?? RestreamList()
-        durableTargets.withLock { [restreams] in $0 = restreams }
+        durable.withLock { [restreams] in $0 = (record?.stage, restreams) }
         if let record { sync.view.stream = StreamSnapshot(record.stage) }
     }
 
@@ -227,10 +226,12 @@ package actor StreamHost {
     }
 
     /// The durable record, without waiting for the actor; set before a change's effects are performed.
-    nonisolated var durableRecord: StageRecord? { durable.withLock { $0 } }
+    nonisolated var durableRecord: StageRecord? { durableState.record }
 
-    /// The same for the programme's targets.
-    nonisolated var durableRestreams: RestreamList { durableTargets.withLock { $0 } }
+    /// The same with the programme's targets, as of one moment.
+    nonisolated var durableState: Durable { durable.withLock { $0 } }
+
+    typealias Durable = (record: StageRecord?, restreams: RestreamList)
 
     /// Why a participant may not even follow the stream; nil if they may.
     func refusal(to sender: Stage.Sender?) -> Rejection? {
@@ -385,8 +386,8 @@ package actor StreamHost {
         switch journal.finish(result) {
         case nil: return nil
         case .success(let batch):
-            durable.withLock { $0 = committed }
-            durableTargets.withLock { $0 = journal.kept?.restreams ?? RestreamList() }
+            durable.withLock { $0 = (committed, journal.kept?.restreams ?? RestreamList()) }
+            refusedReports.noteStored(at: environment.now().elapsed)
             conclude(batch)
             startCommit()
             return nil
@@ -493,7 +494,7 @@ package actor StreamHost {
         }
         if let stage, stage.record.phase != .ended { return nil }
         // Only this host announces that these end, which may be later than the stream.
-        guard !isRecording, !isKept, door.close(since: arrivals) else { return nil }
+        guard isRecording != true, !isKept, door.close(since: arrivals) else { return nil }
         close(.goingAway)
         return committed == nil ? .unmade : .ended
     }

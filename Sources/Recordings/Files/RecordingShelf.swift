@@ -18,10 +18,16 @@ final class RecordingShelf: Sendable {
     /// At most two for each recording that was under way when the disk failed, because no recording starts unless its
     /// entry is on the disk.
     private let unkept = Mutex<[RecordingEntry]>([])
+    private let roomAt: @Sendable (String) -> Int64?
 
-    init(_ settings: RecordingSettings, log: Log) {
+    /// - Parameter roomAt: bytes that may still be written at a path; nil if unknown. May block, as a broken disk does.
+    init(
+        _ settings: RecordingSettings, log: Log,
+        roomAt: @escaping @Sendable (String) -> Int64? = { DiskSpace.room(at: $0) }
+    ) {
         self.settings = settings
         self.log = log
+        self.roomAt = roomAt
     }
 
     private func folder(of stream: String) -> String { "\(settings.directory)/\(stream)" }
@@ -36,10 +42,11 @@ final class RecordingShelf: Sendable {
         "\(folder(of: entry.stream))/\(entry.id).\(container)"
     }
 
-    /// Bytes that may still be written, even before the folder exists; nil if unknown.
-    var room: Int64? {
+    /// Whether files may begin, even before the folder exists; on the queue, because the disk may not answer.
+    private var hasRoom: Bool {
         let above = settings.directory.lastIndex(of: "/").map { String(settings.directory[..<$0]) } ?? "."
-        return DiskSpace.room(at: settings.directory) ?? DiskSpace.room(at: above)
+        guard let room = roomAt(settings.directory) ?? roomAt(above) else { return true }
+        return room >= settings.reserve
     }
 
     // MARK: Reading
@@ -113,6 +120,14 @@ final class RecordingShelf: Sendable {
         _ entry: RecordingEntry, isolation: isolated (any Actor)? = #isolation
     ) async -> FileError? {
         await run { [self] in store(entry) }
+    }
+
+    /// Stores the entry of a file that is about to begin, if the disk has room for one.
+    /// - Returns: nil once it is durable, or the error.
+    func admit(
+        _ entry: RecordingEntry, isolation: isolated (any Actor)? = #isolation
+    ) async -> FileError? {
+        await run { [self] in hasRoom ? store(entry) : FileError(code: ENOSPC) }
     }
 
     private func store(_ entry: RecordingEntry) -> FileError? {

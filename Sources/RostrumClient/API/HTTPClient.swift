@@ -33,6 +33,8 @@ final class HTTPClient: Sendable {
     static let patience = 10.0
     /// In bytes; the API gives no larger answers.
     static let maximumAnswer = 16 << 20
+    /// Redirects that are followed for one request.
+    static let mostRedirects = 5
 
     let origin: URL
     private let session: URLSession
@@ -44,7 +46,7 @@ final class HTTPClient: Sendable {
         configuration.httpCookieStorage = nil
         configuration.urlCache = nil
         configuration.timeoutIntervalForRequest = Self.patience
-        session = URLSession(configuration: configuration)
+        session = URLSession(configuration: configuration, delegate: NoRedirects(), delegateQueue: nil)
     }
 
     // A session that is not invalidated is never freed, nor are its connections.
@@ -88,7 +90,18 @@ final class HTTPClient: Sendable {
             location: location.flatMap { URL(string: $0, relativeTo: from)?.absoluteURL })
     }
 
+    /// Sends a request, and follows redirects.
     private func load(_ request: URLRequest) async throws(RostrumError) -> (Data, HTTPURLResponse) {
+        var message = request
+        for _ in 0...Self.mostRedirects {
+            let (body, response) = try await loadOnce(message)
+            guard let next = Redirect(of: message, by: response) else { return (body, response) }
+            message = next.request
+        }
+        throw .unusable("more than \(Self.mostRedirects) redirects")
+    }
+
+    private func loadOnce(_ request: URLRequest) async throws(RostrumError) -> (Data, HTTPURLResponse) {
         let result: (Data, URLResponse)
         do {
             result = try await session.data(for: request)

@@ -55,7 +55,7 @@ final class Generator: Sendable {
     func remove(id: Int) async {
         await withCheckedContinuation { done in
             // A thread that is about to end refuses the command, and disconnects all its clients itself.
-            if !threads[id % threads.count].post(.remove(id: id, done)) { done.resume() }
+            if !threads[id % threads.count].post(.remove(id: id, done), isEssential: true) { done.resume() }
         }
     }
 

@@ -340,14 +340,21 @@ struct Bench {
     ])
     let handler: GatewayHandler
 
-    init(_ change: (inout GatewaySettings) -> Void = { _ in }) throws {
+    /// - Parameters:
+    ///   - now: seconds since 1970.
+    ///   - elapsed: the clock for durations.
+    init(
+        _ change: (inout GatewaySettings) -> Void = { _ in },
+        now: @escaping @Sendable () -> Int = { Bench.now },
+        elapsed: @escaping @Sendable () -> MonotonicTime = { .zero }
+    ) throws {
         var settings = GatewaySettings()
         settings.viewers = .everyone
         settings.isDevelopment = true
         change(&settings)
         handler = GatewayHandler(
             service: service, authority: authority, settings: settings, pages: try LoadedPages.all.get(),
-            counters: HTTPCounters(), now: { Self.now })
+            counters: HTTPCounters(), now: now, elapsed: elapsed)
     }
 
     func token(

@@ -63,7 +63,8 @@ struct StageBench {
         settings.rtmpPort = 1_935
         handler = GatewayHandler(
             service: node, authority: authority, settings: settings, pages: try LoadedPages.all.get(),
-            counters: HTTPCounters(), now: now)
+            counters: HTTPCounters(), now: now,
+            elapsed: { MonotonicTime.zero + .seconds(now()) })
     }
 
     func token(
