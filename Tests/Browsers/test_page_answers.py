@@ -67,3 +67,99 @@ def test_a_link_gets_a_token_of_its_own_while_another_waits_for_one(page: Page) 
         await first;
         return [await second, knownToken('s1', 'viewer')];
     }""") == ["second", "second"]
+
+
+# Invitations, and going live.
+
+
+def test_an_invitation_that_was_declined_without_a_network_is_put_again(page: Page) -> None:
+    """The host waits for the answer, and there is no button that could give it later."""
+    assert page.evaluate("""async () => {
+        const {invitation} = await import('/assets/widgets/invitation.js');
+        const answers = [null, {}], declined = [];
+        const room = Object.assign(new EventTarget(), {
+            you: {id: 'bob', invited: true}, isOnStage: false, info: {hostName: 'Ann', programme: 'composed'}, own: {stop() {}},
+            attempt: action => action(), api: {endInvitation: async id => { declined.push(id); return answers.shift(); }},
+        });
+        invitation.mount(room);
+        const seen = [];
+        for (let time = 0; time < 2; time++) {
+            document.querySelector('dialog[open] [data-value=decline]')?.click();
+            await turns();
+            await turns();
+            seen.push(document.querySelector('dialog[open]') !== null);
+        }
+        return [seen, declined, unheard];
+    }""") == [[True, False], ["bob", "bob"], []]
+
+
+def test_who_is_on_stage_although_the_answer_got_lost_goes_on_the_air(page: Page) -> None:
+    assert page.evaluate("""async () => {
+        const {Room} = await import('/assets/room.js');
+        const room = new Room('audience'), told = [];
+        room.addEventListener('say', ({detail}) => told.push(detail));
+        room.own.source = {kind: 'test', media: new MediaStream(), notice: null, stop: () => told.push('stopped')};
+        room.onAir.start = async () => void told.push('on the air');
+        const accept = isThere => {
+            room.api.accept = async () => {
+                room.sync.you = {id: 'bob', role: isThere ? 'speaker' : 'viewer'};
+                throw new TypeError('there is no network');
+            };
+            return room.accept('bob');
+        };
+        return [await accept(true), await accept(false), told];
+    }""") == [True, False, [NOT_THERE, "on the air", NOT_THERE, "stopped"]]
+
+
+def test_an_invitation_that_was_declined_in_the_feed_without_a_network_is_still_there(page: Page) -> None:
+    page.evaluate(CLOCK)
+    page.evaluate(JOINING)
+    assert page.evaluate("""async () => {
+        const lost = fetch;
+        globalThis.fetch = async () => new Response('{}');
+        await raise();
+        await hear(true);
+        said.length = 0;
+        sockets.at(-1).say({type: 'you', you: {id: 'bob', role: 'viewer', handRaised: true, invited: true}});
+        const decline = async () => {
+            document.querySelector('dialog[data-name=invited] [data-value=decline]').click();
+            await rest();
+        };
+        globalThis.fetch = lost;
+        await decline();
+        const before = [joining.stateIn('s1'), [...said]];
+        globalThis.fetch = async () => new Response(null, {status: 204});
+        joining.press(story);
+        await decline();
+        return [before, joining.stateIn('s1'), said.length];
+    }""") == [["invited", [NOT_THERE]], "down", 1]
+
+
+def test_a_stream_that_was_refused_does_not_go_live_from_its_backstage(page: Page) -> None:
+    """Whoever could not go live, and then opens a backstage, wants nobody to see it yet."""
+    assert page.evaluate("""async () => {
+        const {Room} = await import('/assets/room.js');
+        const room = new Room('studio'), {onAir, sync} = room, lives = [];
+        room.own.source = {kind: 'test', media: new MediaStream(), notice: null, stop() {}};
+        room.api.goLive = async () => { lives.push('live'); return {}; };
+        onAir.start = async () => { onAir.isOn = true; };
+        const become = async (isOn, state) => {
+            onAir.isOn = isOn;
+            onAir.connection.state = state;
+            onAir.dispatchEvent(new Event('change'));
+            await turns();
+        };
+        await room.goLive();
+        await become(false, 'failed');
+        sync.known = {
+            stream: {id: '', state: 'backstage', title: 'Tea', programme: 'composed'}, counts: {}, programme: {},
+            speakers: {}, viewers: {}, raisedHands: {}, invitations: {},
+        };
+        sync.you = {id: 'ann', role: 'host', isModerator: true};
+        await room.enterStage();
+        await become(true, 'connected');
+        const before = [...lives];
+        await room.goLive();
+        await turns();
+        return [before, lives];
+    }""") == [[], ["live"]]
