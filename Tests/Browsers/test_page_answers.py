@@ -7,6 +7,7 @@ import pytest
 from clock import CLOCK
 from drivers import Browser, Page
 from server import Server
+from test_feed_modules import BEGIN, STAND_INS
 from test_modules import FAKE_SOCKETS
 from test_page_connections import JOINING
 from test_page_widgets import AUDIENCE, NOT_THERE, UNHEARD
@@ -67,6 +68,68 @@ def test_a_link_gets_a_token_of_its_own_while_another_waits_for_one(page: Page) 
         await first;
         return [await second, knownToken('s1', 'viewer')];
     }""") == ["second", "second"]
+
+
+@pytest.mark.parametrize(("status", "state"), [(401, "failed"), (403, "missing")])
+def test_the_feed_begins_anew_with_a_token_that_may_watch(page: Page, status: int, state: str) -> None:
+    page.evaluate(STAND_INS)
+    page.evaluate("""status => {
+        const open = fetch;
+        globalThis.isWelcome = false;
+        live = ['s1'];
+        globalThis.fetch = async (address, how) => {
+            // A token that is for another stream opens the feed all the same.
+            const isOpen = status === 403 && !String(address).includes('/v1/streams/');
+            if (isWelcome || isOpen) return open(address, how);
+            const headers = {'Content-Type': 'application/problem+json'};
+            return new Response(JSON.stringify({status, title: 'No', detail: 'No.'}), {status, headers});
+        };
+    }""", status)
+    page.evaluate(BEGIN, {"stream": "s3"})
+    page.wait_for("state => feed.state === state", state, what="the viewer may not watch")
+    assert page.evaluate("""() => {
+        isWelcome = true;
+        live = ['s1', 's3'];
+        feed.showToken();
+        return feed.state;
+    }""") == "connecting"
+    page.wait_for("() => peers.at(-1).remoteDescription && feed.current?.id === 's3'", what="the story of the link is there")
+
+
+def test_an_invitation_to_another_address_of_the_feed_is_not_left_at_once(page: Page) -> None:
+    assert page.evaluate("""async () => {
+        const {uninvitedForm} = await import('/assets/feed/uninvited.js');
+        document.body.append(...uninvitedForm());
+        const field = document.getElementById('invitation'), went = [];
+        navigation.addEventListener('navigate', event => {
+            const {navigationType, destination} = event;
+            went.push(navigationType === 'reload' ? 'again' : destination.url.slice(location.origin.length));
+            event.preventDefault();
+        });
+        for (const link of ['/healthz?stream=tea#token=a.b.c', '/healthz#token=a.b.c']) {
+            field.value = location.origin + link;
+            field.form.requestSubmit();
+            await turns();
+        }
+        return went;
+    }""") == ["/healthz?stream=tea#token=a.b.c", "/healthz#token=a.b.c", "again"]
+
+
+def test_a_second_tap_on_share_asks_for_nothing(page: Page) -> None:
+    assert page.evaluate("""async () => {
+        const {share} = await import('/assets/feed/share.js');
+        globalThis.fetch = async () => new Response('{"viewers": "public"}');
+        globalThis.matchMedia = () => ({matches: true});
+        const shown = [];
+        globalThis.prompt = text => shown.push(text);
+        for (const name of ['InvalidStateError', 'AbortError', 'NotAllowedError']) {
+            const refuse = async () => { throw new DOMException('no', name); };
+            Object.defineProperty(navigator, 'share', {value: refuse, configurable: true});
+            await share({id: 's1', title: 'Tea'}, text => shown.push(text));
+            shown.push(name);
+        }
+        return shown;
+    }""") == ["InvalidStateError", "AbortError", "Copy this link", "NotAllowedError"]
 
 
 # Invitations, and going live.
