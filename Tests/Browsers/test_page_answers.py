@@ -226,3 +226,224 @@ def test_a_stream_that_was_refused_does_not_go_live_from_its_backstage(page: Pag
         await turns();
         return [before, lives];
     }""") == [[], ["live"]]
+
+
+# What is pressed twice, or while something else is under way.
+
+
+def test_what_is_pressed_twice_is_asked_once(page: Page) -> None:
+    """Before the question, the server is asked, which takes a while on a slow network."""
+    page.evaluate(AUDIENCE, {"id": "ann", "role": "host", "isModerator": True})
+    assert page.evaluate("""async () => {
+        const {makeDuelDesk} = await import('/assets/duel.js');
+        let answer = null;
+        const streams = new Promise(resolve => { answer = resolve; });
+        api.liveStreams = () => streams;
+        const {button} = makeDuelDesk(part);
+        button.click();
+        button.click();
+        answer([{id: 'quiz', title: 'Quiz', hostName: 'Eve'}]);
+        await turns();
+        const count = document.querySelectorAll('dialog').length;
+        document.querySelector('dialog [data-value=no]').click();
+        await turns();
+        button.click();
+        await turns();
+        return [count, document.querySelectorAll('dialog[open]').length, unheard];
+    }""") == [1, 1, []]
+
+
+#: A host's panel for encoders, open and with a key; the test answers for the server by `answers`.
+ENCODER = """async () => {
+    globalThis.fetch = async () => new Response('{"rtmp": true, "srt": true}');
+    const {encoder} = await import('/assets/widgets/encoder.js');
+    globalThis.answers = [];
+    globalThis.ingest = key => ({
+        rtmp: {server: 'rtmp://host/live', key}, srt: {url: `srt://host?streamid=${key}`, passphrase: false}, encoders: [],
+    });
+    const wait = name => () => new Promise(resolve => answers.push(Object.assign(resolve, {of: name})));
+    const room = Object.assign(new EventTarget(), {
+        stream: 's1', isHost: true, isOver: false, isOut: false, sync: new EventTarget(), say() {}, attempt: action => action(),
+        api: {showIngest: wait('show'), replaceIngestKey: wait('replace')},
+    });
+    encoder.mount(room, document.body);
+    globalThis.$ = id => document.getElementById(id);
+    globalThis.replaceKey = async () => {
+        $('replace-key').click();
+        await turns();
+        document.querySelector('dialog [data-value=yes]').click();
+        await turns();
+        await turns();
+    };
+    await turns();
+    $('encoder').open = true;
+    while (!answers.length) await turns();
+}"""
+
+
+def test_a_key_that_could_not_be_replaced_stays(page: Page) -> None:
+    page.evaluate(ENCODER)
+    assert page.evaluate("""async () => {
+        answers.shift()(ingest('one'));
+        await turns();
+        await replaceKey();
+        answers.shift()(null);
+        await turns();
+        return ['encoder-server', 'encoder-key', 'encoder-srt'].map(id => $(id).value).concat($('encoder-code').hidden);
+    }""") == ["rtmp://host/live", "one", "srt://host?streamid=one", False]
+
+
+def test_a_new_key_is_made_also_while_the_panel_is_still_loading(page: Page) -> None:
+    page.evaluate(ENCODER)
+    assert page.evaluate("""async () => {
+        await replaceKey();
+        answers.shift()(ingest('one'));
+        await turns();
+        const names = answers.map(answer => answer.of);
+        answers.shift()?.(ingest('two'));
+        await turns();
+        return [names, $('encoder-key').value];
+    }""") == [["replace"], "two"]
+
+
+def test_each_target_is_removed_that_was_pressed_and_what_was_typed_meanwhile_stays(page: Page) -> None:
+    assert page.evaluate("""async () => {
+        globalThis.fetch = async () => new Response('{"restreams": true}');
+        const {restream} = await import('/assets/widgets/restream.js');
+        const target = number => ({number, url: `rtmp://host/${number}`, state: 'live', droppedPictures: 0});
+        const asked = [];
+        const wait = () => new Promise(resolve => asked.push(resolve));
+        const removed = [];
+        const room = Object.assign(new EventTarget(), {
+            sync: new EventTarget(), isHost: true, isOut: false, info: {state: 'live'}, say() {}, attempt: action => action(),
+            api: {
+                listRestreams: async () => ({restreams: [target(1), target(2)]}), addRestream: wait,
+                removeRestream: number => { removed.push(number); return wait(); },
+            },
+        });
+        restream.mount(room, document.body);
+        const $ = id => document.getElementById(id), rows = () => document.querySelectorAll('#restream-list li button');
+        $('restream').open = true;
+        while (rows().length < 2) await turns();
+        for (const button of [...rows(), rows()[0]]) button.click();
+        const [url, key] = [$('restream-url'), $('restream-key')];
+        [url.value, key.value] = ['rtmp://host/3', 'third'];
+        const add = () => $('restream-add').closest('form').dispatchEvent(new SubmitEvent('submit', {cancelable: true}));
+        add();
+        [url.value, key.value] = ['rtmp://host/4', 'half'];
+        asked.at(-1)(target(3));
+        await turns();
+        const typed = key.value;
+        add();
+        asked.at(-1)(target(4));
+        await turns();
+        return [removed, typed, key.value];
+    }""") == [[1, 2], "half", ""]
+
+
+def test_a_timeline_that_was_dragged_back_to_its_place_moves_on(page: Page) -> None:
+    assert page.evaluate("""async () => {
+        const {rewind} = await import('/assets/widgets/rewind.js');
+        const past = {behind: 100, reach: 600, leave() {}, go() {}};
+        const room = Object.assign(new EventTarget(), {viewing: {state: 'live', rewind: past}});
+        rewind.mount(room, document.body);
+        const position = document.getElementById('position'), seen = [];
+        position.dispatchEvent(new PointerEvent('pointerdown'));
+        position.dispatchEvent(new Event('input'));
+        past.behind = 90;
+        const look = () => { room.dispatchEvent(new Event('second')); seen.push(Number(position.value)); };
+        // The page does not pull it out of the finger, and goes on once that has left.
+        look();
+        position.dispatchEvent(new PointerEvent('pointerup'));
+        await turns();
+        look();
+        return seen;
+    }""") == [500, 510]
+
+
+# What is shown of one thing while another is asked for, and where messages are seen.
+
+
+def test_no_list_stands_under_the_name_of_another(page: Page) -> None:
+    page.evaluate(AUDIENCE, {})
+    assert page.evaluate("""async () => {
+        const {openPeople} = await import('/assets/ranks.js');
+        const answers = {};
+        hear({type: 'interaction', settings: {...audience.settings, widgets: ['ranks']}});
+        api.rank = rank => new Promise((resolve, reject) => { answers[rank] = {resolve, reject}; });
+        openPeople(part, 'givers');
+        answers.givers.resolve({ranks: [{participant: 'eve', name: 'Eve', value: 5}]});
+        await turns();
+        const list = document.querySelector('dialog .ranked'), words = document.querySelector('dialog [role=status]:not([hidden])');
+        const read = () => [list.ariaLabel, list.textContent.includes('Eve'), words.textContent];
+        const choose = name => document.querySelector(`dialog input[value=${name}]`).click();
+        const seen = [read()];
+        choose('fans');
+        seen.push(read());
+        answers.fans.resolve({ranks: [{participant: 'bob', name: 'Bob', value: 9}]});
+        await turns();
+        // Back and forth on a bad network: the answer to what is not asked for any more comes last.
+        choose('givers');
+        const old = answers.givers;
+        choose('fans');
+        answers.fans.resolve({ranks: [{participant: 'bob', name: 'Bob', value: 9}]});
+        await turns();
+        old.reject(new TypeError('there is no network'));
+        await turns();
+        return [...seen, read(), unheard];
+    }""") == [["Top givers", True, ""], ["Top fans", False, ""], ["Top fans", False, ""], []]
+
+
+def test_a_message_is_seen_and_read_also_while_something_is_asked(page: Page) -> None:
+    assert page.evaluate("""async () => {
+        const {messages} = await import('/assets/widgets/messages.js');
+        const {ask} = await import('/assets/dialog.js');
+        const layer = document.createElement('div'), room = new EventTarget();
+        document.body.append(layer);
+        messages.mount(room, layer);
+        const root = layer.firstElementChild, said = detail => room.dispatchEvent(new CustomEvent('say', {detail}));
+        const place = () => root.parentElement?.localName ?? null;
+        const seen = [place()];
+        ask({name: 'test', title: 'Really?', choices: [{value: 'no', label: 'No'}]});
+        said('Bob wants to speak.');
+        seen.push(place());
+        document.querySelector('dialog button').click();
+        await turns();
+        await turns();
+        said('Eve wants to speak.');
+        return [...seen, place(), [...root.children].map(line => line.textContent)];
+    }""") == ["div", "dialog", "div", ["Bob wants to speak.", "Eve wants to speak."]]
+
+
+def test_a_code_stands_under_the_name_of_what_it_is(page: Page) -> None:
+    assert page.evaluate("""async () => {
+        const {showCode} = await import('/assets/qr.js');
+        const answers = [new Blob(['one']), null, new Blob(['two'])];
+        const room = {attempt: action => action(), api: {qrCode: async () => answers.shift()}};
+        showCode(room, {title: 'Scan', hint: '', choices: [{label: 'RTMP', text: 'rtmp:'}, {label: 'SRT', text: 'srt:'}]});
+        await turns();
+        const select = document.querySelector('dialog select'), picture = document.getElementById('qr');
+        const first = picture.src, chosen = [];
+        for (let time = 0; time < 2; time++) {
+            select.value = '1';
+            select.dispatchEvent(new Event('change'));
+            await turns();
+            chosen.push([select.value, picture.src === first]);
+        }
+        return chosen;
+    }""") == [["0", True], ["1", False]]
+
+
+def test_whoever_wants_the_picture_alone_keeps_the_focus(page: Page) -> None:
+    assert page.evaluate("""async () => {
+        const {pictureOnly} = await import('/assets/widgets/picture-only.js');
+        document.body.innerHTML = '<style>.picture-only .other { display: none; }</style><button class="other">Other</button>';
+        const room = Object.assign(new EventTarget(), {
+            isPictureOnly: false,
+            showPictureOnly(isWanted) { this.isPictureOnly = isWanted; this.dispatchEvent(new Event('change')); },
+        });
+        pictureOnly.mount(room, document.body);
+        document.querySelector('.other').focus();
+        dispatchEvent(new KeyboardEvent('keydown', {key: 'p'}));
+        return document.activeElement.id;
+    }""") == "show-all"
