@@ -86,7 +86,11 @@ $("entrance").addEventListener("submit", (/** @type {Event} */ event) => {
   $("token").value = "";
   look();
 });
-document.addEventListener("visibilitychange", () => document.hidden ? clearTimeout(timer) : look());
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) clearTimeout(timer);
+  // Whoever fetches a token elsewhere has not tried one yet, and is told nothing.
+  else if (document.body.dataset.state !== "locked") look();
+});
 const redraw = () => PLOTS.forEach((plot) => plot.draw(series.samples));
 new ResizeObserver(redraw).observe($("plots"));
 matchMedia("(prefers-color-scheme: light)").addEventListener("change", redraw);
@@ -132,6 +136,8 @@ function askForToken(refusal) {
   document.body.dataset.state = "locked";
   $("desk").hidden = true;
   setText($("connection"), "");
+  // What lies over the form would keep everyone from it.
+  for (const dialog of document.querySelectorAll("dialog[open]")) /** @type {HTMLDialogElement} */ (dialog).close();
   const wasShown = !$("entrance").hidden;
   $("entrance").hidden = false;
   setText($("entrance-reason"), refusal.status === 403 || wasShown ? refusal.message : "");
@@ -143,7 +149,7 @@ async function attempt(promise) {
   try {
     await promise;
   } catch (error) {
-    toast(error instanceof Error ? error.message : String(error));
+    toast(error instanceof Refusal ? error.message : "The server isn’t responding. Try again in a moment.");
   }
 }
 
@@ -154,12 +160,16 @@ let toastTimer = 0;
 
 /** @param {string} text */
 function toast(text) {
-  setText(toastLine, text);
   // An open dialog covers everything else, so the text is shown in it.
-  (document.querySelector("dialog[open]") ?? document.body).append(toastLine);
+  ([...document.querySelectorAll("dialog[open]")].at(-1) ?? document.body).append(toastLine);
+  setText(toastLine, text);
   toastLine.dataset.shown = "";
   clearTimeout(toastTimer);
-  toastTimer = setTimeout(() => delete toastLine.dataset.shown, 5000);
+  toastTimer = setTimeout(() => {
+    delete toastLine.dataset.shown;
+    // Otherwise the same words would not be read aloud the next time.
+    setText(toastLine, "");
+  }, 5000);
 }
 
 /** @param {string} id */
