@@ -447,3 +447,75 @@ def test_whoever_wants_the_picture_alone_keeps_the_focus(page: Page) -> None:
         dispatchEvent(new KeyboardEvent('keydown', {key: 'p'}));
         return document.activeElement.id;
     }""") == "show-all"
+
+
+def test_a_players_timeline_that_was_dragged_back_to_its_place_moves_on(page: Page) -> None:
+    assert page.evaluate("""async () => {
+        const {Bar} = await import('/assets/player/bar.js');
+        const {STRINGS} = await import('/assets/player/strings.js');
+        const rewind = {behind: 100, reach: 600}, video = document.createElement('video');
+        const playback = {
+            isPaused: false, recording: null, state: 'live', stream: {info: {state: 'live'}, sync: {known: null}}, video,
+            reception: {rewind, isDelayed: false, delay: null, weakness: null, choice: {name: 'auto'}},
+        };
+        const bar = new Bar({seek() {}, choose() {}}), position = bar.element.querySelector('.position');
+        document.body.append(bar.element);
+        const look = () => {
+            bar.update(playback, STRINGS, {isFull: false, isPip: false, mayPip: false});
+            return Number(position.value);
+        };
+        const seen = [look()];
+        position.dispatchEvent(new Event('input'));
+        rewind.behind = 90;
+        seen.push(look());
+        position.dispatchEvent(new PointerEvent('pointerup'));
+        await turns();
+        return [...seen, look()];
+    }""") == [500, 500, 510]
+
+
+def test_a_file_is_fetched_with_the_token_of_now(page: Page) -> None:
+    """Tokens are renewed, and the ones before expire, while a list of files stays where it is."""
+    page.evaluate(CLOCK)
+    assert page.evaluate("""async () => {
+        const {kept} = await import('/assets/widgets/playback.js');
+        const {makeClipper} = await import('/assets/widgets/clipper.js');
+        globalThis.fetch = async () => new Response('{"clips": true}');
+        let token = 'first';
+        const file = id => ({
+            id, kind: 'recording', title: null, part: 1, state: 'ended', duration: 60, size: 1_000_000, url: `/files/${id}.mp4`,
+            startedAt: '2030-01-01T00:00:00Z',
+        });
+        const room = Object.assign(new EventTarget(), {
+            stream: 's1', title: 'Tea', isHost: true, info: {state: 'ended'}, you: {mayModerate: true}, say() {},
+            attempt: action => action(), identify: async () => true, addressOf: path => `${path}?access_token=${token}`,
+            api: {
+                recordings: async () => ({recordings: [file('whole')]}), makeClip: async () => ({id: 'clip'}),
+                recording: async id => file(id),
+            },
+        });
+        kept.mount(room, document.body);
+        const clipper = makeClipper(room).root;
+        document.body.append(clipper);
+        clipper.querySelector('button').click();
+        await passTime(1_000);
+        token = 'second';
+        addEventListener('click', event => event.preventDefault());
+        return [...document.querySelectorAll('a[download], a[target]')].map(link => {
+            link.click();
+            return link.getAttribute('href');
+        });
+    }""") == [f"/files/{name}.mp4?access_token=second" for name in ("whole", "clip", "clip")]
+
+
+def test_who_wrote_in_the_feed_keeps_a_place_there_when_the_field_goes(chromium: Browser, server: Server) -> None:
+    with chromium.open(server.origin + "/", before_load=FAKE_SOCKETS) as page:
+        page.wait_for("() => globalThis.rostrum", what="the page is there")
+        assert page.evaluate("""async () => {
+            const field = document.createElement('input');
+            document.body.append(field);
+            field.focus();
+            field.hidden = true;
+            await new Promise(done => setTimeout(done));
+            return document.activeElement.id;
+        }""") == "stage"
