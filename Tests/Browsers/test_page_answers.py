@@ -510,7 +510,7 @@ def test_a_file_is_fetched_with_the_token_of_now(page: Page) -> None:
 
 def test_who_wrote_in_the_feed_keeps_a_place_there_when_the_field_goes(chromium: Browser, server: Server) -> None:
     with chromium.open(server.origin + "/", before_load=FAKE_SOCKETS) as page:
-        page.wait_for("() => globalThis.rostrum", what="the page is there")
+        page.wait_for("() => globalThis.rostrum !== undefined", what="the page is there")
         assert page.evaluate("""async () => {
             const field = document.createElement('input');
             document.body.append(field);
