@@ -519,3 +519,24 @@ def test_who_wrote_in_the_feed_keeps_a_place_there_when_the_field_goes(chromium:
             await new Promise(done => setTimeout(done));
             return document.activeElement.id;
         }""") == "stage"
+
+
+def test_the_studio_says_why_connecting_takes_so_long(page: Page) -> None:
+    assert page.evaluate("""async () => {
+        const {desk} = await import('/assets/widgets/desk.js');
+        const room = Object.assign(new EventTarget(), {
+            own: {muted: {audio: false, video: false}, source: null}, state: 'starting', info: null, isHost: true,
+            onAir: {isOn: true, screen: null, canShareScreen: false, trouble: null},
+        });
+        desk.mount(room, document.body);
+        const told = trouble => {
+            room.onAir.trouble = trouble;
+            room.dispatchEvent(new Event('change'));
+            return ['notice', 'state'].map(id => document.getElementById(id).textContent.split('.')[0]);
+        };
+        const seen = [told(null), told('server'), told('busy'), told('blocked')];
+        room.state = 'live';
+        return [...seen, told('blocked')];
+    }""") == [
+        ["Connecting…"] * 2, ["Can’t reach the server"] * 2, ["The server is busy"] * 2,
+        ["Live video isn’t getting through"] * 2, ["", "You’re live"]]

@@ -131,7 +131,7 @@ export class DossierPanel {
    * @param {HTMLElement[]} parts
    */
   #put(parts) {
-    const before = new Map([...this.#body.children].map((part) => [keyOf(part), part]));
+    const before = new Map([...this.#body.children].map((/** @type {Element} */ part) => [keyOf(part), part]));
     /** @type {Element | null} */
     let last = null;
     for (const part of parts) {
