@@ -540,3 +540,56 @@ def test_the_studio_says_why_connecting_takes_so_long(page: Page) -> None:
     }""") == [
         ["Connecting…"] * 2, ["Can’t reach the server"] * 2, ["The server is busy"] * 2,
         ["Live video isn’t getting through"] * 2, ["", "You’re live"]]
+
+
+#: What was recorded of a stream; `serve` answers for the server.
+RECORDED = """async () => {
+    const {Recordings} = await import('/assets/recordings.js');
+    globalThis.file = {
+        id: 'whole', kind: 'recording', title: null, part: 1, state: 'ended', duration: 60, size: 1_000_000, url: '/files/1.mp4',
+        startedAt: '2030-01-01T00:00:00Z',
+    };
+    globalThis.recordings = new Recordings({
+        info: {state: 'ended'}, addressOf: path => path, api: {recordings: () => serve()},
+    });
+}"""
+
+
+def test_recordings_are_shown_once_the_network_is_back_however_long_it_was_gone(page: Page) -> None:
+    page.evaluate(CLOCK)
+    page.evaluate(RECORDED)
+    assert page.evaluate("""async () => {
+        let asked = 0;
+        globalThis.serve = async () => { asked++; throw new TypeError('there is no network'); };
+        recordings.update();
+        await passTime(300_000);
+        const count = asked;
+        serve = async () => ({recordings: [file]});
+        await passTime(40_000);
+        return [count < 20, recordings.list.length, timers()];
+    }""") == [True, 1, 0]
+
+
+def test_a_late_list_brings_no_deleted_recording_back(page: Page) -> None:
+    page.evaluate(RECORDED)
+    assert page.evaluate("""async () => {
+        const answers = [];
+        globalThis.serve = () => new Promise(resolve => answers.push(resolve));
+        recordings.update();
+        recordings.ask();
+        answers[1]({recordings: []});
+        await turns();
+        answers[0]({recordings: [file]});
+        await turns();
+        return recordings.list.length;
+    }""") == 0
+
+
+@pytest.mark.parametrize(("currency", "most"), [("EUR", 1_000_000), ("COINS", 100_000_000)])
+def test_the_highest_price_is_that_of_the_currency(page: Page, currency: str, most: int) -> None:
+    """Currencies of an app's own have no decimals."""
+    assert page.evaluate("""async (currency, most) => {
+        const {troubleWith} = await import('/assets/gift-catalogue.js');
+        const words = price => troubleWith({currency, kinds: [{id: 'rose', name: 'Rose', picture: '🌹', price}]});
+        return [words(100_000_000), words(100_000_001).includes(` ${new Intl.NumberFormat().format(most)}.`)];
+    }""", currency, most) == [None, True]
