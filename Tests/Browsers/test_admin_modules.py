@@ -124,6 +124,37 @@ def test_nothing_covers_the_form_for_a_token(chromium: Browser, server: Server) 
             True, "token"]
 
 
+#: A desk with two streams, once the test has signed in; `rows` are their names.
+STREAMS = """() => {
+    globalThis.rows = ['tea', 'quiz'];
+    const named = id => ({id, title: null, state: 'live', host: null, viewers: 0});
+    serve = path => new Response(JSON.stringify(
+        path === '/v1/streams' ? {streams: rows.map(named), total: rows.length, next: null}
+        : path === '/v1/sessions' ? {sessions: [], total: 0, next: null}
+        : {time: '2030-01-01T00:00:00Z', seconds: 1, process: {startedAt: null}, workers: []}));
+    $('token').value = 'good';
+    $('token').focus();
+    $('entrance').requestSubmit();
+}"""
+
+
+def test_a_row_that_goes_leaves_the_focus_in_the_list(chromium: Browser, server: Server) -> None:
+    """Whoever ends one stream after the other by keys begins anew with none of them."""
+    with chromium.open(server.origin + "/admin", before_load=DESK) as page:
+        page.wait_for("() => document.body.dataset.state === 'locked'", what="it asks for a token")
+        page.evaluate(STREAMS)
+        page.wait_for("() => $('streams').children.length === 2", what="the streams are listed")
+        # Not at the first link after the form, which is the last one of the page.
+        assert page.evaluate("() => document.activeElement.id") == "main"
+        page.evaluate("""() => {
+            document.querySelector('#streams .danger').focus();
+            rows.shift();
+            $('streams-state').dispatchEvent(new Event('change'));
+        }""")
+        page.wait_for("() => $('streams').children.length === 1", what="one of them has ended")
+        assert page.evaluate("() => document.activeElement.closest('tr')?.dataset.key") == "quiz"
+
+
 def test_the_same_words_are_read_aloud_again(chromium: Browser, server: Server) -> None:
     with chromium.open(server.origin + "/admin", before_load=f"() => {{ ({CLOCK})(); ({DESK})(); }}") as page:
         page.wait_for("() => document.body.dataset.state === 'locked'", what="it asks for a token")

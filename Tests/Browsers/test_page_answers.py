@@ -341,6 +341,31 @@ def test_each_target_is_removed_that_was_pressed_and_what_was_typed_meanwhile_st
     }""") == [[1, 2], "half", ""]
 
 
+def test_the_next_try_of_a_target_comes_nearer(page: Page) -> None:
+    assert page.evaluate("""async () => {
+        globalThis.fetch = async () => new Response('{"restreams": true}');
+        const {restream} = await import('/assets/widgets/restream.js');
+        let now = Date.parse('2030-01-01T00:00:00Z');
+        Date.now = () => now;
+        const target = {
+            number: 1, url: 'rtmp://host/1', state: 'failed', detail: 'No answer.', droppedPictures: 0,
+            nextTryAt: '2030-01-01T00:00:30Z',
+        };
+        const room = Object.assign(new EventTarget(), {
+            sync: new EventTarget(), isHost: true, isOut: false, info: {state: 'live'}, say() {}, attempt: action => action(),
+            api: {listRestreams: async () => ({restreams: [target]})},
+        });
+        restream.mount(room, document.body);
+        document.getElementById('restream').open = true;
+        const words = () => document.querySelector('#restream-list p')?.textContent;
+        while (!words()) await turns();
+        const seen = [words()];
+        now += 20_000;
+        room.dispatchEvent(new Event('second'));
+        return [...seen, words()];
+    }""") == ["No answer. Trying again in 30 seconds.", "No answer. Trying again in 10 seconds."]
+
+
 def test_a_timeline_that_was_dragged_back_to_its_place_moves_on(page: Page) -> None:
     assert page.evaluate("""async () => {
         const {rewind} = await import('/assets/widgets/rewind.js');

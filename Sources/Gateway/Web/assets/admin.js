@@ -4,6 +4,7 @@
 
 import { confirm } from "./dialog.js";
 import { $, h, setText } from "./dom.js";
+import { keepFocus } from "./focus.js";
 import { ask, keep, Refusal, takeTokenFromAddress } from "./admin/access.js";
 import { DossierPanel } from "./admin/dossier.js";
 import { age, bits, bytes, count, percent, rate, seconds } from "./admin/format.js";
@@ -94,6 +95,8 @@ document.addEventListener("visibilitychange", () => {
 const redraw = () => PLOTS.forEach((plot) => plot.draw(series.samples));
 new ResizeObserver(redraw).observe($("plots"));
 matchMedia("(prefers-color-scheme: light)").addEventListener("change", redraw);
+// Rows go away with what they are about.
+keepFocus(document.body);
 look();
 
 /** Updates all that is due, again and again; pauses while the page is hidden. */
@@ -119,6 +122,8 @@ async function look() {
 /** @param {import("./admin/series.js").Statistics} now */
 function show(now) {
   document.body.dataset.state = "live";
+  // Whoever has signed in begins at the top of what there is now.
+  if (!$("entrance").hidden) $("main").focus({ preventScroll: true });
   $("entrance").hidden = true;
   $("desk").hidden = false;
   setText($("connection"), "Live");

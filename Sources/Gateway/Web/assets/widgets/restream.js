@@ -135,8 +135,12 @@ export const restream = {
     const isMade = () => ["backstage", "live"].includes(room.info?.state ?? "");
     const show = () => { root.hidden = !isOn || !room.isHost || !isMade() || room.isOut; };
     const unfollow = follow(room, show);
+    // What it says of the next try counts down.
+    const tick = () => { if (root.open) showList(); };
+    room.addEventListener("second", tick);
     return () => {
       unfollow();
+      room.removeEventListener("second", tick);
       room.sync.removeEventListener("restream", take);
       root.remove();
     };
