@@ -20,7 +20,8 @@ DOSSIER = """async () => {
     globalThis.dossier = {
         id: 'x1', state: 'connected', stream: 'talk', participant: null, name: null, purpose: 'publish', worker: 0,
         since: '2030-01-01T00:00:00Z', endedAt: null, mediaAddress: null, loss: null, quality: null, receiving: [],
-        phases: {answer: 0.1, check: null, dtls: null, media: null}, publishing: [{mid: '0', kind: 'audio', layers: [layer]}],
+        phases: {answer: 0.1, check: null, dtls: null, media: null},
+        publishing: [{mid: '0', kind: 'audio', layers: [layer]}],
         clientAddress: null, localAddresses: [], srtp: null, events: [], eventsDropped: 0, offer: 'v=0', answer: 'v=0',
         pairs: [{address: '192.0.2.1:1', protocol: 'udp', selected: true, quietSeconds: 1}],
     };
@@ -161,8 +162,11 @@ def test_the_same_words_are_read_aloud_again(chromium: Browser, server: Server) 
         assert page.evaluate("""async () => {
             const stream = {id: 'tea', title: 'Tea', state: 'live', host: null, viewers: 0};
             const answers = {
-                '/v1/admin/statistics': {time: '2030-01-01T00:00:00Z', seconds: 1, process: {startedAt: null}, workers: []},
-                '/v1/streams': {streams: [stream], total: 1, next: null}, '/v1/sessions': {sessions: [], total: 0, next: null},
+                '/v1/admin/statistics': {
+                    time: '2030-01-01T00:00:00Z', seconds: 1, process: {startedAt: null}, workers: [],
+                },
+                '/v1/streams': {streams: [stream], total: 1, next: null},
+                '/v1/sessions': {sessions: [], total: 0, next: null},
             };
             serve = path => {
                 if (!answers[path]) throw new TypeError('there is no network');

@@ -72,7 +72,8 @@ def test_every_way_is_tried_and_nothing_is_left(browser: Browser, relay: Server,
     page.screenshot(logs / f"check-desktop-{browser.name}.png")
     wait_until(lambda: sessions(relay) == 0, 15, "its sessions are over")
     page.click("#again")
-    page.wait_for("() => document.getElementById('again').getAttribute('aria-disabled') === 'true'", what="it is tried once more")
+    page.wait_for(
+        "() => document.getElementById('again').getAttribute('aria-disabled') === 'true'", what="it is tried once more")
     assert verdict(page) == "ok"
 
 

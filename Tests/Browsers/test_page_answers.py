@@ -93,7 +93,8 @@ def test_the_feed_begins_anew_with_a_token_that_may_watch(page: Page, status: in
         feed.showToken();
         return feed.state;
     }""") == "connecting"
-    page.wait_for("() => peers.at(-1).remoteDescription && feed.current?.id === 's3'", what="the story of the link is there")
+    page.wait_for(
+        "() => peers.at(-1).remoteDescription && feed.current?.id === 's3'", what="the story of the link is there")
 
 
 def test_an_invitation_to_another_address_of_the_feed_is_not_left_at_once(page: Page) -> None:
@@ -141,8 +142,9 @@ def test_an_invitation_that_was_declined_without_a_network_is_put_again(page: Pa
         const {invitation} = await import('/assets/widgets/invitation.js');
         const answers = [null, {}], declined = [];
         const room = Object.assign(new EventTarget(), {
-            you: {id: 'bob', invited: true}, isOnStage: false, info: {hostName: 'Ann', programme: 'composed'}, own: {stop() {}},
-            attempt: action => action(), api: {endInvitation: async id => { declined.push(id); return answers.shift(); }},
+            you: {id: 'bob', invited: true}, isOnStage: false, info: {hostName: 'Ann', programme: 'composed'},
+            own: {stop() {}}, attempt: action => action(),
+            api: {endInvitation: async id => { declined.push(id); return answers.shift(); }},
         });
         invitation.mount(room);
         const seen = [];
@@ -259,11 +261,13 @@ ENCODER = """async () => {
     const {encoder} = await import('/assets/widgets/encoder.js');
     globalThis.answers = [];
     globalThis.ingest = key => ({
-        rtmp: {server: 'rtmp://host/live', key}, srt: {url: `srt://host?streamid=${key}`, passphrase: false}, encoders: [],
+        rtmp: {server: 'rtmp://host/live', key}, srt: {url: `srt://host?streamid=${key}`, passphrase: false},
+        encoders: [],
     });
     const wait = name => () => new Promise(resolve => answers.push(Object.assign(resolve, {of: name})));
     const room = Object.assign(new EventTarget(), {
-        stream: 's1', isHost: true, isOver: false, isOut: false, sync: new EventTarget(), say() {}, attempt: action => action(),
+        stream: 's1', isHost: true, isOver: false, isOut: false, sync: new EventTarget(), say() {},
+        attempt: action => action(),
         api: {showIngest: wait('show'), replaceIngestKey: wait('replace')},
     });
     encoder.mount(room, document.body);
@@ -315,7 +319,8 @@ def test_each_target_is_removed_that_was_pressed_and_what_was_typed_meanwhile_st
         const wait = () => new Promise(resolve => asked.push(resolve));
         const removed = [];
         const room = Object.assign(new EventTarget(), {
-            sync: new EventTarget(), isHost: true, isOut: false, info: {state: 'live'}, say() {}, attempt: action => action(),
+            sync: new EventTarget(), isHost: true, isOut: false, info: {state: 'live'}, say() {},
+            attempt: action => action(),
             api: {
                 listRestreams: async () => ({restreams: [target(1), target(2)]}), addRestream: wait,
                 removeRestream: number => { removed.push(number); return wait(); },
@@ -328,7 +333,8 @@ def test_each_target_is_removed_that_was_pressed_and_what_was_typed_meanwhile_st
         for (const button of [...rows(), rows()[0]]) button.click();
         const [url, key] = [$('restream-url'), $('restream-key')];
         [url.value, key.value] = ['rtmp://host/3', 'third'];
-        const add = () => $('restream-add').closest('form').dispatchEvent(new SubmitEvent('submit', {cancelable: true}));
+        const form = $('restream-add').closest('form');
+        const add = () => form.dispatchEvent(new SubmitEvent('submit', {cancelable: true}));
         add();
         [url.value, key.value] = ['rtmp://host/4', 'half'];
         asked.at(-1)(target(3));
@@ -352,7 +358,8 @@ def test_the_next_try_of_a_target_comes_nearer(page: Page) -> None:
             nextTryAt: '2030-01-01T00:00:30Z',
         };
         const room = Object.assign(new EventTarget(), {
-            sync: new EventTarget(), isHost: true, isOut: false, info: {state: 'live'}, say() {}, attempt: action => action(),
+            sync: new EventTarget(), isHost: true, isOut: false, info: {state: 'live'}, say() {},
+            attempt: action => action(),
             api: {listRestreams: async () => ({restreams: [target]})},
         });
         restream.mount(room, document.body);
@@ -399,7 +406,8 @@ def test_no_list_stands_under_the_name_of_another(page: Page) -> None:
         openPeople(part, 'givers');
         answers.givers.resolve({ranks: [{participant: 'eve', name: 'Eve', value: 5}]});
         await turns();
-        const list = document.querySelector('dialog .ranked'), words = document.querySelector('dialog [role=status]:not([hidden])');
+        const list = document.querySelector('dialog .ranked');
+        const words = document.querySelector('dialog [role=status]:not([hidden])');
         const read = () => [list.ariaLabel, list.textContent.includes('Eve'), words.textContent];
         const choose = name => document.querySelector(`dialog input[value=${name}]`).click();
         const seen = [read()];
@@ -445,7 +453,8 @@ def test_a_code_stands_under_the_name_of_what_it_is(page: Page) -> None:
         const {showCode} = await import('/assets/qr.js');
         const answers = [new Blob(['one']), null, new Blob(['two'])];
         const room = {attempt: action => action(), api: {qrCode: async () => answers.shift()}};
-        showCode(room, {title: 'Scan', hint: '', choices: [{label: 'RTMP', text: 'rtmp:'}, {label: 'SRT', text: 'srt:'}]});
+        const choices = [{label: 'RTMP', text: 'rtmp:'}, {label: 'SRT', text: 'srt:'}];
+        showCode(room, {title: 'Scan', hint: '', choices});
         await turns();
         const select = document.querySelector('dialog select'), picture = document.getElementById('qr');
         const first = picture.src, chosen = [];
@@ -462,7 +471,8 @@ def test_a_code_stands_under_the_name_of_what_it_is(page: Page) -> None:
 def test_whoever_wants_the_picture_alone_keeps_the_focus(page: Page) -> None:
     assert page.evaluate("""async () => {
         const {pictureOnly} = await import('/assets/widgets/picture-only.js');
-        document.body.innerHTML = '<style>.picture-only .other { display: none; }</style><button class="other">Other</button>';
+        document.body.innerHTML = `<style>.picture-only .other { display: none; }</style>
+            <button class="other">Other</button>`;
         const room = Object.assign(new EventTarget(), {
             isPictureOnly: false,
             showPictureOnly(isWanted) { this.isPictureOnly = isWanted; this.dispatchEvent(new Event('change')); },
@@ -480,7 +490,8 @@ def test_a_players_timeline_that_was_dragged_back_to_its_place_moves_on(page: Pa
         const {STRINGS} = await import('/assets/player/strings.js');
         const rewind = {behind: 100, reach: 600}, video = document.createElement('video');
         const playback = {
-            isPaused: false, recording: null, state: 'live', stream: {info: {state: 'live'}, sync: {known: null}}, video,
+            isPaused: false, recording: null, state: 'live', video,
+            stream: {info: {state: 'live'}, sync: {known: null}},
             reception: {rewind, isDelayed: false, delay: null, weakness: null, choice: {name: 'auto'}},
         };
         const bar = new Bar({seek() {}, choose() {}}), position = bar.element.querySelector('.position');
@@ -508,8 +519,8 @@ def test_a_file_is_fetched_with_the_token_of_now(page: Page) -> None:
         globalThis.fetch = async () => new Response('{"clips": true}');
         let token = 'first';
         const file = id => ({
-            id, kind: 'recording', title: null, part: 1, state: 'ended', duration: 60, size: 1_000_000, url: `/files/${id}.mp4`,
-            startedAt: '2030-01-01T00:00:00Z',
+            id, kind: 'recording', title: null, part: 1, state: 'ended', duration: 60, size: 1_000_000,
+            url: `/files/${id}.mp4`, startedAt: '2030-01-01T00:00:00Z',
         });
         const room = Object.assign(new EventTarget(), {
             stream: 's1', title: 'Tea', isHost: true, info: {state: 'ended'}, you: {mayModerate: true}, say() {},
@@ -571,8 +582,8 @@ def test_the_studio_says_why_connecting_takes_so_long(page: Page) -> None:
 RECORDED = """async () => {
     const {Recordings} = await import('/assets/recordings.js');
     globalThis.file = {
-        id: 'whole', kind: 'recording', title: null, part: 1, state: 'ended', duration: 60, size: 1_000_000, url: '/files/1.mp4',
-        startedAt: '2030-01-01T00:00:00Z',
+        id: 'whole', kind: 'recording', title: null, part: 1, state: 'ended', duration: 60, size: 1_000_000,
+        url: '/files/1.mp4', startedAt: '2030-01-01T00:00:00Z',
     };
     globalThis.recordings = new Recordings({
         info: {state: 'ended'}, addressOf: path => path, api: {recordings: () => serve()},

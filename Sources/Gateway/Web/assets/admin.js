@@ -142,7 +142,7 @@ function askForToken(refusal) {
   $("desk").hidden = true;
   setText($("connection"), "");
   // What lies over the form would keep everyone from it.
-  for (const dialog of document.querySelectorAll("dialog[open]")) /** @type {HTMLDialogElement} */ (dialog).close();
+  for (const dialog of /** @type {NodeListOf<any>} */ (document.querySelectorAll("dialog[open]"))) dialog.close();
   const wasShown = !$("entrance").hidden;
   $("entrance").hidden = false;
   setText($("entrance-reason"), refusal.status === 403 || wasShown ? refusal.message : "");

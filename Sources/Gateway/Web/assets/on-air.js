@@ -99,8 +99,8 @@ export class OnAir extends EventTarget {
   }
 
   /**
-   * Why there is no connection yet, as far as is known; it keeps trying. `blocked`: the server answers, but no media gets
-   * through to it.
+   * Why there is no connection yet, as far as is known; it keeps trying. `blocked`: the server answers, but no media
+   * gets through to it.
    * @returns {"server" | "busy" | "blocked" | null}
    */
   get trouble() {

@@ -129,8 +129,8 @@ export declare class StoryFeed extends EventTarget {
   /** The gate of a story; null if it has none, or if the story has not been requested yet. */
   gateOf(id: string | null | undefined): Gate | null;
   /**
-   * Applies a new token: what it opens arrives on the existing connection. If the last one let the viewer see nothing, it
-   * begins anew.
+   * Applies a new token: what it opens arrives on the existing connection. If the last one let the viewer see nothing,
+   * it begins anew.
    */
   showToken(): Promise<void>;
 

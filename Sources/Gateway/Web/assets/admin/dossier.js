@@ -120,18 +120,21 @@ export class DossierPanel {
     const place = this.#dialog.scrollTop;
     this.#put([
       summary(dossier), joining(dossier), hops(dossier), ...pictures(dossier), ...lines(dossier), addresses(dossier),
-      events(dossier), description("offer", "Offer", dossier.offer), description("answer", "Answer", dossier.answer),
+      events(dossier), description("offer", "Offer", dossier.offer),
+      description("answer", "Answer", dossier.answer),
     ]);
     this.#dialog.scrollTop = place;
   }
 
   /**
-   * Shows these parts. Those that say the same as before stay, and the others take over what the reader did with the part
-   * before them: a live session changes with each look, and would take the focus of whoever reads by keys.
+   * Shows these parts. Those that say the same as before stay, and the others take over what the reader did with the
+   * part before them: a live session changes with each look, and would take the focus of whoever reads by keys.
    * @param {HTMLElement[]} parts
    */
   #put(parts) {
-    const before = new Map([...this.#body.children].map((/** @type {Element} */ part) => [keyOf(part), part]));
+    /** @type {Element[]} */
+    const shown = [...this.#body.children];
+    const before = new Map(shown.map((part) => [keyOf(part), part]));
     /** @type {Element | null} */
     let last = null;
     for (const part of parts) {
@@ -154,7 +157,7 @@ export class DossierPanel {
 
 /** What a part is about: its name or its heading. @param {Element} part */
 function keyOf(part) {
-  return /** @type {HTMLElement} */ (part).dataset.name ?? part.querySelector("h3")?.textContent ?? part.localName;
+  return part.getAttribute("data-name") ?? part.querySelector("h3")?.textContent ?? part.localName;
 }
 
 /**
@@ -164,7 +167,8 @@ function keyOf(part) {
  */
 function takeOver(old, part) {
   if (old instanceof HTMLDetailsElement && part instanceof HTMLDetailsElement) part.open = old.open;
-  const [places, others] = [old, part].map((each) => [...each.querySelectorAll("[tabindex], summary, button")]);
+  const all = "[tabindex], summary, button";
+  const [places, others] = [old, part].map((each) => [...each.querySelectorAll(all)]);
   for (const [index, place] of places.entries()) {
     const other = /** @type {HTMLElement | undefined} */ (others[index]);
     if (!other) continue;

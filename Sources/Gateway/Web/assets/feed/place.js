@@ -115,8 +115,8 @@ export class FeedPlace extends EventTarget {
   }
 
   /**
-   * Applies a new token: what it opens arrives on the existing connection. If the last one let the viewer see nothing, it
-   * begins anew.
+   * Applies a new token: what it opens arrives on the existing connection. If the last one let the viewer see nothing,
+   * it begins anew.
    */
   async showToken() {
     const feed = /** @type {import("../story-feed.js").StoryFeed} */ (/** @type {unknown} */ (this));

@@ -98,7 +98,8 @@ function row(room, { url, duration, size }) {
   const length = formatDuration(duration * 1000);
   /** @param {Record<string, string>} properties @param {string} words */
   const link = (properties, words) => {
-    const element = h("a.button.small", { ...properties, "aria-label": `${words} the ${length} clip` }, words);
+    const label = `${words} the ${length} clip`;
+    const element = h("a.button.small", { ...properties, "aria-label": label }, words);
     const locate = () => (element.href = room.addressOf(url ?? ""));
     locate();
     // The token in the address may have been replaced since, and have expired.

@@ -27,7 +27,8 @@ const REVOKED = "The host revoked your link. Ask for a new one.";
 const TROUBLE = {
   server: "Can’t reach the server. Check your connection. Trying again…",
   busy: "The server is busy. Trying again…",
-  blocked: "Live video isn’t getting through. Your network seems to be blocking video calls (UDP). Trying again…",
+  blocked: "Live video isn’t getting through. Your network seems to be blocking video calls (UDP). "
+    + "Trying again…",
 };
 
 /** Go live, mute, leave, end. */
@@ -57,7 +58,8 @@ export const desk = {
       const now = /** @type {import("../room.js").StudioState} */ (room.state);
       if (!(now in WORDS)) return;
       const trouble = now === "starting" ? room.onAir.trouble : null;
-      const words = trouble ? TROUBLE[trouble] : now === "expired" && room.isLinkRevoked ? REVOKED : WORDS[now];
+      const words = trouble ? TROUBLE[trouble]
+        : now === "expired" && room.isLinkRevoked ? REVOKED : WORDS[now];
       const isOut = now === "removed" || now === "expired";
       const isNews = now === "reconnecting" || now === "starting" || now === "ended" || isOut;
       const hint = isNews ? "" : room.isOffAir ? offAirWords(room) : own.source?.notice ?? "";

@@ -45,7 +45,7 @@ export const encoder = {
       waiting += 1;
       return last = last.then(async () => fill(await room.attempt(request))).finally(() => (waiting -= 1));
     };
-    /** @param {import("../stage-api.js").Ingest | null} answer null if there is none: the key from before may still work */
+    /** Without an answer, the key from before may still work. @param {import("../stage-api.js").Ingest | null} answer */
     const fill = (answer) => {
       if (!answer) return;
       server.input.value = answer.rtmp?.server ?? "";

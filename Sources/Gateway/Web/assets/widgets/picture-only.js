@@ -51,7 +51,8 @@ export const pictureOnly = {
       back.hidden = !room.isPictureOnly;
       const { activeElement } = document;
       // What had the focus is hidden with the rest, and the next key would begin at the top of the page.
-      if (room.isPictureOnly && activeElement && !activeElement.checkVisibility()) back.focus({ preventScroll: true });
+      const isLost = activeElement !== null && !activeElement.checkVisibility();
+      if (room.isPictureOnly && isLost) back.focus({ preventScroll: true });
     });
     return () => {
       unfollow();
