@@ -55,7 +55,7 @@ package enum RestreamFailure: Equatable, Sendable {
         case .unreachable(let words): "The target couldn't be reached (\(words)). Check the address and port."
         case .insecure(let words?): "The target's certificate isn't valid (\(words)), so nothing was sent."
         case .insecure(nil): "The target doesn't use TLS on this port. Try rtmp:// or another port."
-        case .full: "This server already sends to as many targets as it can. Trying again…"
+        case .full: "This server already sends to as many targets as it can."
         }
     }
 }

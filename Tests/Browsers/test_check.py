@@ -72,7 +72,8 @@ def test_every_way_is_tried_and_nothing_is_left(browser: Browser, relay: Server,
     page.screenshot(logs / f"check-desktop-{browser.name}.png")
     wait_until(lambda: sessions(relay) == 0, 15, "its sessions are over")
     page.click("#again")
-    page.wait_for("() => document.getElementById('again').disabled", what="it is tried once more")
+    page.wait_for(
+        "() => document.getElementById('again').getAttribute('aria-disabled') === 'true'", what="it is tried once more")
     assert verdict(page) == "ok"
 
 
@@ -91,6 +92,24 @@ def test_without_webrtc_it_says_so(chromium: Browser, relay: Server) -> None:
     assert verdict(page) == "warn"
     assert "a few seconds’ delay" in page.text("#verdict")
     assert "doesn’t support WebRTC" in page.text("#ways")
+
+
+def test_a_browser_that_opens_no_socket_ends_the_test_and_keeps_the_focus(chromium: Browser, relay: Server) -> None:
+    page = chromium.open(f"{relay.origin}/check", DESKTOP, before_load="""() => {
+        delete globalThis.RTCPeerConnection;
+        globalThis.WebSocket = class { constructor() { throw new DOMException('blocked', 'SecurityError'); } };
+    }""")
+    assert verdict(page) and ways(page)["Live updates"] == "warn"
+    # Whoever tests again by keys is still there for the next time.
+    assert page.evaluate("""async () => {
+        const again = document.getElementById('again');
+        again.focus();
+        again.click();
+        const meanwhile = [again.disabled, again.ariaDisabled];
+        for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
+        return [...meanwhile, document.activeElement.id];
+    }""") == [False, "true", "again"]
+    assert verdict(page) and page.evaluate("() => document.getElementById('again').ariaDisabled") == "false"
 
 
 def test_where_viewers_need_a_link_it_takes_one(chromium: Browser, logs: Path) -> None:

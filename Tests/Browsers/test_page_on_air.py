@@ -193,3 +193,23 @@ def test_a_stream_that_has_ended_is_not_asked_for_without_end(page: Page, role: 
     }""", role, is_over, ENDED) == [
         "failed", False, offers,
         [["The server didn’t accept the stream", "This stream has ended. Start a new one from the home page."]]]
+
+
+def test_a_host_who_cannot_connect_is_told_why(page: Page) -> None:
+    """It is tried again without end, and only the host can do anything about it."""
+    assert page.evaluate("""async () => {
+        offers.push(null, [503, {}]);
+        const seen = [onAir.trouble];
+        onAir.start();
+        await rest(0);
+        seen.push(onAir.trouble);
+        while (offers.length) await rest(100);
+        seen.push(onAir.trouble);
+        // The server takes the next one, but no media gets through.
+        while (peers.length < 3) await rest(100);
+        seen.push(onAir.trouble);
+        await rest(30_000);
+        seen.push(onAir.trouble);
+        peers.at(-1).become('connected');
+        return [...seen, onAir.trouble, onAir.connection.state, problems];
+    }""") == [None, "server", "busy", None, "blocked", None, "connected", []]

@@ -4,6 +4,7 @@
 
 import { confirm } from "./dialog.js";
 import { $, h, setText } from "./dom.js";
+import { keepFocus } from "./focus.js";
 import { ask, keep, Refusal, takeTokenFromAddress } from "./admin/access.js";
 import { DossierPanel } from "./admin/dossier.js";
 import { age, bits, bytes, count, percent, rate, seconds } from "./admin/format.js";
@@ -86,10 +87,16 @@ $("entrance").addEventListener("submit", (/** @type {Event} */ event) => {
   $("token").value = "";
   look();
 });
-document.addEventListener("visibilitychange", () => document.hidden ? clearTimeout(timer) : look());
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) clearTimeout(timer);
+  // Whoever fetches a token elsewhere has not tried one yet, and is told nothing.
+  else if (document.body.dataset.state !== "locked") look();
+});
 const redraw = () => PLOTS.forEach((plot) => plot.draw(series.samples));
 new ResizeObserver(redraw).observe($("plots"));
 matchMedia("(prefers-color-scheme: light)").addEventListener("change", redraw);
+// Rows go away with what they are about.
+keepFocus(document.body);
 look();
 
 /** Updates all that is due, again and again; pauses while the page is hidden. */
@@ -115,6 +122,8 @@ async function look() {
 /** @param {import("./admin/series.js").Statistics} now */
 function show(now) {
   document.body.dataset.state = "live";
+  // Whoever has signed in begins at the top of what there is now.
+  if (!$("entrance").hidden) $("main").focus({ preventScroll: true });
   $("entrance").hidden = true;
   $("desk").hidden = false;
   setText($("connection"), "Live");
@@ -132,6 +141,8 @@ function askForToken(refusal) {
   document.body.dataset.state = "locked";
   $("desk").hidden = true;
   setText($("connection"), "");
+  // What lies over the form would keep everyone from it.
+  for (const dialog of /** @type {NodeListOf<any>} */ (document.querySelectorAll("dialog[open]"))) dialog.close();
   const wasShown = !$("entrance").hidden;
   $("entrance").hidden = false;
   setText($("entrance-reason"), refusal.status === 403 || wasShown ? refusal.message : "");
@@ -143,7 +154,7 @@ async function attempt(promise) {
   try {
     await promise;
   } catch (error) {
-    toast(error instanceof Error ? error.message : String(error));
+    toast(error instanceof Refusal ? error.message : "The server isn’t responding. Try again in a moment.");
   }
 }
 
@@ -154,12 +165,16 @@ let toastTimer = 0;
 
 /** @param {string} text */
 function toast(text) {
-  setText(toastLine, text);
   // An open dialog covers everything else, so the text is shown in it.
-  (document.querySelector("dialog[open]") ?? document.body).append(toastLine);
+  ([...document.querySelectorAll("dialog[open]")].at(-1) ?? document.body).append(toastLine);
+  setText(toastLine, text);
   toastLine.dataset.shown = "";
   clearTimeout(toastTimer);
-  toastTimer = setTimeout(() => delete toastLine.dataset.shown, 5000);
+  toastTimer = setTimeout(() => {
+    delete toastLine.dataset.shown;
+    // Otherwise the same words would not be read aloud the next time.
+    setText(toastLine, "");
+  }, 5000);
 }
 
 /** @param {string} id */

@@ -24,11 +24,13 @@ import { h } from "./dom.js";
 
 /**
  * @param {Question} question
- * @returns {Promise<string | null>} null if it was closed without a choice
+ * @returns {Promise<string | null>} null if it was closed without a choice, or is being asked already
  */
 export function ask(question) {
   const { name, title, text, body = [], choices, isUrgent = false, isReady = body.length === 0, signal } = question;
   if (signal?.aborted) return Promise.resolve(null);
+  // What was pressed twice, before the server had told what to ask.
+  if (document.querySelector(`dialog[open][data-name="${name}"]`)) return Promise.resolve(null);
   const id = `dialog-${name}`;
   const dialog = h("dialog.dialog", {
     "data-name": name, role: isUrgent ? "alertdialog" : "dialog", "aria-labelledby": `${id}-title`,

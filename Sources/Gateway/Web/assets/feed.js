@@ -340,7 +340,7 @@ document.addEventListener("visibilitychange", () => {
     leaveTimer = setTimeout(() => feed.stop(), AWAY_MS);
   }
 });
-// The viewer has unlocked a story: its token is in the address.
+// The viewer has unlocked a story, or opened another link: its token is in the address.
 addEventListener("hashchange", () => feed.showToken());
 // Restored from the back/forward cache.
 addEventListener("pageshow", (event) => event.persisted && feed.play());

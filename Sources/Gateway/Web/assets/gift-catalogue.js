@@ -38,11 +38,12 @@ export function giftId(name, taken) {
 /** What the server would refuse, in words for the host; null if nothing. @param {GiftCatalogue} catalogue */
 export function troubleWith({ currency, kinds }) {
   if (!/^[A-Z]{1,8}$/.test(currency)) return "A currency has one to eight letters, such as EUR or COINS.";
+  const most = new Intl.NumberFormat().format(HIGHEST_PRICE / 10 ** fractionDigits(currency));
   for (const { name, picture, price } of kinds) {
     if (!/^(https:\/\/|\/(?!\/))/.test(picture) && !/^[^\x00-\x7f]+$/.test(picture)) {
       return `The picture for ${name} must be an emoji or an address that starts with https://.`;
     }
-    if (!(price >= 0 && price <= HIGHEST_PRICE)) return `The price of ${name} must be between zero and one million.`;
+    if (!(price >= 0 && price <= HIGHEST_PRICE)) return `The price of ${name} must be between 0 and ${most}.`;
   }
   return null;
 }

@@ -39,6 +39,9 @@ export class OnAir extends EventTarget {
   /** Whether the last session ended while its connection worked. */
   #endedSuddenly = false;
   #wasConnected = false;
+  /** Whether the last session has ever connected, and how many in a row have not. */
+  #hasArrived = false;
+  #fruitless = 0;
   /** Whether a stream that had ended was tried once more. */
   #hasBegunAnew = false;
   /** Checks in a row in which the network limited what the browser sends. */
@@ -68,6 +71,7 @@ export class OnAir extends EventTarget {
   async start() {
     this.isOn = true;
     this.hasConnected = false;
+    this.#fruitless = 0;
     this.#previous = null;
     this.#hasBegunAnew = false;
     this.connection.start();
@@ -92,6 +96,18 @@ export class OnAir extends EventTarget {
     this.#stopSharing();
     this.#sleep();
     this.#changed();
+  }
+
+  /**
+   * Why there is no connection yet, as far as is known; it keeps trying. `blocked`: the server answers, but no media
+   * gets through to it.
+   * @returns {"server" | "busy" | "blocked" | null}
+   */
+  get trouble() {
+    const { state, error } = this.connection;
+    if (!this.isOn || state === "connected" || state === "failed") return null;
+    if (error instanceof SignallingError) return error.status === 429 || error.status >= 500 ? "busy" : null;
+    return error ? "server" : this.#fruitless > 0 ? "blocked" : null;
   }
 
   /** Whether a screen can be shared next to the picture now. */
@@ -165,7 +181,7 @@ export class OnAir extends EventTarget {
     if (signal.aborted) return session;
     session.addEventListener("slots", () => this.#changed());
     this.session = this.#previous = session;
-    this.#hasBegunAnew = false;
+    this.#hasBegunAnew = this.#hasArrived = false;
     this.#interruptions = room.sync.interruptions;
     this.stats = new StatsReader(session.peer, "outbound-rtp");
     return session;
@@ -253,11 +269,15 @@ export class OnAir extends EventTarget {
   #stateChanged() {
     const { connection } = this;
     // An attempt that failed had no session that could have ended.
-    if (connection.state === "retrying" && !connection.error) this.#endedSuddenly = this.#wasConnected;
+    if (connection.state === "retrying" && !connection.error) {
+      this.#endedSuddenly = this.#wasConnected;
+      if (!this.#hasArrived) this.#fruitless += 1;
+    }
     this.#wasConnected = connection.state === "connected";
     if (!connection.session) this.session = null;
     if (connection.state === "connected") {
-      this.hasConnected = true;
+      this.hasConnected = this.#hasArrived = true;
+      this.#fruitless = 0;
       this.since ??= Date.now();
       this.#replace();
       this.session?.showScreen(this.screen?.getVideoTracks()[0] ?? null);

@@ -17,10 +17,17 @@ export async function showCode(room, { title, hint, choices }) {
   const picture = h("img.qr#qr", { alt: "QR code" });
   const select = h("select", { name: "code", onchange: () => draw() },
     ...choices.map(({ label }, index) => new Option(label, String(index))));
+  let drawnValue = select.value;
   const draw = async () => {
     const { value } = select;
     const drawn = await room.attempt(() => room.api.qrCode(choices[Number(value)].text));
-    if (!drawn || value !== select.value) return false;
+    if (value !== select.value) return false;
+    if (!drawn) {
+      // The code of before is still there.
+      select.value = drawnValue;
+      return false;
+    }
+    drawnValue = value;
     URL.revokeObjectURL(picture.src);
     picture.src = URL.createObjectURL(drawn);
     return true;

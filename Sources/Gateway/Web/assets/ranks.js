@@ -236,18 +236,24 @@ export async function openPeople(part, first) {
     try {
       const { ranks: entries } = await audience.api.rank(rank, period);
       if (asked !== `${shown} ${period}`) return;
-      if (loaded !== asked) ranks.replaceChildren();
       loaded = asked;
       reconcile(ranks, entriesOf(entries), () => makeLine(audience, rank));
       setText(words, entries.length > 0 ? period === "day" ? "Since midnight, UTC." : ""
         : period === "day" ? "No one yet today, since midnight UTC." : RANKS[rank].nobody);
     } catch (error) {
+      if (asked !== `${shown} ${period}`) return;
       setText(words, error instanceof SignallingError ? error.message : "The server isn’t responding. Try again in a moment.");
     }
   }
 
   function show() {
     const isHere = shown === "here";
+    // Until the server has answered, nothing stands under the name of another list.
+    if (!isHere && loaded !== `${shown} ${period}`) {
+      loaded = "";
+      ranks.replaceChildren();
+      setText(words, "");
+    }
     for (const element of present.elements) element.hidden = !isHere;
     periods.hidden = ranks.hidden = words.hidden = isHere;
     if (isHere) return present.show();

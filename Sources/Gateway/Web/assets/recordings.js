@@ -2,6 +2,8 @@
 
 /** What was recorded of a stream that has ended. */
 
+import { SignallingError } from "./session.js";
+
 /**
  * @typedef {object} Recorded the recorded stream, as one person sees it
  * @property {{ state: string } | null} info
@@ -25,6 +27,8 @@
 /** Pause before a list with unfinished files is requested again, in milliseconds, and how often at most. */
 const PAUSE_MS = 1500;
 const MOST_TRIES = 60;
+/** Without an answer, the pause is doubled each time, up to this one, in milliseconds: the network may come back. */
+const LONGEST_PAUSE_MS = 32_000;
 
 /** The recordings and clips of an ended stream. Fires `change` when its list changes. */
 export class Recordings extends EventTarget {
@@ -33,6 +37,9 @@ export class Recordings extends EventTarget {
 
   #isOpen = false;
   #tries = 0;
+  #pause = PAUSE_MS;
+  /** Counts requests, so that a late answer does not replace a newer one. */
+  #turn = 0;
   /** @type {number | undefined} */
   #timer;
 
@@ -48,6 +55,7 @@ export class Recordings extends EventTarget {
     if (isOver === this.#isOpen) return;
     this.#isOpen = isOver;
     this.#tries = 0;
+    this.#pause = PAUSE_MS;
     clearTimeout(this.#timer);
     if (isOver) this.ask();
     else this.#show([]);
@@ -55,15 +63,24 @@ export class Recordings extends EventTarget {
 
   async ask() {
     clearTimeout(this.#timer);
-    const all = (await this.stream.api.recordings().catch(() => null))?.recordings;
-    if (!this.#isOpen) return;
+    const turn = ++this.#turn;
+    let isAnswered = true;
+    const answer = await this.stream.api.recordings().catch((error) => {
+      isAnswered = error instanceof SignallingError;
+      return null;
+    });
+    if (!this.#isOpen || turn !== this.#turn) return;
+    const all = answer?.recordings;
     if (all) {
       const whole = all.filter(({ url, state, duration }) => url && state === "ended" && duration > 0);
       this.#show([...whole.filter((each) => !isClip(each)), ...whole.filter(isClip)]);
     }
     const isComplete = all?.every(({ state }) => state === "ended");
-    this.#tries += 1;
-    if (!isComplete && this.#tries < MOST_TRIES) this.#timer = setTimeout(() => this.ask(), PAUSE_MS);
+    if (isAnswered) this.#tries += 1;
+    if (isComplete || this.#tries >= MOST_TRIES) return;
+    if (isAnswered) this.#pause = PAUSE_MS;
+    this.#timer = setTimeout(() => this.ask(), this.#pause);
+    if (!isAnswered) this.#pause = Math.min(this.#pause * 2, LONGEST_PAUSE_MS);
   }
 
   close() {

@@ -94,8 +94,8 @@ export class Room extends EventTarget {
     for (const event of ["muted", "source"]) this.own.addEventListener(event, () => this.mutes.tell());
     this.onAir.addEventListener("change", () => {
       if (this.onAir.isOn && this.own.source) keepOnAir(this.stream, this.own.source.kind);
-      // Someone else has our place, or the server refuses us: a reload must not try again automatically.
-      else if (this.onAir.connection.state === "failed") keepOnAir(this.stream, null);
+      // Someone else has our place, or the server refuses us: neither a reload nor a backstage goes live by itself.
+      else if (this.onAir.connection.state === "failed") this.#leave();
       this.#goLiveIfReady();
       this.#describeOurs();
     });
@@ -454,10 +454,12 @@ export class Room extends EventTarget {
   /** From the audience to the stage, on this page. @param {string} me @returns {Promise<boolean>} whether it worked */
   async accept(me) {
     await this.naming.use();
-    const isAccepted = await this.attempt(() => this.api.accept(me, { videoMuted: this.own.isSoundOnly }));
+    const answer = await this.attempt(() => this.api.accept(me, { videoMuted: this.own.isSoundOnly }));
+    // If only the answer got lost, sync has told that we are on stage.
+    const isAccepted = Boolean(answer) || this.isOnStage;
     if (!isAccepted) this.own.stop();
     else if (this.own.source || await this.own.open()) await this.onAir.start();
-    return Boolean(isAccepted);
+    return isAccepted;
   }
 
   // What happens to us.

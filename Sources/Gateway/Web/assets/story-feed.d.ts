@@ -128,7 +128,10 @@ export declare class StoryFeed extends EventTarget {
   slotOf(id: string | null | undefined): Slot | null;
   /** The gate of a story; null if it has none, or if the story has not been requested yet. */
   gateOf(id: string | null | undefined): Gate | null;
-  /** Applies a new token: what it opens arrives on the existing connection. */
+  /**
+   * Applies a new token: what it opens arrives on the existing connection. If the last one let the viewer see nothing,
+   * it begins anew.
+   */
   showToken(): Promise<void>;
 
   /** In swipe order. */

@@ -100,14 +100,15 @@ export function knownClaims(stream, role) {
   return claimsOf(knownToken(stream, role) ?? givenToken());
 }
 
-/** Why this page's invitation is no longer valid. @type {"expired" | "revoked" | null} */
-let death = null;
+/** The last invitation that was refused, and why it is no longer valid. */
+let death = /** @type {{ given: string | null, why: "expired" | "revoked" } | null} */ (null);
 
 /**
  * Why this page's invitation is no longer valid: it has expired, or the host has revoked it; null while it is valid.
  */
 export function deathOfLink() {
-  return death;
+  // Another link may have been opened since: browsers keep a page whose address differs only behind the #.
+  return death && death.given === givenToken() ? death.why : null;
 }
 
 /** Whether this page was opened with an invitation. */
@@ -137,7 +138,7 @@ const asked = new Map();
 export async function ensureToken(stream, role) {
   const known = knownToken(stream, role);
   if (known) return known;
-  const id = key(stream, role);
+  const id = `${key(stream, role)} ${givenToken() ?? ""}`;
   const request = asked.get(id) ?? fetchToken(stream, role).finally(() => asked.delete(id));
   asked.set(id, request);
   return request;
@@ -191,23 +192,25 @@ function givenToken() {
  * @returns {Promise<string | null>} null if this server gives none; requests are then made without
  */
 async function fetchToken(stream, role) {
+  const given = givenToken();
   // The feed contains all streams, but an invitation is to a single one.
-  const one = stream === "*" ? claimsOf(givenToken())?.stream ?? "*" : stream;
+  const one = stream === "*" ? claimsOf(given)?.stream ?? "*" : stream;
   const ownPath = `/v1/streams/${encodeURIComponent(one)}/tokens`;
   const name = ownName() || undefined;
   if (isInvited()) {
-    const response = await exchange(ownPath, { name }, givenToken());
-    death = await deathBy(response);
-    return take(stream, role, response);
+    const response = await exchange(ownPath, { name }, given);
+    const why = await deathBy(response);
+    death = why && { given, why };
+    return take(stream, role, response, given);
   }
   const { development, viewers } = await aboutServer();
   if (development) {
     const wanted = { sub: identity(), name: name ?? (role === "viewer" ? "Guest" : "Host"), role, stream, ttl: 3600 };
-    const token = await take(stream, role, await post("/v1/tokens", wanted));
+    const token = await take(stream, role, await post("/v1/tokens", wanted), given);
     if (token) return token;
   }
   if (role !== "viewer" || viewers !== "public" || one === "*") return null;
-  return take(stream, role, await post(ownPath, { name }));
+  return take(stream, role, await post(ownPath, { name }), given);
 }
 
 /**
@@ -250,15 +253,17 @@ export function post(address, body, token = null) {
  * @param {string} stream
  * @param {Role} role
  * @param {Response} response
+ * @param {string | null} given the link's token when it was asked
  * @returns {Promise<string | null>} null where the server gives no token
  * @throws {SignallingError} when it may give one later
  */
-async function take(stream, role, response) {
+async function take(stream, role, response, given) {
   // Not null, which callers take for "none": they would go on without a token, and be refused for good.
   if (response.status === 429 || response.status >= 500) throw await SignallingError.from(response);
   if (response.status !== 201) return null;
   const fresh = await response.json();
-  keepToken(stream, role, fresh);
+  // What an earlier link's token was exchanged for is not for the one that was opened meanwhile.
+  if (given === givenToken()) keepToken(stream, role, fresh);
   return fresh.token;
 }
 

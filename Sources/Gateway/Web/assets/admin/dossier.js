@@ -35,6 +35,8 @@ export class DossierPanel {
   /** Whether the session is over, so that nothing changes anymore. */
   #isOver = false;
   #shown = "";
+  /** What each part says, as it was made. @type {WeakMap<Element, string>} */
+  #said = new WeakMap();
 
   /** @param {(id: string) => Promise<void>} end @param {(text: string) => void} say */
   constructor(end, say) {
@@ -115,14 +117,65 @@ export class DossierPanel {
     // Unchanged parts keep open details, selections and scroll positions.
     if (text === this.#shown) return;
     this.#shown = text;
-    const open = new Set([...this.#body.querySelectorAll("details[open]")].map((details) => details.dataset.name));
     const place = this.#dialog.scrollTop;
-    this.#body.replaceChildren(
+    this.#put([
       summary(dossier), joining(dossier), hops(dossier), ...pictures(dossier), ...lines(dossier), addresses(dossier),
-      events(dossier), description("offer", "Offer", dossier.offer), description("answer", "Answer", dossier.answer));
-    for (const details of this.#body.querySelectorAll("details")) details.open = open.has(details.dataset.name);
+      events(dossier), description("offer", "Offer", dossier.offer),
+      description("answer", "Answer", dossier.answer),
+    ]);
     this.#dialog.scrollTop = place;
   }
+
+  /**
+   * Shows these parts. Those that say the same as before stay, and the others take over what the reader did with the
+   * part before them: a live session changes with each look, and would take the focus of whoever reads by keys.
+   * @param {HTMLElement[]} parts
+   */
+  #put(parts) {
+    /** @type {Element[]} */
+    const shown = [...this.#body.children];
+    const before = new Map(shown.map((part) => [keyOf(part), part]));
+    /** @type {Element | null} */
+    let last = null;
+    for (const part of parts) {
+      const old = before.get(keyOf(part));
+      before.delete(keyOf(part));
+      this.#said.set(part, part.outerHTML);
+      const isSame = old !== undefined && this.#said.get(old) === this.#said.get(part);
+      const next = isSame ? old : part;
+      if (!isSame && last) last.after(part);
+      else if (!isSame) this.#body.prepend(part);
+      if (!isSame && old) takeOver(old, part);
+      last = next;
+    }
+    for (const part of before.values()) {
+      if (part.contains(document.activeElement)) this.#title.focus({ preventScroll: true });
+      part.remove();
+    }
+  }
+}
+
+/** What a part is about: its name or its heading. @param {Element} part */
+function keyOf(part) {
+  return part.getAttribute("data-name") ?? part.querySelector("h3")?.textContent ?? part.localName;
+}
+
+/**
+ * Removes a part, and does with the one after it what the reader did with it: opens, scrolls, focuses.
+ * @param {Element} old
+ * @param {Element} part
+ */
+function takeOver(old, part) {
+  if (old instanceof HTMLDetailsElement && part instanceof HTMLDetailsElement) part.open = old.open;
+  const all = "[tabindex], summary, button";
+  const [places, others] = [old, part].map((each) => [...each.querySelectorAll(all)]);
+  for (const [index, place] of places.entries()) {
+    const other = /** @type {HTMLElement | undefined} */ (others[index]);
+    if (!other) continue;
+    [other.scrollLeft, other.scrollTop] = [place.scrollLeft, place.scrollTop];
+    if (place === document.activeElement) other.focus({ preventScroll: true });
+  }
+  old.remove();
 }
 
 /** @param {[string, string | Node][]} facts */
@@ -202,7 +255,7 @@ function pictures({ quality, stepsUp, stepsDown }) {
     picture.paused ? "sound only" : layer(picture.served),
   ]);
   const why = quality.cause ? `Limited because ${CAUSES[/** @type {keyof typeof CAUSES} */ (quality.cause)] ?? quality.cause}. ` : "";
-  return [h("section", {}, h("h3", {}, "Pictures"), table(["m-line", "Wanted", "Served"], rows),
+  return [h("section", {}, h("h3", {}, "Pictures"), table("Pictures", ["m-line", "Wanted", "Served"], rows),
     h("p.muted", {}, `${why}Quality went up ${stepsUp} times and down ${stepsDown} times.`))];
 }
 
@@ -217,7 +270,7 @@ function layer(value) {
 function lines({ publishing = [], receiving = [] }) {
   const parts = [];
   if (publishing.length) {
-    parts.push(h("section", {}, h("h3", {}, "Publishing"), incoming(publishing)));
+    parts.push(h("section", {}, h("h3", {}, "Publishing"), incoming("Publishing", publishing)));
   }
   const carried = receiving.filter((/** @type {any} */ line) => line.attached || line.packets);
   if (carried.length) {
@@ -227,22 +280,22 @@ function lines({ publishing = [], receiving = [] }) {
       `${count(line.resent)} of ${count(line.resendsRequested)}`, line.from ? line.from.session : "the server",
     ]);
     parts.push(h("section", {}, h("h3", {}, "Receiving"),
-      table(["m-line", "Packets", "Bytes", "Lost", "Jitter", "Resent", "From"], rows)));
+      table("Receiving", ["m-line", "Packets", "Bytes", "Lost", "Jitter", "Resent", "From"], rows)));
     const sources = carried.map((/** @type {any} */ line) => line.from).filter(Boolean);
-    if (sources.length) parts.push(h("section", {}, h("h3", {}, "Sources"), incoming(sources)));
+    if (sources.length) parts.push(h("section", {}, h("h3", {}, "Sources"), incoming("Sources", sources)));
   }
   return parts;
 }
 
-/** @param {any[]} tracks */
-function incoming(tracks) {
+/** @param {string} name of the table @param {any[]} tracks */
+function incoming(name, tracks) {
   const rows = tracks.flatMap((track) => track.layers.map((/** @type {any} */ layer) => [
     `${track.mid} ${track.kind}${layer.rid ? ` ${layer.rid}` : ""}`,
     layer.active ? bits(layer.bitrate) : "idle", layer.width ? `${layer.width}×${layer.height}` : "–",
     percent(layer.lost / Math.max(1, layer.expected)), count(layer.missing), seconds(layer.jitterSeconds),
     track.kind === "video" ? `${layer.keyFrames}, ${layer.keyFrameRequests} requested` : "–",
   ]));
-  return table(["m-line", "Bitrate", "Size", "Lost", "Never arrived", "Jitter", "Key frames"], rows);
+  return table(name, ["m-line", "Bitrate", "Size", "Lost", "Never arrived", "Jitter", "Key frames"], rows);
 }
 
 /** @param {Dossier} dossier */
@@ -252,7 +305,7 @@ function addresses({ clientAddress, localAddresses, pairs = [], srtp }) {
     pair.quietSeconds === null ? "not verified" : `last heard ${seconds(pair.quietSeconds)} ago`,
   ]);
   return h("section", {}, h("h3", {}, "Addresses"),
-    rows.length ? table(["Client", "Protocol", "Use", "Status"], rows) : h("p.muted", {}, "No connectivity checks received."),
+    rows.length ? table("Addresses", ["Client", "Protocol", "Use", "Status"], rows) : h("p.muted", {}, "No connectivity checks received."),
     h("p.muted", {}, `Requested from ${clientAddress ?? "–"}; server: ${localAddresses.join(", ") || "–"}; ${srtp ?? "no keys yet"}.`));
 }
 
@@ -262,7 +315,8 @@ function events({ events, eventsDropped }) {
     h("li", {}, h("time", { dateTime: at, title: at }, clock(at)), h("span.after", {}, `+${seconds(after)}`),
       h("strong", {}, event), h("span.more", { dir: "auto" }, said(more))));
   const dropped = eventsDropped ? h("p.muted", {}, `${eventsDropped} earlier events were dropped.`) : "";
-  return h("section", {}, h("h3", {}, "Events, newest first"), h("ol.events", {}, ...items), dropped);
+  return h("section", {}, h("h3", {}, "Events, newest first"),
+    h("ol.events", { tabIndex: 0, "aria-label": "Events" }, ...items), dropped);
 }
 
 /** @param {Record<string, any>} members */
@@ -277,9 +331,14 @@ function description(name, label, text) {
   return h("details", { "data-name": name }, h("summary", {}, label), copy, h("pre", { tabIndex: 0 }, text));
 }
 
-/** @param {string[]} heads @param {string[][]} rows */
-function table(heads, rows) {
-  return h("div.table", {}, h("table", {},
+/**
+ * A table that can be scrolled with keys, too.
+ * @param {string} name for screen readers
+ * @param {string[]} heads
+ * @param {string[][]} rows
+ */
+function table(name, heads, rows) {
+  return h("div.table", { role: "region", tabIndex: 0, "aria-label": name }, h("table", {},
     h("thead", {}, h("tr", {}, ...heads.map((head) => h("th", { scope: "col" }, head)))),
     h("tbody", {}, ...rows.map((row) => h("tr", {}, ...row.map((cell) => h("td", {}, cell)))))));
 }

@@ -27,8 +27,13 @@ function show(finding) {
     ...(finding.text ? [h("p", {}, finding.text)] : []), ...(finding.remedy ? [h("p.remedy", {}, finding.remedy)] : []));
 }
 
+let isRunning = false;
+
 async function run() {
-  again.disabled = true;
+  // Not disabled, which would lose the focus; a second press does nothing.
+  if (isRunning) return;
+  isRunning = true;
+  again.setAttribute("aria-disabled", "true");
   rows.clear();
   list.replaceChildren();
   delete verdict.dataset.verdict;
@@ -37,7 +42,8 @@ async function run() {
   const result = await tryAll(show);
   verdict.dataset.verdict = result.verdict;
   setText(verdict, [result.text, result.remedy].filter(Boolean).join(" "));
-  again.disabled = false;
+  again.setAttribute("aria-disabled", "false");
+  isRunning = false;
 }
 
 /** The findings as text, for an email to the people who run the server. */
@@ -49,6 +55,8 @@ function report() {
 
 again.addEventListener("click", run);
 document.getElementById("copy")?.addEventListener("click", async () => {
+  // Otherwise the same words would not be read aloud the second time.
+  setText(copied, "");
   const isCopied = await navigator.clipboard?.writeText(report()).then(() => true, () => false);
   setText(copied, isCopied ? "Copied." : "This browser blocked copying. Select and copy the lines above.");
 });

@@ -95,6 +95,21 @@ async function newsArrive(tell) {
   const token = knownToken("*", "viewer");
   // In the first message, because addresses end up in logs.
   if (token) address.searchParams.set("authenticate", "message");
+  const isOpen = await hears(address, token).catch(() => false);
+  tell(isOpen ? { name: NEWS, verdict: "ok", text: "Updates arrive." } : {
+    name: NEWS, verdict: "warn", text: "No updates arrived. Where viewers can watch, pages check for changes from time to time instead.",
+    remedy: "Allow WebSockets in any proxy in front of the server or on this network.",
+  });
+}
+
+/**
+ * Whether anything comes over a WebSocket.
+ * @param {URL} address
+ * @param {string | null} token
+ * @returns {Promise<boolean>}
+ * @throws {DOMException} if the browser does not let this page open it
+ */
+async function hears(address, token) {
   const socket = new WebSocket(address);
   socket.addEventListener("open", () => token && socket.send(JSON.stringify({ type: "token", token })));
   const isOpen = await new Promise((resolve) => {
@@ -103,10 +118,7 @@ async function newsArrive(tell) {
     setTimeout(() => resolve(false), ANSWER_MS);
   });
   socket.close();
-  tell(isOpen ? { name: NEWS, verdict: "ok", text: "Updates arrive." } : {
-    name: NEWS, verdict: "warn", text: "No updates arrived. Where viewers can watch, pages check for changes from time to time instead.",
-    remedy: "Allow WebSockets in any proxy in front of the server or on this network.",
-  });
+  return isOpen;
 }
 
 /**

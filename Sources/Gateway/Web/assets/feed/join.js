@@ -187,8 +187,13 @@ export class Joining extends EventTarget {
     const id = this.#sync?.you?.id;
     if (answer === "ready") location.assign(pageOf(story.id, true));
     else if (answer === "decline" && id !== undefined) {
-      await new StageAPI(story.id, ROLE).endInvitation(id).catch(() => {});
-      this.stop();
+      const isLost = await new StageAPI(story.id, ROLE).endInvitation(id)
+        .then(() => false, (error) => !(error instanceof SignallingError));
+      // It was answered elsewhere, or withdrawn; the hand may be up in another story by now.
+      if (question !== this.#question) return;
+      // The host still waits for an answer: the story's button asks again.
+      if (isLost) this.#say(NOT_THERE);
+      else this.stop();
     }
   }
 

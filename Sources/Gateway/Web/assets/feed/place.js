@@ -114,10 +114,17 @@ export class FeedPlace extends EventTarget {
     return this.gates.get(id ?? "") ?? null;
   }
 
-  /** Applies a new token: what it opens arrives on the existing connection. */
+  /**
+   * Applies a new token: what it opens arrives on the existing connection. If the last one let the viewer see nothing,
+   * it begins anew.
+   */
   async showToken() {
-    /** @type {import("./session.js").FeedSession | null} */
-    const session = /** @type {any} */ (this).connection.session;
+    const feed = /** @type {import("../story-feed.js").StoryFeed} */ (/** @type {unknown} */ (this));
+    if (feed.state === "failed" || feed.missing?.why === "forbidden") {
+      feed.stop();
+      return feed.play();
+    }
+    const session = /** @type {import("./session.js").FeedSession | null} */ (feed.connection.session);
     if (session) await this.news.reader.withToken(async (token) => token && session.openGate(token)).catch(() => {});
   }
 

@@ -21,6 +21,8 @@ export async function share(story, say) {
     await navigator.clipboard.writeText(url);
     say("Link copied");
   } catch (error) {
-    if (/** @type {Error} */ (error).name !== "AbortError") prompt("Copy this link", url);
+    // Closed by the viewer, or pressed again while it was open.
+    if (["AbortError", "InvalidStateError"].includes(/** @type {Error} */ (error).name)) return;
+    prompt("Copy this link", url);
   }
 }

@@ -45,9 +45,10 @@ export function uninvitedForm() {
       const address = addressOf(field.value);
       setText(problem, address ? "" : "That isn’t an invitation to this server.");
       if (!address) return field.focus();
+      const { pathname, search } = new URL(address, location.href);
       location.assign(address);
-      // If only the token differs, the page stays open.
-      if (new URL(address, location.href).pathname === location.pathname) location.reload();
+      // If only the token differs, the page stays open. Elsewhere, loading it again would lead back here.
+      if (pathname === location.pathname && search === location.search) location.reload();
     },
   }, h("div.row", {}, field, h("button.button.primary", {}, "Open")), problem);
   const command = `rostrum token --role host --stream my-show --link ${location.origin}`;

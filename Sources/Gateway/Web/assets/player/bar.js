@@ -59,6 +59,9 @@ export class Bar {
     this.#full.addEventListener("click", actions.toggleFull);
     this.#toLive.addEventListener("click", actions.goLive);
     this.#position.addEventListener("input", () => (this.#isDragged = true));
+    // Dragged back to where it was, it has not changed. Later, because otherwise the change is still to come.
+    const release = () => setTimeout(() => (this.#isDragged = false));
+    for (const end of ["pointerup", "pointercancel", "blur"]) this.#position.addEventListener(end, release);
     this.#position.addEventListener("change", () => {
       this.#isDragged = false;
       actions.seek(Number(this.#position.value));

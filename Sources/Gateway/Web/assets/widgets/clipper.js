@@ -96,9 +96,17 @@ async function make(room, isWanted) {
 /** @param {Room} room @param {Recording} clip */
 function row(room, { url, duration, size }) {
   const length = formatDuration(duration * 1000);
-  const address = room.addressOf(url ?? "");
+  /** @param {Record<string, string>} properties @param {string} words */
+  const link = (properties, words) => {
+    const label = `${words} the ${length} clip`;
+    const element = h("a.button.small", { ...properties, "aria-label": label }, words);
+    const locate = () => (element.href = room.addressOf(url ?? ""));
+    locate();
+    // The token in the address may have been replaced since, and have expired.
+    element.onclick = locate;
+    return element;
+  };
   return h("li", {},
     h("span.who", {}, `${length} · ${formatSize(size)}`),
-    h("a.button.small", { href: address, target: "_blank", rel: "noopener", "aria-label": `Watch the ${length} clip` }, "Watch"),
-    h("a.button.small", { href: address, download: "", "aria-label": `Download the ${length} clip` }, "Download"));
+    link({ target: "_blank", rel: "noopener" }, "Watch"), link({ download: "" }, "Download"));
 }

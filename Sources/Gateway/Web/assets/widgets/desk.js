@@ -20,6 +20,17 @@ const WORDS = {
 
 const REVOKED = "The host revoked your link. Ask for a new one.";
 
+/**
+ * Why connecting takes so long.
+ * @type {Record<NonNullable<import("../on-air.js").OnAir["trouble"]>, string>}
+ */
+const TROUBLE = {
+  server: "Can’t reach the server. Check your connection. Trying again…",
+  busy: "The server is busy. Trying again…",
+  blocked: "Live video isn’t getting through. Your network seems to be blocking video calls (UDP). "
+    + "Trying again…",
+};
+
 /** Go live, mute, leave, end. */
 export const desk = {
   name: "desk",
@@ -46,7 +57,9 @@ export const desk = {
     const unfollow = follow(room, () => {
       const now = /** @type {import("../room.js").StudioState} */ (room.state);
       if (!(now in WORDS)) return;
-      const words = now === "expired" && room.isLinkRevoked ? REVOKED : WORDS[now];
+      const trouble = now === "starting" ? room.onAir.trouble : null;
+      const words = trouble ? TROUBLE[trouble]
+        : now === "expired" && room.isLinkRevoked ? REVOKED : WORDS[now];
       const isOut = now === "removed" || now === "expired";
       const isNews = now === "reconnecting" || now === "starting" || now === "ended" || isOut;
       const hint = isNews ? "" : room.isOffAir ? offAirWords(room) : own.source?.notice ?? "";

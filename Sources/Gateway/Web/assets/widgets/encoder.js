@@ -37,22 +37,25 @@ export const encoder = {
     layer.append(root);
 
     let isOn = false;
-    let isAsking = false;
+    /** The last request, and how many are not answered: one at a time, so that the newest key is the one shown. */
+    let [last, waiting] = [Promise.resolve(), 0];
     const show = () => { root.hidden = !isOn || !room.isHost || room.isOver || room.isOut; };
     /** @param {() => Promise<import("../stage-api.js").Ingest>} request */
-    const ask = async (request) => {
-      if (isAsking) return;
-      isAsking = true;
-      const answer = await room.attempt(request);
-      isAsking = false;
-      server.input.value = answer?.rtmp?.server ?? "";
-      key.input.value = answer?.rtmp?.key ?? "";
-      srt.input.value = answer?.srt?.url ?? "";
-      srtHint.textContent = !answer?.srt ? "" : !answer.srt.url
+    const ask = (request) => {
+      waiting += 1;
+      return last = last.then(async () => fill(await room.attempt(request))).finally(() => (waiting -= 1));
+    };
+    /** Without an answer, the key from before may still work. @param {import("../stage-api.js").Ingest | null} answer */
+    const fill = (answer) => {
+      if (!answer) return;
+      server.input.value = answer.rtmp?.server ?? "";
+      key.input.value = answer.rtmp?.key ?? "";
+      srt.input.value = answer.srt?.url ?? "";
+      srtHint.textContent = !answer.srt ? "" : !answer.srt.url
         ? "Your key is too long for SRT. Use RTMP, or a shorter name."
         : answer.srt.passphrase ? "SRT also needs this server’s passphrase. Ask the server’s admin for it." : "";
       code.hidden = addresses().length === 0;
-      report.set(answer?.encoders ?? []);
+      report.set(answer.encoders ?? []);
     };
     /** Addresses with the key, for phone apps. */
     const addresses = () => {
@@ -72,7 +75,7 @@ export const encoder = {
       choices: addresses(),
     });
     /** A key is made each time the panel is opened, because the previous one may have been revoked. */
-    const look = () => { if (root.open) ask(() => room.api.showIngest()); };
+    const look = () => { if (root.open && waiting === 0) ask(() => room.api.showIngest()); };
     const replaceKey = async () => {
       const isSure = await confirm({
         name: "replace-key", title: "Create a new key?", yes: "Create new key",

@@ -30,7 +30,8 @@ export const invitation = {
 };
 
 /**
- * Asks until the person declines, is on stage, or the invitation goes away: the stage may be full when they accept.
+ * Asks until the person has declined, is on stage, or the invitation goes away: the stage may be full when they accept,
+ * and an answer may get lost.
  * @param {import("../room.js").Room} room @param {AbortSignal} signal
  */
 async function put(room, signal) {
@@ -54,8 +55,9 @@ async function put(room, signal) {
     const { you } = room;
     if (!isComing || !you) {
       if (!room.isOnStage) room.own.stop();
-      if (!signal.aborted && you) await room.attempt(() => room.api.endInvitation(you.id));
-      return;
+      if (signal.aborted || !you || await room.attempt(() => room.api.endInvitation(you.id))) return;
+      // The host still waits for an answer, and nothing else on the page could give it.
+      continue;
     }
     if (await room.accept(you.id)) return;
   }

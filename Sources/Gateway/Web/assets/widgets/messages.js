@@ -14,8 +14,18 @@ export const messages = {
     // Only the new message is read, not those that are still shown.
     const root = h("div.messages", { role: "status", "aria-live": "polite", "aria-atomic": "false" });
     layer.append(root);
+    let isMounted = true;
+    const comeHome = () => isMounted && layer.append(root);
+    /** An open dialog covers the page, and screen readers read nothing behind it. */
+    const goWhereSeen = () => {
+      const dialog = [...document.querySelectorAll("dialog[open]")].at(-1);
+      if (!dialog || dialog.contains(root)) return;
+      dialog.append(root);
+      dialog.addEventListener("close", comeHome, { once: true });
+    };
     /** @param {Event} event */
     const show = (event) => {
+      goWhereSeen();
       const line = h("p.message", {}, /** @type {CustomEvent} */ (event).detail);
       root.append(line);
       while (root.children.length > 3) root.firstElementChild?.remove();
@@ -23,6 +33,7 @@ export const messages = {
     };
     room.addEventListener("say", show);
     return () => {
+      isMounted = false;
       room.removeEventListener("say", show);
       root.remove();
     };

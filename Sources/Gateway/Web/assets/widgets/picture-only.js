@@ -49,6 +49,10 @@ export const pictureOnly = {
     const unfollow = follow(room, () => {
       document.body.classList.toggle("picture-only", room.isPictureOnly);
       back.hidden = !room.isPictureOnly;
+      const { activeElement } = document;
+      // What had the focus is hidden with the rest, and the next key would begin at the top of the page.
+      const isLost = activeElement !== null && !activeElement.checkVisibility();
+      if (room.isPictureOnly && isLost) back.focus({ preventScroll: true });
     });
     return () => {
       unfollow();

@@ -172,7 +172,10 @@ function keptRow(room, recordings) {
     const day = new Date(recording.startedAt).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
     setText(name, isClip(recording) ? recording.title || "Clip" : room.title);
     setText(details, `${day} · ${words}`);
-    save.href = recordings.address(recording);
+    const locate = () => (save.href = recordings.address(recording));
+    locate();
+    // The token in the address may have been replaced since, and have expired.
+    save.onclick = locate;
     save.setAttribute("aria-label", `Download ${words}`);
     remove.setAttribute("aria-label", `Delete ${words}`);
     remove.onclick = async () => {

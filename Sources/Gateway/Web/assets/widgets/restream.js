@@ -36,7 +36,9 @@ export const restream = {
     layer.append(root);
 
     let isOn = false;
-    let isAsking = false;
+    let isAdding = false;
+    /** Numbers of targets that are being removed. @type {Set<number>} */
+    const removing = new Set();
     /** The targets, by number. @type {Map<number, Restream>} */
     const known = new Map();
     /** Numbers of targets whose failure was announced since they were last live. @type {Set<number>} */
@@ -78,14 +80,6 @@ export const restream = {
       const targets = [...known.values()].sort((one, other) => one.number - other.number);
       reconcile(list, targets.map((each) => [String(each.number), each]), makeRow);
     };
-    /** @template T @param {() => Promise<T>} request @returns {Promise<T | undefined>} */
-    const ask = async (request) => {
-      if (isAsking) return undefined;
-      isAsking = true;
-      const answer = await room.attempt(request);
-      isAsking = false;
-      return answer;
-    };
     const look = async () => {
       if (!root.open || isLooking) return;
       isLooking = true;
@@ -98,17 +92,25 @@ export const restream = {
       showList();
     };
     const add = async () => {
-      const target = await ask(() => room.api.addRestream(url.value.trim(), key.value.trim()));
+      if (isAdding) return;
+      isAdding = true;
+      const given = [url.value, key.value];
+      const target = await room.attempt(() => room.api.addRestream(given[0].trim(), given[1].trim()));
+      isAdding = false;
       if (!target) return;
       // Events that arrived meanwhile are newer.
       if (!known.has(target.number)) known.set(target.number, target);
       heard.add(target.number);
-      url.value = key.value = "";
+      // On a slow network, the next one may already be in the fields.
+      if (url.value === given[0] && key.value === given[1]) url.value = key.value = "";
       showList();
     };
     /** @param {number} number */
     const removeTarget = async (number) => {
-      await ask(() => room.api.removeRestream(number));
+      if (removing.has(number)) return;
+      removing.add(number);
+      await room.attempt(() => room.api.removeRestream(number));
+      removing.delete(number);
     };
     /** @param {Event} event */
     const take = (event) => {
@@ -133,8 +135,12 @@ export const restream = {
     const isMade = () => ["backstage", "live"].includes(room.info?.state ?? "");
     const show = () => { root.hidden = !isOn || !room.isHost || !isMade() || room.isOut; };
     const unfollow = follow(room, show);
+    // What it says of the next try counts down.
+    const tick = () => { if (root.open) showList(); };
+    room.addEventListener("second", tick);
     return () => {
       unfollow();
+      room.removeEventListener("second", tick);
       room.sync.removeEventListener("restream", take);
       root.remove();
     };

@@ -24,6 +24,9 @@ export const rewind = {
       isDragged = true;
       show();
     });
+    // Dragged back to where it was, it has not changed. Later, because otherwise the change is still to come.
+    const release = () => setTimeout(() => (isDragged = false));
+    for (const end of ["pointerup", "pointercancel", "blur"]) position.addEventListener(end, release);
     position.addEventListener("change", () => {
       isDragged = false;
       viewing.rewind.go(Number(position.max) - Number(position.value));
