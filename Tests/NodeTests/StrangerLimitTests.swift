@@ -24,6 +24,9 @@ import Testing
     @Test mutating func `are never all given to one site`() throws {
         var count = 0
         for network in 0..<64 { count += try answers(to: "2001:db8:1:\(network)::7") }
+        // Of one /56, then of all of the /48.
+        #expect(count == 40)
+        for network in 1..<64 { count += try answers(to: "2001:db8:1:\(network)00::7") }
         #expect(count == 50)
         let others = try answers(to: "203.0.113.7")
         #expect(others == 10)

@@ -169,8 +169,8 @@ package struct RTMPSession: Sendable {
 
     /// Ends the connection of a client that sends many more messages than encoders do.
     ///
-    /// A message may take a single byte, and costs the port's one thread as much as any other: at a megabyte a second
-    /// of such messages no other publisher would be heard.
+    /// A message may take a single byte, and costs the port's one thread nearly as much as a long one: with enough of
+    /// them no other publisher would be heard.
     private mutating func limitMessages() {
         guard phase != .commands else {
             guard reader.messageCount > Self.openingMessages || openingBytes > Self.openingLength
