@@ -79,6 +79,8 @@ final class Exchange {
     var body: [UInt8] = []
     /// Decoder of a chunked body; nil for other framing.
     var chunks: ChunkedBody?
+    /// Bytes of the body that are counted in the loop's `bodyBytes`.
+    var countedBytes = 0
     /// Whether a part of the body is still missing.
     var isBodyPending: Bool
     /// When the present phase times out, in milliseconds of the loop's clock.
@@ -98,6 +100,11 @@ final class Exchange {
         self.startedAt = startedAt
         self.deadline = deadline
         isBodyPending = head.map { $0.framing != .none } ?? false
+    }
+
+    var isReceiving: Bool {
+        if case .receiving = phase { return true }
+        return false
     }
 
     var isWaitingForHandler: Bool {

@@ -26,6 +26,10 @@ package struct HTTPServerSettings: Sendable {
     package var maximumHeaderBytes = 16 * 1024
     /// Limit of a request body, in bytes; more gets 413.
     package var maximumBodyBytes = 192 * 1024
+    /// Limit of all bodies together that have not arrived completely, in bytes.
+    ///
+    /// Beyond it the requests that have been arriving for the longest time get 503: those who send slowly on purpose.
+    package var maximumPendingBodyBytes = 64 * 1024 * 1024
     /// Time for a request to arrive, counted from the connection or its previous answer; in whole seconds for the head.
     ///
     /// A body that is late gets 408 (RFC 9110 §15.5.9).

@@ -88,7 +88,7 @@ extension ServiceLoop {
                 case .tooLarge: return refuseBody(exchange)
                 }
             }
-            guard let chunks = exchange.chunks, chunks.isFinished else { return 0 }
+            guard let chunks = exchange.chunks, chunks.isFinished else { return countBody(of: exchange) }
             exchange.body = chunks.body
             exchange.isBodyPending = false
             return dispatch(exchange)
@@ -97,7 +97,40 @@ extension ServiceLoop {
             return refuseBody(exchange)
         }
         unsafe exchange.body.append(contentsOf: bytes)
-        return 0
+        return countBody(of: exchange)
+    }
+
+    /// Counts what has arrived of a body, and gives up the eldest requests if all bodies together are too long.
+    ///
+    /// A body takes moments to arrive, unless its client sends it slowly.
+    private func countBody(of exchange: Exchange) -> CInt {
+        let count = exchange.body.count + (exchange.chunks?.body.count ?? 0)
+        bodyBytes += count - exchange.countedBytes
+        exchange.countedBytes = count
+        let limit = settings.maximumPendingBodyBytes
+        guard bodyBytes > limit else { return 0 }
+        var result: CInt = 0
+        // Some more than needed, because each search looks at all requests.
+        let eldest = exchanges.values.filter(\.isReceiving).sorted { ($0.startedAt, $0.id) < ($1.startedAt, $1.id) }
+        for other in eldest where bodyBytes > limit - limit / 8 {
+            other.closesConnection = true
+            let outcome = refuse(
+                other, 503, "Too many requests are arriving slowly. Try again.", ["Retry-After": "1"])
+            if other === exchange {
+                result = outcome
+            } else if outcome != 0 {
+                unsafe cws_kill(other.wsi.pointer)
+            }
+        }
+        return result
+    }
+
+    /// Releases a body, because it was passed on or is of no use any more.
+    private func releaseBody(of exchange: Exchange) {
+        exchange.body = []
+        exchange.chunks = nil
+        bodyBytes -= exchange.countedBytes
+        exchange.countedBytes = 0
     }
 
     /// The body is complete, by libwebsockets' count.
@@ -123,8 +156,7 @@ extension ServiceLoop {
             head, on: exchange.connection, from: exchange.client, body: exchange.body)
         let cost = exchange.body.count / max(settings.bytesPerRequest, 1)
         limits.charge(Double(cost) + self.handler.surcharge(request), to: exchange.client, at: now)
-        exchange.body = []
-        exchange.chunks = nil
+        releaseBody(of: exchange)
         if let response = handler.answerAtOnce(request) { return begin(response, exchange) }
         // The client's further bytes stay in the socket until the answer is there.
         unsafe lws_rx_flow_control(exchange.wsi.pointer, 0)
@@ -189,6 +221,7 @@ extension ServiceLoop {
     /// Begins to send a response, as a stream, a file or bytes.
     private func begin(_ made: HTTPResponse, _ exchange: Exchange) -> CInt {
         let response = made.withoutForbiddenBody
+        releaseBody(of: exchange)
         if stopDeadline != nil { exchange.closesConnection = true }
         if let stream = response.stream, exchange.head?.method != .head {
             guard stopDeadline == nil else {
@@ -293,6 +326,7 @@ extension ServiceLoop {
     func forgetExchange(_ wsi: LibraryConnection) {
         guard let exchange = exchangeOf.removeValue(forKey: wsi) else { return }
         exchanges[exchange.id] = nil
+        releaseBody(of: exchange)
         cancelTask(of: exchange)
         let connection = exchange.connection
         connection.isBusy = false

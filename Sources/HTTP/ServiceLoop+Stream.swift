@@ -63,23 +63,20 @@ extension ServiceLoop {
     /// libwebsockets does not read while a response is under way, so it does not notice a closed connection.
     func endDesertedStreams() {
         for exchange in exchanges.values {
-            guard case .streaming = exchange.phase, !isEstablished(exchange.wsi) else { continue }
+            guard case .streaming = exchange.phase, isDeserted(exchange.wsi) else { continue }
             unsafe cws_kill(exchange.wsi.pointer)
         }
     }
 
-    /// Whether neither end has closed the connection.
-    ///
-    /// Reads the first byte of the kernel's `tcp_info`, which is the state; 1 is `TCP_ESTABLISHED`.
-    private func isEstablished(_ wsi: LibraryConnection) -> Bool {
-        var state: UInt8 = 0
-        var length = socklen_t(1)
+    /// Whether the client has closed the connection, which is one of TCP or a pair of sockets.
+    private func isDeserted(_ wsi: LibraryConnection) -> Bool {
         let descriptor = unsafe lws_get_socket_fd(wsi.pointer)
-        guard unsafe getsockopt(descriptor, CInt(IPPROTO_TCP), TCP_INFO, &state, &length) == 0 else {
-            return false
-        }
-        return state == 1
+        var state = pollfd(fd: descriptor, events: Self.peerHasClosed, revents: 0)
+        return unsafe poll(&state, 1, 0) != 0
     }
+
+    /// Linux's `POLLRDHUP`, which Glibc's module does not have.
+    private static let peerHasClosed: Int16 = 0x2000
 
     /// Ends all streams because the server stops; clients of event streams reconnect automatically.
     func endStreams() {

@@ -171,7 +171,13 @@ extension ServiceLoop {
         unsafe session.message.append(contentsOf: bytes)
         guard unsafe lws_is_final_fragment(wsi.pointer) != 0,
             unsafe lws_remaining_packet_payload(wsi.pointer) == 0
-        else { return 0 }
+        else {
+            // Each piece costs this thread as much as a message, and there may be any number of empty ones.
+            guard bytes.count >= Self.smallPiece || session.admitMessage(settings, at: now) else {
+                return close(session, .policyViolation)
+            }
+            return 0
+        }
         guard session.admitMessage(settings, at: now) else { return close(session, .policyViolation) }
         let bytes = session.message
         session.message = []
@@ -180,6 +186,10 @@ extension ServiceLoop {
             ? WebSocketMessage.binary(bytes) : .text(String(decoding: bytes, as: UTF8.self))
         return session.connection.deliver(message) ? 0 : close(session, .policyViolation)
     }
+
+    /// Bytes below which a piece of a message counts as one; a few pieces are that small only because of where packets
+    /// end.
+    private static let smallPiece = 256
 
     /// Writes queued messages without waiting for a writable event.
     ///

@@ -34,6 +34,8 @@ import Glibc
     var vigil: Vigil
     var limits: AddressLimits
     var lastID: UInt64 = 0
+    /// Bytes of all bodies that have not arrived completely.
+    var bodyBytes = 0
     /// End of a graceful stop, in milliseconds of the loop's clock; nil unless the server is stopping.
     var stopDeadline: UInt64?
     /// Buffer for `lws_write`, which needs `prefix` writable bytes in front of the payload; freed in `deinit`.

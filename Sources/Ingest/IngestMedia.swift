@@ -65,6 +65,9 @@ package struct IngestMedia: Sendable {
     static let patience = Duration.seconds(1)
     /// Most media kept before the session is open, in bytes; beyond it all is dropped up to the next key frame.
     static let heldLimit = 8 << 20
+    /// Counted in addition for each effect and each packet that is kept, in bytes: a frame of one byte takes as much
+    /// memory.
+    private static let heldOverhead = 128
     /// Distance of key frames above which the publisher is advised to lower it, in milliseconds.
     private static let rareKeyFrames: Int64 = 4_000
     /// Longest credible delay from decoding to presentation, in milliseconds; longer ones are clamped.
@@ -299,7 +302,7 @@ package struct IngestMedia: Sendable {
         let picture = IngestPicture(
             packets: packets, timestamp: timestamp, isKeyFrame: isKeyFrame,
             captured: place.captured + .milliseconds(min(max(timing.delay, 0), Self.longestDelay)))
-        give(.picture(picture), size: picture.size)
+        give(.picture(picture), size: picture.size + packets.count * Self.heldOverhead)
     }
 
     /// Notes what a picture's own header contains.
@@ -344,14 +347,13 @@ package struct IngestMedia: Sendable {
     /// Emits an effect, or keeps it until the session is open.
     private mutating func give(_ effect: Effect, size: Int) {
         guard !isOpen else { return effects.append(effect) }
-        heldBytes += size
-        if heldBytes > Self.heldLimit {
-            held.removeAll { if case .soundFormat = $0 { false } else { true } }
-            heldBytes = 0
-            needsKeyFrame = true
-            return
-        }
-        held.append(effect)
+        heldBytes += size + Self.heldOverhead
+        guard heldBytes > Self.heldLimit else { return held.append(effect) }
+        // Sound that comes later needs its format, of which only the latest counts.
+        let format = effect.isSoundFormat ? effect : held.last(where: \.isSoundFormat)
+        held = [format].compactMap(\.self)
+        heldBytes = held.count * Self.heldOverhead
+        needsKeyFrame = true
     }
 
     /// Reports a notice, once for each code.
@@ -422,4 +424,8 @@ package struct IngestMedia: Sendable {
         guard let expected else { return false }
         return (!expected.video || video != nil) && (!expected.audio || audio != nil || !isDecoding)
     }
+}
+
+extension IngestMedia.Effect {
+    fileprivate var isSoundFormat: Bool { if case .soundFormat = self { true } else { false } }
 }

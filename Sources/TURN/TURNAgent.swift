@@ -45,6 +45,8 @@ package struct TURNAgent: Sendable {
     private var requests: RateLimit
     /// Limits the bytes that the client sends per second.
     private var traffic: RateLimit
+    /// Limits the messages that the client sends per second.
+    private var messages: RateLimit
 
     /// - Parameters:
     ///   - client: the address that its messages come from.
@@ -54,6 +56,7 @@ package struct TURNAgent: Sendable {
         self.policy = policy
         requests = RateLimit(policy.requestsPerSecond)
         traffic = RateLimit(policy.bytesPerSecond)
+        messages = RateLimit(policy.messagesPerSecond)
     }
 
     /// Whether the client has a relayed address.
@@ -77,7 +80,7 @@ package struct TURNAgent: Sendable {
     package mutating func receive(
         _ bytes: Span<UInt8>, at now: MonotonicTime, second: Int, by authenticator: some TURNAuthenticator
     ) -> [Effect] {
-        guard traffic.take(bytes.count, at: now) else {
+        guard messages.take(at: now), traffic.take(bytes.count, at: now) else {
             counters.refusedRate &+= 1
             return []
         }

@@ -55,6 +55,16 @@ package enum StreamOpening: Equatable, Sendable {
         }
     }
 
+    /// How many bytes of a stream there have to be before looking at it again can recognize it.
+    ///
+    /// That it is none of these protocols may show earlier, but is of no use to anyone.
+    /// - Parameter stream: its beginning, which did not suffice.
+    /// - Returns: more than `stream` has, but at most `longest`.
+    package static func needed(after stream: Span<UInt8>) -> Int {
+        guard (try? stream.uint8(at: 0)) == ClientHello.recordType else { return stream.count + 1 }
+        return ClientHello.needed(after: stream)
+    }
+
     /// Whether decrypted bytes from TLS are TURN's; everything else is left to the HTTP parser.
     /// - Parameter first: their first byte.
     package static func isSTUN(first: UInt8) -> Bool { first <= 3 }

@@ -139,8 +139,8 @@ struct Option: Sendable {
             "minutes, 64 MB at most. 0 for none. Default: 4 where recordings are kept."),
         Option(
             "restream-networks", .text, "public|all",
-            "Addresses that programmes may be sent to. With all, private and local ones are included, so",
-            "hosts can make this server connect to machines that only it can reach. Default: public."),
+            "Addresses that programmes may be sent to. With all, private ones and this machine's own are",
+            "included, so hosts can make it connect to what only it can reach. Default: public."),
         Option(
             "data", .text, "DIRECTORY",
             "Directory for recordings and all else that must survive a restart. Default: data; with --dev",

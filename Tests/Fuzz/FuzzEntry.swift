@@ -9,6 +9,7 @@ package struct FuzzEntry: Sendable {
 
     /// In the order of their names.
     package static let all = [
+        FuzzEntry(name: "Address", run: fuzzAddress),
         FuzzEntry(name: "Composition", run: fuzzComposition),
         FuzzEntry(name: "DTLS", run: fuzzDTLS),
         FuzzEntry(name: "DataChannel", run: fuzzDataChannel),
@@ -33,6 +34,7 @@ package struct FuzzEntry: Sendable {
         FuzzEntry(name: "TLS", run: fuzzTLS),
         FuzzEntry(name: "TOML", run: fuzzTOML),
         FuzzEntry(name: "TURN", run: fuzzTURN),
+        FuzzEntry(name: "Token", run: fuzzToken),
         FuzzEntry(name: "Transcoder", run: fuzzTranscoder),
         FuzzEntry(name: "Video", run: fuzzVideo),
     ]

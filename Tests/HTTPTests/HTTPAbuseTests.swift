@@ -198,6 +198,43 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ("Content-Length: 8000", "", ""), ("Transfer-Encoding: chunked", "1f40\r\n", "\r\n0\r\n\r\n"),
+    ])
+    func `by bodies that come slowly leaves room for others`(
+        framing: String, before: String, after: String
+    ) async throws {
+        let head = "POST /a HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n\(framing)\r\n\r\n"
+        func begin(_ server: HTTPServer) async throws -> RawClient {
+            let client = try RawClient(server.address)
+            try await client.send(head)
+            // From then on it counts as the elder of those that come later.
+            #expect(try await client.response().status == 100)
+            return client
+        }
+        let (most, rest) = (String(repeating: "a", count: 6_000), String(repeating: "b", count: 2_000))
+        try await withServer(ClosureHandler(), { $0.maximumPendingBodyBytes = 10_000 }) { server in
+            let slow = try await begin(server)
+            let quick = try await begin(server)
+            try await slow.send(before + most)
+            try await quick.send(before + most)
+            let refusal = try await slow.response()
+            #expect(refusal.status == 503 && refusal.headers["retry-after"] == "1")
+            try await quick.send(rest + after)
+            #expect(try await quick.response().text.hasSuffix(rest))
+            // Nothing remains counted of bodies that were passed on, refused or broken off.
+            for _ in 0..<5 {
+                let broken = try await begin(server)
+                try await broken.send(before + most)
+                broken.reset()
+                let next = try await begin(server)
+                try await next.send(before + most + rest + after)
+                #expect(try await next.response().status == 200)
+            }
+            try await expectAlive(server)
+        }
+    }
+
     @Test func `by an idle connection ends`() async throws {
         try await withServer {
             $0.idleTimeout = .milliseconds(300)

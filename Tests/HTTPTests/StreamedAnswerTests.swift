@@ -106,6 +106,26 @@ import Testing
         await server.stop(grace: .zero)
     }
 
+    /// As a port gives connections whose TLS it removed.
+    @Test func `go by a pair of sockets, and end when the client closes it`() async throws {
+        let studio = Studio()
+        let address = try #require(TransportAddress("203.0.113.9:50000"))
+        try await withServer(studio.handler) { $0.receiveTimeout = .seconds(3) } _: { server in
+            let (client, other) = try RawClient.pair()
+            server.adopt(other, from: address, isDecrypted: true)
+            try await client.send(Self.get)
+            #expect(try await client.response().status == 200)
+            let body = try await studio.body()
+            // The looks that close who says nothing also find clients that are gone.
+            let silent = try RawClient(server.address)
+            #expect(try await silent.receive().isEmpty)
+            #expect(body.send("part".utf8) == .queued)
+            #expect(try await receive("4\r\npart\r\n", by: client))
+            client.finish()
+            #expect(await studio.wasCancelled())
+        }
+    }
+
     @Test func `end when what makes them returns`() async throws {
         let handler = ClosureHandler(answer: { _ in
             var response = HTTPResponse(status: 200)

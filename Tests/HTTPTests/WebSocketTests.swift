@@ -217,6 +217,20 @@ struct FrameClient {
         }
     }
 
+    @Test(arguments: [0, 1]) func `refuse a message of ever more tiny pieces`(length: Int) async throws {
+        try await withServer(echo) {
+            $0.messageBurst = 50
+            $0.messagesPerSecond = 0
+        } _: { server in
+            let client = try await FrameClient(server)
+            let piece = [UInt8](repeating: 0x78, count: length)
+            try await client.send(1, piece, isFinal: false)
+            // The server may have hung up before the last ones.
+            for _ in 0..<60 { try? await client.send(0, piece, isFinal: false) }
+            #expect(try await client.receive().closeCode == 1_008)
+        }
+    }
+
     @Test func `take any number of messages that come slowly enough`() async throws {
         try await withServer(echo) {
             $0.messageBurst = 100

@@ -101,6 +101,35 @@ import Wire
         #expect(pictures.first?.captured == now + .milliseconds(min(max(delay, 0), 2_000)))
     }
 
+    // MARK: Memory
+
+    @Test mutating func `keeps few of many tiny frames while there is no session`() {
+        _ = video(Self.configuration)
+        _ = audio(Self.soundConfiguration)
+        for _ in 0..<100_000 { _ = audio([0xAF, 1, 7]) }
+        let held = media.open()
+        #expect(held.count < IngestMedia.heldLimit / 100)
+        #expect(held.first == .soundFormat([0x11, 0x90]))
+    }
+
+    @Test mutating func `keeps the latest of many formats while there is no session`() {
+        _ = video(Self.configuration)
+        let formats = [Self.soundConfiguration, hexBytes("af 00 1210")]
+        for index in 0..<100_000 { _ = audio(formats[index % 2]) }
+        let held = media.open()
+        #expect(held.count < IngestMedia.heldLimit / 100)
+        #expect(held.last == .soundFormat([0x12, 0x10]))
+    }
+
+    @Test mutating func `keeps few of many tiny packets while there is no session`() {
+        _ = video(Self.configuration)
+        _ = audio(Self.soundConfiguration)
+        let units = [[UInt8]](repeating: [0x65], count: 1_000)
+        for _ in 0..<100 { _ = video(Self.picture(key: true, units: units)) }
+        let packets = Self.pictures(media.open()).reduce(0) { $0 + $1.packets.count }
+        #expect(packets <= IngestMedia.heldLimit / 128)
+    }
+
     // MARK: Tracks
 
     @Test mutating func `tells once of a track that comes too late`() {

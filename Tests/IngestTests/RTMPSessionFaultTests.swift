@@ -52,6 +52,56 @@ import Wire
             kind, timestamp: message.timestamp, stream: message.stream, payload: [0] + message.payload)
     }
 
+    // MARK: Many messages
+
+    /// An empty message of sound.
+    private static let empty = hexBytes("06 000000 000000 08 01000000")
+
+    /// The same again and again, in one byte each.
+    private static func empties(_ count: Int) -> [UInt8] { [UInt8](repeating: 0xC6, count: count) }
+
+    @Test mutating func `ends who sends empty messages instead of the request to publish`() {
+        _ = rig.receive(RTMPRig.greeting)
+        _ = rig.receive(RTMPRig.connect())
+        let some = rig.receive(Self.empty + Self.empties(400))
+        let more = rig.receive(Self.empties(400))
+        #expect(some.end == nil && more.end?.name == "malformed")
+    }
+
+    @Test mutating func `ends who sends much instead of the request to publish`() {
+        _ = rig.receive(RTMPRig.greeting)
+        _ = rig.receive(RTMPRig.connect())
+        let message = RTMPMessage(
+            RTMPMessage.Kind(rawValue: 22), payload: [UInt8](repeating: 1, count: 1_000))
+        var ends: [String] = []
+        for _ in 0..<140 { if let end = rig.receive(message).end { ends.append(end.name) } }
+        #expect(ends == ["malformed"])
+    }
+
+    @Test mutating func `ends a publisher who sends more messages than any encoder`() {
+        rig.beginPublishing()
+        var count = rig.receive(Self.empty).audio.count
+        for _ in 0..<5 {
+            let second = rig.receive(Self.empties(5_000))
+            count += second.audio.count
+            #expect(second.end == nil)
+            rig.now = rig.now + .seconds(1)
+        }
+        #expect(count == 25_001)
+        let flood = rig.receive(Self.empties(20_000))
+        #expect(flood.end?.name == "malformed" && flood.audio.count <= 10_001)
+    }
+
+    /// Sizes of chunks are no messages that a session sees.
+    @Test mutating func `ends a publisher who does nothing but change the size of chunks`() {
+        rig.beginPublishing()
+        let first = rig.receive(hexBytes("02 000000 000004 01 00000000 00001000"))
+        var bytes: [UInt8] = []
+        for _ in 0..<20_000 { bytes += [0xC2, 0, 0, 0x10, 0] }
+        let flood = rig.receive(bytes)
+        #expect(first.end == nil && flood.end?.name == "malformed")
+    }
+
     @Test mutating func `answers nobody who wants no answer`() {
         _ = rig.receive(RTMPRig.greeting)
         _ = rig.receive(RTMPRig.connect())

@@ -70,6 +70,16 @@ import Testing
         try await notices.wait { $0.count { $0.isFailure } == count }
     }
 
+    @Test func `take this machine's public address for a private one`() throws {
+        let own = try #require(IPAddress("8.8.4.4"))
+        let other = try #require(IPAddress("8.8.8.8"))
+        let settings = RestreamSettings(limit: 1)
+        #expect(settings.permits(other, own: [own]))
+        #expect(!settings.permits(own, own: [own]))
+        #expect(!settings.permits(.loopback, own: []))
+        #expect(RestreamSettings(limit: 1, toPrivateNetworks: true).permits(own, own: [own]))
+    }
+
     @Test func `try a target again once its time has come`() async throws {
         let desk = await makeDesk()
         await desk.update(show, to: [target], isLive: true, programme)

@@ -298,6 +298,14 @@ private typealias Client = TURNTestClient
         #expect(client.relayed.count == Client.policy.bytesPerSecond / 2_000)
     }
 
+    @Test mutating func `relays so many datagrams a second, also empty ones`() throws {
+        _ = try client.bind(0x4000, to: Client.peer, at: 10)
+        for _ in 0..<20_000 { try client.say([], by: 0x4000, at: 20) }
+        #expect(client.relayed.count == Client.policy.messagesPerSecond)
+        try client.say([1], by: 0x4000, at: 21)
+        #expect(client.relayed.last?.datagram == [1])
+    }
+
     @Test mutating func `says nothing to answers and noise`() throws {
         for length in 0..<40 { #expect(try client.send([UInt8](repeating: 0xFF, count: length)) == nil) }
         let answer = STUNWriter(STUNKind.refreshRequest.success, transactionID: .init(high: 0, low: 0))

@@ -1,6 +1,7 @@
 import Base
 import Foundation
 import HTTP
+import Net
 import Node
 import StoryFeed
 
@@ -14,10 +15,12 @@ extension GatewayHandler {
         return { [service] connection in
             let following = await service.followFeed(
                 reader, limit: limit, until: expiry, SyncSocket(connection: connection))
+            var allowance = WatchAllowance(at: MonotonicClock.now())
             for await message in connection.incoming {
                 // Heartbeats and unknown messages only show that the client is alive.
-                guard let streams = FeedNews(message)?.streams else { continue }
-                await following.watch(streams)
+                guard let news = FeedNews(message) else { continue }
+                let streams = allowance.take(news.streams, at: MonotonicClock.now())
+                if !streams.isEmpty { await following.watch(streams) }
             }
             await following.stop()
         }
@@ -46,5 +49,39 @@ struct FeedNews {
             let form = try? JSONDecoder().decode(Form.self, from: Data(text.utf8)), form.type == Self.kind
         else { return nil }
         streams = (form.streams ?? []).compactMap { StreamID($0) }
+    }
+}
+
+/// Limits how many streams one connection may name.
+///
+/// Each costs the node's actor, which everything else waits for, a look at the list, and a message has room for
+/// thousands of short names.
+struct WatchAllowance {
+    /// Streams that may be named at once: twice as many as a follower is sent changes of.
+    static let burst = 1_000
+    /// Streams that may be named a second on average, faster than anyone scrolls.
+    static let perSecond = 100
+
+    private var left = Double(burst)
+    private var at: MonotonicTime
+
+    /// A full allowance.
+    init(at now: MonotonicTime) {
+        at = now
+    }
+
+    /// Takes the streams of a message that may be passed on: each once, and the first of too many.
+    mutating func take(_ streams: [StreamID], at now: MonotonicTime) -> [StreamID] {
+        let seconds = Double(max(now.nanoseconds(since: at), 0)) / 1e9
+        left = min(Double(Self.burst), left + seconds * Double(Self.perSecond))
+        at = max(at, now)
+        var taken: [StreamID] = []
+        var seen: Set<StreamID> = []
+        for stream in streams where seen.insert(stream).inserted {
+            guard left >= 1 else { break }
+            left -= 1
+            taken.append(stream)
+        }
+        return taken
     }
 }

@@ -49,6 +49,11 @@ package struct RTMPSession: Sendable {
     private static let pingAfter = Duration.seconds(5)
     /// Most commands before publishing; encoders send about ten.
     private static let commandLimit = 64
+    /// Most messages and bytes before the request to publish; encoders send about twenty messages in a few kilobytes.
+    private static let openingMessages = 512
+    private static let openingLength = 128 << 10
+    /// Most messages in a second from then on; encoders send some hundred.
+    private static let messagesPerSecond = 10_000
     /// Longest message before the request to publish, in bytes.
     private static let commandLength = 64 << 10
     /// Longest message from then on, in bytes: enough for a key frame at the highest quality in live use.
@@ -78,6 +83,10 @@ package struct RTMPSession: Sendable {
     private var isConnected = false
     /// Commands received so far.
     private var commands = 0
+    /// Bytes received between the handshake and the request to publish.
+    private var openingBytes = 0
+    /// When the present second of `messagesPerSecond` began, and the number of messages received before.
+    private var second: (began: MonotonicTime, messages: Int)?
     /// The first media that came before the answer, because codecs' configurations are sent only once.
     private var early: [RTMPMessage] = []
     private let began: MonotonicTime
@@ -148,7 +157,32 @@ package struct RTMPSession: Sendable {
     private mutating func readChunks(_ bytes: Span<UInt8>) throws(WireError) {
         // One after the other: a request to publish permits longer messages behind it.
         var offset = 0
-        while phase != .over, let message = try reader.next(bytes, from: &offset) { receive(message) }
+        while phase != .over {
+            let start = offset
+            let message = try reader.next(bytes, from: &offset)
+            if phase == .commands { openingBytes += offset - start }
+            limitMessages()
+            guard phase != .over, let message else { return }
+            receive(message)
+        }
+    }
+
+    /// Ends the connection of a client that sends many more messages than encoders do.
+    ///
+    /// A message may take a single byte, and costs the port's one thread nearly as much as a long one: with enough of
+    /// them no other publisher would be heard.
+    private mutating func limitMessages() {
+        guard phase != .commands else {
+            guard reader.messageCount > Self.openingMessages || openingBytes > Self.openingLength
+            else { return }
+            return finish(.malformed("Too many messages arrived before publishing."))
+        }
+        guard let second, lastReceived < second.began + .seconds(1) else {
+            self.second = (lastReceived, reader.messageCount)
+            return
+        }
+        guard reader.messageCount - second.messages > Self.messagesPerSecond else { return }
+        finish(.malformed("More than \(Self.messagesPerSecond) messages arrived in a second."))
     }
 
     /// Acknowledges received bytes after half a window, so that the client never has to stop and wait.

@@ -1,6 +1,5 @@
 import Base
 import Net
-import Peer
 import TURN
 
 /// The clients of a TURN port over UDP, on the port's thread.
@@ -12,6 +11,9 @@ struct TURNDatagrams: DatagramHandler, ~Copyable {
     ///
     /// UDP sources can be forged. This bounds what a forger can have sent to a victim.
     private static let answersToStrangers = 500
+    /// Requests a second that are answered to clients without an allocation from one network; each client sends two or
+    /// three.
+    private static let answersToNetwork = 64
     /// The time between two searches for allocations that have expired.
     private static let lookInterval = Duration.seconds(1)
 
@@ -19,7 +21,7 @@ struct TURNDatagrams: DatagramHandler, ~Copyable {
     private let notify: @Sendable (TransportAddress) -> Void
     /// The clients with an allocation; all others leave no state.
     private var clients: [TransportAddress: TURNClient] = [:]
-    private var strangers = PerSecondLimit(answersToStrangers)
+    private var strangers = StrangerLimit(ofEach: answersToNetwork, ofAll: answersToStrangers)
     private var nextLook = MonotonicTime.zero
     /// Keeps its memory from message to message.
     private var output: [UInt8] = []
@@ -35,7 +37,7 @@ struct TURNDatagrams: DatagramHandler, ~Copyable {
         into sink: inout SendBatch
     ) {
         let known = clients[source]
-        guard known != nil || strangers.take(at: now) else { return }
+        guard known != nil || strangers.take(source.ip, at: now) else { return }
         let client = known ?? TURNClient(source, by: .udp, of: relay) { [notify] in notify(source) }
         client.receive(datagram.span, at: now) { Self.send($0, to: source, into: &sink) }
         // The message created or ended the allocation.

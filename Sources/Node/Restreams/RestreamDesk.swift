@@ -19,6 +19,15 @@ package struct RestreamSettings: Sendable {
         self.limit = limit
         networks = toPrivateNetworks ? .all : .publicOnly
     }
+
+    /// Whether programmes may be sent to an address.
+    ///
+    /// A machine's own public address counts as one of its private ones: from there it also serves what a firewall
+    /// keeps from the Internet.
+    /// - Parameter own: the addresses of this machine.
+    func permits(_ address: IPAddress, own: @autoclosure () -> [IPAddress]) -> Bool {
+        networks.permits(address) && (networks == .all || !own().contains(address))
+    }
 }
 
 /// Sends live streams' programmes to the targets that their hosts named, and retries those that fail.
@@ -255,10 +264,12 @@ package actor RestreamDesk {
         }
         lastAttempt += 1
         let (attempt, target, meter) = (lastAttempt, entry.target, RestreamMeter())
-        let networks = settings.networks
+        let settings = settings
         let destination = OutgoingTarget(
             host: target.address.host, port: target.address.port, isSecure: target.address.isSecure,
-            permits: { networks.permits($0) })
+            permits: { address in
+                settings.permits(address, own: LocalAddresses.advertised(for: IPAddress(high: 0, low: 0)))
+            })
         do throws(NetError) {
             let connection = try OutgoingStream<RestreamConversation>(
                 to: destination, name: "restream",

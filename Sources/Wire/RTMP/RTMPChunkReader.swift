@@ -31,6 +31,8 @@ package struct RTMPChunkReader: Sendable {
 
     /// In bytes; longer messages are refused.
     package var messageLimit: Int
+    /// Complete messages so far, with those that are handled here.
+    package private(set) var messageCount = 0
     private var chunkSize = initialChunkSize
     private var streams: [UInt32: ChunkStream] = [:]
     /// The bytes so far of an incomplete header.
@@ -177,6 +179,7 @@ package struct RTMPChunkReader: Sendable {
         }
         streams[id]?.payload = nil
         kept -= payload.count
+        messageCount &+= 1
         let message = RTMPMessage(
             RTMPMessage.Kind(rawValue: known.kind), timestamp: known.timestamp, stream: known.stream,
             payload: payload)

@@ -27,16 +27,36 @@ package struct ClientHello: Equatable, Sendable {
     /// - Returns: nil while the message is incomplete.
     /// - Throws: for anything but a ClientHello.
     package init?(startOf stream: Span<UInt8>) throws(WireError) {
-        guard let message = try Self.message(at: stream) else { return nil }
+        guard case .message(let message) = try Self.read(stream) else { return nil }
         protocols = try Self.protocols(in: message.span)
     }
 
+    /// How many bytes of a stream there have to be before looking at it again can find a whole message.
+    ///
+    /// A client may send a message in thousands of pieces. To look at all of it again for each piece would cost the
+    /// square of its length.
+    /// - Parameter stream: the beginning of a stream, as far as it has arrived.
+    /// - Returns: more than `stream` has while its message is incomplete, but at most `longestStream`.
+    package static func needed(after stream: Span<UInt8>) -> Int {
+        guard case .incomplete(let needed)? = try? read(stream) else { return stream.count }
+        return min(needed, longestStream)
+    }
+
+    /// What the beginning of a stream contains.
+    private enum Beginning {
+        /// A whole message, without its header.
+        case message([UInt8])
+        /// A part of one, of which there is certainly no more than a part in fewer than `needed` bytes.
+        case incomplete(needed: Int)
+    }
+
     /// Joins the contents of records until a message is complete.
-    /// - Returns: the message without its header; nil while it is incomplete.
-    private static func message(at stream: Span<UInt8>) throws(WireError) -> [UInt8]? {
+    private static func read(_ stream: Span<UInt8>) throws(WireError) -> Beginning {
         let count = min(stream.count, longestStream)
         var joined: [UInt8] = []
         var offset = 0
+        // Of the message with its header, once its length is known; and of the present record.
+        var (expected, recordEnd) = (0, 0)
         while offset < count {
             guard try stream.uint8(at: offset) == recordType else { throw .invalid(.clientHello) }
             // The first byte of the version is 3 in all versions of TLS.
@@ -45,17 +65,23 @@ package struct ClientHello: Equatable, Sendable {
             let length = Int(try stream.uint16(at: offset + 3))
             guard (1...longestMessage).contains(length) else { throw .invalid(.clientHello) }
             let start = offset + recordHead
-            let end = min(start + length, count)
+            recordEnd = start + length
+            let end = min(recordEnd, count)
             joined += try stream.bytes(start..<end)
             offset = end
             if let first = joined.first, first != messageType { throw .invalid(.clientHello) }
             guard joined.count >= messageHead else { continue }
-            let expected = messageHead + Int(try joined.span.uint24(at: 1))
+            expected = messageHead + Int(try joined.span.uint24(at: 1))
             guard expected <= longestMessage else { throw .invalid(.clientHello) }
-            if joined.count >= expected { return Array(joined[messageHead..<expected]) }
+            if joined.count >= expected { return .message(Array(joined[messageHead..<expected])) }
         }
         guard count < longestStream else { throw .invalid(.clientHello) }
-        return nil
+        // Before its length is known, the message has a few bytes only, so each may be looked at.
+        guard expected > 0 else { return .incomplete(needed: count + 1) }
+        let missing = expected - joined.count
+        // What the present record does not hold comes after the header of another, of which a part may be here.
+        let isWithin = offset + missing <= recordEnd
+        return .incomplete(needed: offset + missing + (isWithin ? 0 : recordHead))
     }
 
     /// Finds the ALPN names in a message.

@@ -163,6 +163,37 @@ private struct Hello {
         #expect(throws: WireError.self) { try opening(stream) }
     }
 
+    @Test(arguments: [1, 2, 7, 100, 1_000, 16_384])
+    func `is looked at a few times only, however small its pieces are`(recordLength: Int) throws {
+        // What is looked at has room for few of the bytes if each has a head of its own.
+        let padding = recordLength < 5 ? 2_000 : recordLength < 50 ? 8_000 : 12_000
+        let hello = Hello(protocols: ["h2"], others: [(21, [UInt8](repeating: 0, count: padding))])
+        let stream = Hello.records(Hello.message(hello.body), of: recordLength)
+        var (looks, needed) = (0, 1)
+        var found: StreamOpening?
+        // One byte after the other, as a client sends them that wants this to cost much.
+        for count in 1...stream.count where count >= needed && found == nil {
+            looks += 1
+            let arrived = Array(stream[..<count])
+            found = try opening(arrived)
+            guard found == nil else { continue }
+            let least = StreamOpening.needed(after: arrived.span)
+            #expect(least > count && least <= StreamOpening.longest)
+            needed = least
+            // Waiting for more than it takes would wait for ever.
+            #expect(needed <= stream.count)
+        }
+        #expect(found == .tls(.http))
+        #expect(looks <= 100, "\(looks) looks at \(stream.count) bytes")
+    }
+
+    @Test func `needs one byte more where a few decide`() {
+        for stream in [[0, 3, 0, 8], [0, 20, 0, 3, 0, 8, 0x21, 0x12], [22], [22, 3, 1, 0, 200, 1, 0]] {
+            let bytes = stream.map { UInt8($0) }
+            #expect(StreamOpening.needed(after: bytes.span) == bytes.count + 1)
+        }
+    }
+
     @Test func `is found in what was recorded`() throws {
         let expected: [StreamOpening] = [
             .tls(.http), .tls(.turn), .tls(nil), .tls(.http), .stun, .framedSTUN, .text,

@@ -13,6 +13,8 @@ struct UndecidedConnections: PortHandler, ~Copyable {
         let deadline: MonotonicTime
         /// Counts up, so that the oldest connection can be found.
         let number: UInt64
+        /// Bytes without which the protocol cannot be recognized; fewer are not looked at.
+        var needed = 1
     }
 
     private let shared: MixedPortShared
@@ -72,7 +74,7 @@ struct UndecidedConnections: PortHandler, ~Copyable {
 
     /// Peeks at the first bytes, and passes the connection on once they suffice.
     mutating func serve(_ token: UInt32, at now: MonotonicTime) {
-        guard let entry = waiting[token] else { return }
+        guard var entry = waiting[token] else { return }
         let count = unsafe input.withUnsafeMutableBytes { buffer in
             unsafe Int(
                 clinux_stream_peek(entry.descriptor, buffer.baseAddress, Int32(clamping: buffer.count)))
@@ -81,12 +83,17 @@ struct UndecidedConnections: PortHandler, ~Copyable {
             if count != -Int(EAGAIN) { drop(token, \.gone) }
             return
         }
+        guard count >= entry.needed else { return }
+        let opening: StreamOpening?
         do throws(WireError) {
-            guard let opening = try StreamOpening(input.span.extracting(0..<count)) else { return }
-            hand(token, opening)
+            let beginning = input.span.extracting(0..<count)
+            opening = try StreamOpening(beginning)
+            if opening == nil { entry.needed = StreamOpening.needed(after: beginning) }
         } catch {
-            drop(token, \.strange)
+            return drop(token, \.strange)
         }
+        guard let opening else { return waiting.update(token, to: entry) }
+        hand(token, opening)
     }
 
     /// Passes a connection on by its protocol.
