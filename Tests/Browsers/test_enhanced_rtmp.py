@@ -121,8 +121,10 @@ def test_what_makes_no_sense_is_refused_and_costs_nobody_else_anything(
             with Publisher(enhanced_server.address(other)) as publisher:
                 publisher.video(tag)
                 wait_until(lambda: publisher.is_closed, 10, f"{name}: the server hangs up")  # noqa: B023
-                assert b"NetStream.Publish.Rejected" in publisher.received and words.encode() in publisher.received, name
-            lines = wait_until(lambda: refusals(enhanced_server, other), 10, f"{name}: the refusal is logged")  # noqa: B023
+                told = publisher.received
+                assert b"NetStream.Publish.Rejected" in told and words.encode() in told, name
+            lines = wait_until(
+                lambda: refusals(enhanced_server, other), 10, f"{name}: the refusal is logged")  # noqa: B023
             assert len(lines) == 1 and words in lines[0], lines
             assert wait_for_frames(page).key_frames >= seen.key_frames, name
             assert encoder.is_running and refusals(enhanced_server, f"{stream} ") == [], name
