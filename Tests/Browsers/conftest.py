@@ -88,10 +88,20 @@ def close_pages() -> Iterator[None]:
         browser.close_pages()
 
 
+#: Files that take some seconds and little of the machine. Processes that run files side by side come to them last: else
+#: one would be in the middle of a long file when there is nothing left for the others.
+SHORT = {f"test_{name}.py" for name in (
+    "addresses", "feed_news", "feed_order", "page_focus", "page_forms", "page_modules", "page_on_air", "page_sharing",
+    "player_modules", "qr_codes", "rtmps", "sent_layers", "webhooks", "whep_extensions",
+)}
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # Of tests with one id xdist would run the first alone, and say nothing.
     assert len({item.nodeid for item in items}) == len(items), "two tests have one id"
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        items.sort(key=lambda item: item.path.name in SHORT)
 
 
 @pytest.hookimpl(wrapper=True)

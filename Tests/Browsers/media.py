@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from drivers import Browser, Page
+from drivers.page import Viewport
 from server import Server
 
 #: Statistics of the page's peer connection by direction and kind, the largest layer of each.
@@ -30,6 +31,10 @@ STATISTICS = """async () => {
     }
     return result;
 }"""
+
+#: Of pages whose size no test looks at, as all of Firefox have it: where nothing but a processor draws, each picture
+#: costs by how large it is shown. Wide enough for two columns, and high enough for all dialogs.
+USUAL_VIEWPORT = Viewport(960, 600)
 
 #: What the page shows to people, as one word.
 STATE = "() => document.body?.dataset.state"
@@ -62,7 +67,7 @@ def go_live(browser: Browser, server: Server, stream: str, **query: Any) -> Page
     Its picture is small and moves slowly, which leaves the machine to the other tests, unless `quality` says otherwise.
     """
     cheap = {} if "quality" in query else {"quality": 360, "fps": 15}
-    page = browser.open(server.origin + address(f"/live/{stream}", {**cheap, **query}))
+    page = browser.open(server.origin + address(f"/live/{stream}", {**cheap, **query}), USUAL_VIEWPORT)
     press_go_live(page)
     return page
 
@@ -113,7 +118,7 @@ def end_stream(page: Page) -> None:
 
 
 def watch(browser: Browser, server: Server, stream: str, **query: Any) -> Page:
-    return browser.open(server.origin + address(f"/watch/{stream}", query))
+    return browser.open(server.origin + address(f"/watch/{stream}", query), USUAL_VIEWPORT)
 
 
 def wait_for_state(page: Page, state: str, seconds: float = 15) -> None:

@@ -62,7 +62,7 @@ def test_reaches_both_browsers(
 def test_simulcast_reaches_both_browsers(
     browsers: dict[str, Browser], server: Server, stream: str, publisher: str
 ) -> None:
-    studio = go_live(browsers[publisher], server, stream, codec="vp8", simulcast=1, quality=720)
+    studio = go_live(browsers[publisher], server, stream, codec="vp8", simulcast=1, quality=720, fps=15)
     assert studio.evaluate(
         "() => rostrum.connection.session.peer.localDescription.sdp.match(/^a=simulcast:send .*$/m)?.[0]")
     viewers = [watch(browser, server, stream) for browser in browsers.values()]

@@ -98,31 +98,36 @@ def test_what_hardly_a_browser_shows_is_made_anew(
         assert encoder.is_running
 
 
-@pytest.mark.parametrize("tags, words", [
-    ([video_tag("vvc1", SEQUENCE_START, b"\x01")], "vvc1 isn't supported. Set the encoder to"),
-    ([video_tag("av01", SEQUENCE_START, b"\x81\x00")], "The AV1 configuration is invalid"),
-    ([video_tag("vp09", SEQUENCE_START, bytes(3))], "The VP9 configuration is invalid"),
-    ([video_tag("hvc1", SEQUENCE_START, bytes(30))], "The HEVC configuration is invalid"),
-    ([b"\x91av0"], "its header is cut off"),
-    ([video_tag("hvc1", CODED_FRAMES, b"")], "its header is cut off"),
-    ([b"\x90"], "its header is cut off"),
-], ids=["unknown", "av1", "vp9", "hevc", "four-cc", "time", "byte"])
+#: Tags of an encoder that make no sense, and what it is told; by what is wrong.
+SENSELESS: dict[str, tuple[bytes, str]] = {
+    "unknown": (video_tag("vvc1", SEQUENCE_START, b"\x01"), "vvc1 isn't supported. Set the encoder to"),
+    "av1": (video_tag("av01", SEQUENCE_START, b"\x81\x00"), "The AV1 configuration is invalid"),
+    "vp9": (video_tag("vp09", SEQUENCE_START, bytes(3)), "The VP9 configuration is invalid"),
+    "hevc": (video_tag("hvc1", SEQUENCE_START, bytes(30)), "The HEVC configuration is invalid"),
+    "four-cc": (b"\x91av0", "its header is cut off"),
+    "time": (video_tag("hvc1", CODED_FRAMES, b""), "its header is cut off"),
+    "byte": (b"\x90", "its header is cut off"),
+}
+
+
 def test_what_makes_no_sense_is_refused_and_costs_nobody_else_anything(
-    chromium: Browser, enhanced_server: RTMPServer, stream: str, log: Path, tags: list[bytes], words: str
+    chromium: Browser, enhanced_server: RTMPServer, stream: str, log: Path
 ) -> None:
     with Encoder(enhanced_server.address(stream), log) as encoder, watch(chromium, enhanced_server, stream) as page:
         seen = wait_for_frames(page)
         assert seen.video_codec == "H264"
-        other = f"{stream}-2"
-        with Publisher(enhanced_server.address(other)) as publisher:
-            for tag in tags:
+        for number, (name, (tag, words)) in enumerate(SENSELESS.items(), start=2):
+            other = f"{stream}-{number}"
+            with Publisher(enhanced_server.address(other)) as publisher:
                 publisher.video(tag)
-            wait_until(lambda: publisher.is_closed, 10, "the server hangs up")
-            assert b"NetStream.Publish.Rejected" in publisher.received and words.encode() in publisher.received
-        lines = wait_until(lambda: refusals(enhanced_server, other), 10, "the refusal is logged")
-        assert len(lines) == 1 and words in lines[0], lines
-        assert wait_for_frames(page).key_frames >= seen.key_frames
-        assert encoder.is_running and refusals(enhanced_server, f"{stream} ") == []
+                wait_until(lambda: publisher.is_closed, 10, f"{name}: the server hangs up")  # noqa: B023
+                told = publisher.received
+                assert b"NetStream.Publish.Rejected" in told and words.encode() in told, name
+            lines = wait_until(
+                lambda: refusals(enhanced_server, other), 10, f"{name}: the refusal is logged")  # noqa: B023
+            assert len(lines) == 1 and words in lines[0], lines
+            assert wait_for_frames(page).key_frames >= seen.key_frames, name
+            assert encoder.is_running and refusals(enhanced_server, f"{stream} ") == [], name
 
 
 def test_pictures_that_make_no_sense_are_left_out(

@@ -15,7 +15,7 @@ from lossy import LossyPath
 from media import check_no_complaints, go_live, wait_for_frames, wait_for_state
 from server import Server
 from slow_stream import SlowStream
-from test_hls import encoded  # noqa: F401
+from test_hls import encoding
 from test_player import App, app, inside, wait_for, wait_for_pictures  # noqa: F401
 from test_previews import transcoder
 
@@ -201,11 +201,17 @@ def test_the_feed_plays_the_story_in_view_by_hls_and_comes_back(
 # missing (RFC 8216bis, section 4.4.5.3).
 @pytest.mark.alone
 def test_a_player_plays_without_webrtc_on_another_origin(
-    browser: Browser, chromium: Browser, maker: Server, stream: str, app: App, logs: Path  # noqa: F811
+    browsers: dict[str, Browser], maker: Server, stream: str, app: App, logs: Path  # noqa: F811
 ) -> None:
-    go_live(chromium, maker, stream)
+    go_live(browsers["chromium"], maker, stream)
     attributes = {"src": f"{maker.origin}/watch/{stream}", "controls": True, "autoplay": True, "muted": True}
-    page = app.open(browser, maker, attributes, before_load=NO_WEBRTC)
+    for name, browser in browsers.items():
+        with app.open(browser, maker, attributes, before_load=NO_WEBRTC) as page:
+            check_player(page, logs / f"fallback-player-{name}.png")
+
+
+def check_player(page: Page, file: Path) -> None:
+    """It plays, says how late it is, offers sound alone, and goes on after a pause."""
     wait_for(page, "live", seconds=30)
     wait_for_pictures(page, more=60)
     page.wait_for(
@@ -213,7 +219,7 @@ def test_a_player_plays_without_webrtc_on_another_origin(
             && p0.shadowRoot.querySelector('.delay').innerText.startsWith('Delayed by about ')""", what="it says how late it is")
     assert ["p0", "error", "unsupported"] not in page.evaluate("() => heard")
     inside(page, "[part~=quality-button]", "e.click()")
-    page.screenshot(logs / f"fallback-player-{browser.name}.png")
+    page.screenshot(file)
     assert inside(page, "[role=menuitemradio][data-value=sound]", "e.checkVisibility()") is True
     page.evaluate("() => { p0.muted = false; p0.volume = 0.5; }")
     page.evaluate("() => p0.pause()")
@@ -224,6 +230,7 @@ def test_a_player_plays_without_webrtc_on_another_origin(
     check_no_complaints(page)
 
 
+ENCODED = "encoded"
 #: What is shown: the height of the picture, and what the link costs.
 RENDITION = "() => `${video.videoHeight} ${rostrum.room.viewing.weakness}`"
 
@@ -234,14 +241,21 @@ def wait_for_rendition(page: Page, height: int, weakness: str | None) -> None:
         what=f"{height} lines are seen, {weakness or 'the link is good'}", about=RENDITION)
 
 
+@pytest.fixture(scope="module")
+def encoded(logs: Path) -> Iterator[Server]:
+    """One for all whose links and choices differ: it sends the same to each."""
+    with encoding(logs, ENCODED) as server:
+        yield server
+
+
 @pytest.mark.alone
 def test_a_link_that_carries_less_gets_less_and_more_when_it_does(
-    chromium: Browser, encoded: Server, logs: Path, stream: str  # noqa: F811
+    chromium: Browser, encoded: Server, logs: Path
 ) -> None:
     """The publisher's own pictures, then smaller ones, then sound, each as it is needed, and back."""
     link = SlowStream(encoded, encoded.http_port)
     try:
-        page = chromium.open(f"http://127.0.0.1:{link.port}/watch/{stream}", PHONE, before_load=NO_WEBRTC)
+        page = chromium.open(f"http://127.0.0.1:{link.port}/watch/{ENCODED}", PHONE, before_load=NO_WEBRTC)
         wait_for_rendition(page, 480, None)
         wait_for_moving(page)
         link.capacity = 900e3
@@ -261,10 +275,8 @@ def test_a_link_that_carries_less_gets_less_and_more_when_it_does(
 
 
 @pytest.mark.alone
-def test_a_viewer_by_hls_chooses_their_picture(
-    browser: Browser, encoded: Server, logs: Path, stream: str  # noqa: F811
-) -> None:
-    page = browser.open(f"{encoded.origin}/watch/{stream}", PHONE, before_load=NO_WEBRTC)
+def test_a_viewer_by_hls_chooses_their_picture(browser: Browser, encoded: Server, logs: Path) -> None:
+    page = browser.open(f"{encoded.origin}/watch/{ENCODED}", PHONE, before_load=NO_WEBRTC)
     wait_for_rendition(page, 480, None)
     page.click("#picture")
     page.screenshot(logs / f"fallback-choice-{browser.name}.png")

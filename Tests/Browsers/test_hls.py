@@ -11,6 +11,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from threading import Thread
@@ -100,8 +101,8 @@ def maker(logs: Path, stream: str) -> Iterator[Server]:
     assert server.stop() == 0
 
 
-@pytest.fixture
-def encoded(logs: Path, stream: str) -> Iterator[Server]:
+@contextmanager
+def encoding(logs: Path, stream: str) -> Iterator[Server]:
     """A server with a stream that an encoder publishes, as rich in quiet moments as in others, and always of one size."""
     port = free_port()
     maker = Server(logs / f"server-renditions-{stream}.log", "--max-hls", "1", "--rtmp", f"127.0.0.1:{port}")
@@ -112,6 +113,12 @@ def encoded(logs: Path, stream: str) -> Iterator[Server]:
         wait_until(lambda: maker.request("GET", f"/hls/{stream}/index.m3u8")[0] == 200, 30, "it can be watched")
         yield maker
     assert maker.stop() == 0
+
+
+@pytest.fixture
+def encoded(logs: Path, stream: str) -> Iterator[Server]:
+    with encoding(logs, stream) as maker:
+        yield maker
 
 
 class GStreamerPlayer:

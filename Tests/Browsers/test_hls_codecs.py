@@ -206,7 +206,9 @@ def test_a_browsers_pictures_come_as_they_are(
                 plays(page)
                 width, height = page.evaluate(SIZE)
                 assert width >= 160 and height >= 90, browser.name
-                wait_for_moving(page, 90)
+                # H.264 that the server makes has its key frames where segments need them.
+                if before_load == NO_WEBRTC:
+                    wait_for_moving(page, 90)
                 assert page.evaluate(PLAYLISTS) == ["original" if before_load == NO_WEBRTC else "source"], browser.name
 
 

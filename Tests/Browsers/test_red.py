@@ -65,10 +65,21 @@ def count(server: Server, name: str) -> float:
     return sum(value for sample, value in server.metrics().items() if sample.startswith(name))
 
 
-def play(browser: Browser, server: Server, stream: str) -> Page:
+def listen(browser: Browser, server: Server, stream: str) -> Page:
+    """Begins to play a stream."""
     page = browser.open(server.origin + "/healthz")
     page.evaluate(PLAY, f"/whep/{stream}?wait=20")
+    return page
+
+
+def wait_for_sound(page: Page) -> None:
+    """Waits until two seconds of it were played."""
     wait_until(lambda: page.evaluate(COUNT)["samples"] > 2 * SAMPLES, 30, "there is sound")
+
+
+def play(browser: Browser, server: Server, stream: str) -> Page:
+    page = listen(browser, server, stream)
+    wait_for_sound(page)
     return page
 
 
@@ -92,7 +103,7 @@ class Publisher:
         self.path = LossyPath(server, loss=0, seed=7)
         self.page = chromium.open(self.path.origin + "/healthz", before_load=self.path.rewrite)
         self.page.evaluate(PUBLISH, f"/whip/{stream}", server.token(stream), prefers_red)
-        self.listeners = [play(chromium, server, stream), play(firefox, server, stream)]
+        self.listeners = [listen(chromium, server, stream), listen(firefox, server, stream)]
 
     def counts(self) -> Counter[str]:
         sent = self.page.evaluate(SENT)
@@ -110,6 +121,9 @@ def test_viewers_miss_nothing_of_what_a_publishers_path_loses(
         prefers_red: Publisher(chromium, firefox, each, stream, prefers_red)
         for prefers_red, each in ((False, own_server), (True, server))
     }
+    for publisher in publishers.values():
+        for page in publisher.listeners:
+            wait_for_sound(page)
     before = {name: publisher.counts() for name, publisher in publishers.items()}
     for publisher in publishers.values():
         publisher.path.loss = 0.1

@@ -83,7 +83,7 @@ def test_a_slow_link_gets_moving_pictures_with_their_sound(
 
 
 @pytest.mark.alone
-def test_who_joins_over_a_slow_link_sees_it(
+def test_who_joins_over_a_slow_link_sees_it_and_a_transcoder_that_dies_costs_a_moment(
     chromium: Browser, server: Server, path: LossyPath, stream: str
 ) -> None:
     path.down.capacity = CAPACITY
@@ -92,31 +92,20 @@ def test_who_joins_over_a_slow_link_sees_it(
         wait_until(lambda: 0 < page.evaluate(HEIGHT) <= 360, 60, "a smaller picture comes")
         print(f"a smaller picture after {time.monotonic() - since:.1f} s")
         print(await_record(page, path, host, server, pictures=12, concealed=0.02))
-
-
-def test_a_link_for_little_more_than_sound_gets_a_picture_now_and_then(
-    chromium: Browser, server: Server, path: LossyPath, stream: str
-) -> None:
-    with go_live(chromium, server, stream, quality=720, simulcast=0) as host, play(chromium, path, stream) as page:
-        wait_until(lambda: page.evaluate(HEIGHT) == 720, 60, "the publisher's picture comes")
-        path.down.capacity = CAPACITY / 2
-        wait_until(lambda: 0 < page.evaluate(HEIGHT) <= 360, 60, "a smaller picture comes")
-        before = page.evaluate(COUNT)["frames"]
-        wait_until(lambda: page.evaluate(COUNT)["frames"] >= before + 5, 120, "pictures come now and then")
-        print(Record(page, path, host, 10))
-
-
-@pytest.mark.alone
-def test_a_transcoder_that_dies_costs_the_picture_for_a_moment(
-    chromium: Browser, server: Server, path: LossyPath, stream: str
-) -> None:
-    with go_live(chromium, server, stream, quality=720, simulcast=0) as host, play(chromium, path, stream) as page:
-        wait_until(lambda: page.evaluate(HEIGHT) == 720, 60, "the publisher's picture comes")
-        path.down.capacity = CAPACITY
-        await_record(page, path, host, server, pictures=12, concealed=0.02)
         os.kill(transcoder(server), signal.SIGKILL)
         wait_until(lambda: server.metrics()["rostrum_renditions_lost_total"] == 1, 30, "it is noticed")
         lost = Record(page, path, host, 2)
         await_record(page, path, host, server, pictures=12, concealed=0.02)
         print(lost)
         assert renditions(server) == 1
+
+
+def test_a_link_for_little_more_than_sound_gets_a_picture_now_and_then(
+    chromium: Browser, server: Server, path: LossyPath, stream: str
+) -> None:
+    with go_live(chromium, server, stream, quality=720, simulcast=0), play(chromium, path, stream) as page:
+        wait_until(lambda: page.evaluate(HEIGHT) == 720, 60, "the publisher's picture comes")
+        path.down.capacity = CAPACITY / 2
+        wait_until(lambda: 0 < page.evaluate(HEIGHT) <= 360, 60, "a smaller picture comes")
+        before = page.evaluate(COUNT)["frames"]
+        wait_until(lambda: page.evaluate(COUNT)["frames"] >= before + 5, 120, "pictures come now and then")

@@ -109,11 +109,11 @@ def test_chromium_gets_pages_and_pictures_by_one_port(
     for kind in ("tls", "tcp"):
         viewer = trusting.open(f"{secure.origin}/watch/{stream}", before_load=ONLY % KINDS[kind])
         wait_for_state(viewer, "live", seconds=30)
-        wait_for_frames(viewer, 60)
+        wait_for_frames(viewer)
         assert viewer.evaluate(WAY) == ["relay", kind]
     viewer = trusting.open(f"{secure.origin}/watch/{stream}", before_load=test_tcp.ONLY)
     wait_for_state(viewer, "live", seconds=30)
-    wait_for_frames(viewer, 60)
+    wait_for_frames(viewer)
     assert viewer.evaluate(test_tcp.PROTOCOLS) == ["tcp", "tcp"]
     for protocol in ("https", "turn_tls", "turn_tcp", "ice_tcp"):
         assert secure.came(protocol) > 0, protocol
@@ -173,11 +173,11 @@ def test_browsers_share_a_port_in_the_clear(
     go_live_directly(chromium, plain, stream)
     viewer = browsers[name].open(f"{plain.origin}/watch/{stream}", before_load=ONLY % KINDS["tcp"])
     wait_for_state(viewer, "live", seconds=30)
-    wait_for_frames(viewer, 60)
+    wait_for_frames(viewer)
     assert viewer.evaluate(WAY) == ["relay", "tcp"]
     viewer = browsers[name].open(f"{plain.origin}/watch/{stream}", before_load=test_tcp.ONLY)
     wait_for_state(viewer, "live", seconds=30)
-    wait_for_frames(viewer, 60)
+    wait_for_frames(viewer)
     assert viewer.evaluate(test_tcp.PROTOCOLS) == ["tcp", "tcp"]
     assert plain.came("http") > 0 and plain.came("turn_tcp") > 0 and plain.came("ice_tcp") > 0
 

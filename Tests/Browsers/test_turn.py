@@ -124,7 +124,7 @@ def test_a_viewer_plays_over_turn(
     go_live_directly(chromium, relay, stream)
     viewer = browsers[name].open(f"{relay.origin}/watch/{stream}", before_load=ONLY % KINDS[kind])
     wait_for_state(viewer, "live", seconds=30)
-    wait_for_frames(viewer, 60)
+    wait_for_frames(viewer)
     assert viewer.evaluate(WAY) == ["relay", kind]
     assert way_of("viewer", relay, stream) == kind
     assert way_of("host", relay, stream) is None
@@ -140,7 +140,7 @@ def test_a_publisher_sends_over_turn(chromium: Browser, relay: Server, stream: s
     press_go_live(studio)
     viewer = watch(chromium, relay, stream)
     wait_for_state(viewer, "live", seconds=30)
-    wait_for_frames(viewer, 60)
+    wait_for_frames(viewer)
     assert studio.evaluate(WAY) == ["relay", "tcp"]
     assert way_of("host", relay, stream) == "tcp"
 
@@ -158,7 +158,7 @@ def test_all_goes_by_tls(tmp_path: Path, logs: Path, stream: str, monkeypatch: p
             if path == "live":
                 press_go_live(page)
         wait_for_state(page, "live", seconds=30)
-        wait_for_frames(page, 60)
+        wait_for_frames(page)
         assert page.evaluate(WAY) == ["relay", "tls"]
         assert way_of("host", server, stream) == way_of("viewer", server, stream) == "tls"
         place = next(each for each in places(server, stream, context) if each.url.startswith("turns:"))
