@@ -111,7 +111,8 @@ extension ServiceLoop {
         guard bodyBytes > limit else { return 0 }
         var result: CInt = 0
         // Some more than needed, because each search looks at all requests.
-        let eldest = exchanges.values.filter(\.isReceiving).sorted { ($0.startedAt, $0.id) < ($1.startedAt, $1.id) }
+        let receiving = exchanges.values.filter(\.isReceiving)
+        let eldest = receiving.sorted { ($0.startedAt, $0.id) < ($1.startedAt, $1.id) }
         for other in eldest where bodyBytes > limit - limit / 8 {
             other.closesConnection = true
             let outcome = refuse(

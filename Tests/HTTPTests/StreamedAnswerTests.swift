@@ -110,7 +110,10 @@ import Testing
     @Test func `go by a pair of sockets, and end when the client closes it`() async throws {
         let studio = Studio()
         let address = try #require(TransportAddress("203.0.113.9:50000"))
-        try await withServer(studio.handler) { $0.receiveTimeout = .seconds(3) } _: { server in
+        try await withServer(
+            studio.handler,
+            { $0.receiveTimeout = .seconds(3) }
+        ) { server in
             let (client, other) = try RawClient.pair()
             server.adopt(other, from: address, isDecrypted: true)
             try await client.send(Self.get)

@@ -189,7 +189,9 @@ package struct StageLayout: Sendable {
     }
 
     /// The slots that take priority: the pinned ones, or without a pin the one with a shared screen or the latest
-    /// speaker. Hidden slots are sent nothing, so the priority is for those that are shown.
+    /// speaker.
+    ///
+    /// Hidden slots are sent nothing, so the priority is for those that are shown.
     private static func favoured(of member: Member, _ pictures: [Source]) -> [String] {
         let shown = member.slots.filter {
             $0.kind == .video && $0.assignment.isVisible && $0.assignment.source != nil

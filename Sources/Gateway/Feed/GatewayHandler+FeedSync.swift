@@ -1,7 +1,6 @@
 import Base
 import Foundation
 import HTTP
-import Net
 import Node
 import StoryFeed
 
@@ -12,14 +11,14 @@ extension GatewayHandler {
         let reader = try call.access.requireFeedReader()
         let expiry = try call.access.token()?.expiry
         let limit = try FeedLimit.read(call.request)
-        return { [service] connection in
+        return { [service, elapsed] connection in
             let following = await service.followFeed(
                 reader, limit: limit, until: expiry, SyncSocket(connection: connection))
-            var allowance = WatchAllowance(at: MonotonicClock.now())
+            var allowance = WatchAllowance(at: elapsed())
             for await message in connection.incoming {
                 // Heartbeats and unknown messages only show that the client is alive.
                 guard let news = FeedNews(message) else { continue }
-                let streams = allowance.take(news.streams, at: MonotonicClock.now())
+                let streams = allowance.take(news.streams, at: elapsed())
                 if !streams.isEmpty { await following.watch(streams) }
             }
             await following.stop()

@@ -5,7 +5,7 @@ import Synchronization
 /// The node admits sessions on its own actor while an idle host closes on another. A session that was admitted in that
 /// moment would belong to a host from which nobody hears anything more, not even of its end. So a host closes only if
 /// nobody has entered since the node saw that the stream had no sessions.
-struct HostDoor: ~Copyable, Sendable {
+final class HostDoor: Sendable {
     private struct State {
         var isClosed = false
         var arrivals: UInt64 = 0

@@ -489,9 +489,7 @@ package actor StreamHost {
         // Closed by a conflict: nothing happens here any more, and whoever comes next reads the stream anew.
         guard !isClosed else { return .ended }
         takeNotices()
-        guard connections.isEmpty, sync.isEmpty, journal.isSettled, refusedReports.isEmpty else {
-            return nil
-        }
+        guard connections.isEmpty, sync.isEmpty, journal.isSettled, refusedReports.isEmpty else { return nil }
         if let stage, stage.record.phase != .ended { return nil }
         // Only this host announces that these end, which may be later than the stream.
         guard isRecording != true, !isKept, door.close(since: arrivals) else { return nil }
