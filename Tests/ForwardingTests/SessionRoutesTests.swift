@@ -1,6 +1,7 @@
 import Base
 import Peer
 import Testing
+import Wire
 
 @testable import Forwarding
 

@@ -4,6 +4,7 @@ import Forwarding
 import Peer
 import TestSupport
 import Testing
+import Wire
 
 /// A publisher of three sizes and viewers with links of their own, watched closely.
 final class AdaptationTrial {

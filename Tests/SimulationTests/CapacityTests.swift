@@ -4,6 +4,7 @@ import Forwarding
 import Peer
 import TestSupport
 import Testing
+import Wire
 
 /// What a viewer sees while the capacity of the link changes, as RFC 8867 has it for those who send.
 ///

@@ -4,6 +4,7 @@ import Forwarding
 import Peer
 import TestSupport
 import Testing
+import Wire
 
 @Suite struct Congestion {
     /// What a viewer was sent and got in some time.

@@ -4,6 +4,7 @@ import Forwarding
 import Peer
 import TestSupport
 import Testing
+import Wire
 
 /// What viewers on links of all sizes get of a publisher with simulcast, and of one that sends one size.
 @Suite struct Delivery {

@@ -4,6 +4,7 @@ import Forwarding
 import Peer
 import TestSupport
 import Testing
+import Wire
 
 /// What viewers get who do not tell of each packet when it came: who say how much they can take in (REMB), and who only
 /// report.

@@ -5,6 +5,7 @@ import Peer
 import TestSupport
 import Synchronization
 import Testing
+import Wire
 
 /// Which layer a tap got last, and how much.
 private final class EpochsOfTap: TapSink {

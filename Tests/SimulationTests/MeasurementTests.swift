@@ -4,6 +4,7 @@ import Forwarding
 import Peer
 import Synchronization
 import Testing
+import Wire
 
 /// What operators are told of a session, compared with what its client knows.
 @Suite(.simulated) struct Measurements {

@@ -4,6 +4,7 @@ import Forwarding
 import Peer
 import TestSupport
 import Testing
+import Wire
 
 /// Sound of publishers who put earlier packets into later ones, on paths that lose packets.
 @Suite(.simulated) struct `Earlier sound in later packets of a publisher` {

@@ -4,6 +4,7 @@ import Forwarding
 import Peer
 import TestSupport
 import Testing
+import Wire
 
 /// Gets no packets, but can ask for key frames.
 private final class Onlooker: TapSink {

@@ -4,6 +4,7 @@ import Forwarding
 import Peer
 import TestSupport
 import Testing
+import Wire
 
 @testable import Net
 

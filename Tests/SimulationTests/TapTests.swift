@@ -5,6 +5,7 @@ import Peer
 import Synchronization
 import TestSupport
 import Testing
+import Wire
 
 /// Keeps what a tap hands out.
 private final class CollectingTap: TapSink {

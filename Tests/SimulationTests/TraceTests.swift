@@ -4,6 +4,7 @@ import Forwarding
 import Peer
 import TestSupport
 import Testing
+import Wire
 
 /// What viewers see over two hundred links that nobody chose: each has one of their own, for half a minute.
 @Suite(.simulated) struct `Viewers over links of all kinds` {

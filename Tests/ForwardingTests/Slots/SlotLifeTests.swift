@@ -2,6 +2,7 @@ import Base
 import Peer
 import TestSupport
 import Testing
+import Wire
 
 @testable import Forwarding
 

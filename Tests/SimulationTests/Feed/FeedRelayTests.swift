@@ -4,6 +4,7 @@ import StoryFeed
 import TestSupport
 import TestTraits
 import Testing
+import Wire
 
 @testable import Node
 

@@ -6,6 +6,7 @@ import Stage
 import StoryFeed
 import TestSupport
 import TestTraits
+import Wire
 
 @testable import Node
 

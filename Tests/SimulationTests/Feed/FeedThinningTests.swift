@@ -5,6 +5,7 @@ import StoryFeed
 import TestSupport
 import TestTraits
 import Testing
+import Wire
 
 @testable import Node
 

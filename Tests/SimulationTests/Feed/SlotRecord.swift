@@ -1,4 +1,5 @@
 import Base
+import Wire
 
 /// All that came in one slot, in the order in which the server numbered it.
 ///
