@@ -73,15 +73,16 @@ import Wire
         let keyFrame: [UInt8] = [0x10, 0x10, 0, 0, 0x9D, 1, 0x2A, 0x80, 2, 0x68, 1]
         let picture: [UInt8] = [0x10, 0x11, 0, 0]
         #expect(try receive(100, picture, by: layer, at: start) != nil)
-        // The key frame is 101. Of the 400 behind 110 there are too many to be sent again.
+        // The key frame is 101; 111 is lost behind it, and nobody sends it again within a second.
         #expect(try receive(110, picture, by: layer, at: start) != nil)
-        #expect(try receive(511, picture, by: layer, at: start) != nil)
-        #expect(try receive(101, keyFrame, by: layer, at: start + .milliseconds(20)) != nil)
+        #expect(try receive(112, picture, by: layer, at: start) != nil)
+        let late = start + .milliseconds(1_200)
         var feedback: [RTCPPacket] = []
-        let now = start + .milliseconds(20)
-        let occasion = layer.appendFeedback(from: 1, rtt: nil, at: now, to: &feedback)
+        let occasion = layer.appendFeedback(from: 1, rtt: nil, at: late, to: &feedback)
         #expect(occasion?.reason == .loss)
-        #expect(try receive(512, keyFrame, by: layer, at: start + .milliseconds(60)) != nil)
+        #expect(try receive(101, keyFrame, by: layer, at: late + .milliseconds(20)) != nil)
+        #expect(layer.keyFrames.deadline != nil)
+        #expect(try receive(113, keyFrame, by: layer, at: late + .milliseconds(60)) != nil)
         #expect(layer.keyFrames.deadline == nil)
     }
 
