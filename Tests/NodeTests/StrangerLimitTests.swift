@@ -41,6 +41,21 @@ import Testing
         #expect(same == 0 && next == 10)
     }
 
+    /// Each of 200 viewers sends two requests, and tries again after 250 ms, 500 ms, 1 s and so on (RFC 8489 §6.2.1).
+    @Test mutating func `reach all in an office who join at once within seconds`() throws {
+        limit = StrangerLimit(ofEach: TURNDatagrams.answersToNetwork, ofAll: TURNDatagrams.answersToStrangers)
+        let office = try #require(IPAddress("203.0.113.7"))
+        var missing = Array(repeating: 2, count: 200)
+        for wait in [0, 250, 750, 1_750] {
+            let now = begin + .milliseconds(wait)
+            for viewer in missing.indices {
+                while missing[viewer] > 0, limit.take(office, at: now) { missing[viewer] -= 1 }
+            }
+        }
+        let left = missing.reduce(0, +)
+        #expect(left == 0)
+    }
+
     @Test mutating func `on this machine are limited in all only`() throws {
         let found = try answers(to: "127.0.0.1")
         #expect(found == 100)

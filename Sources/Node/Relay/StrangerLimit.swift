@@ -25,9 +25,11 @@ struct StrangerLimit {
     /// - Returns: false if a limit is reached; the request must not be answered.
     mutating func take(_ client: IPAddress, at now: MonotonicTime) -> Bool {
         if count == 0 || now - since >= .seconds(1) { (since, count, counts) = (now, 0, [:]) }
+        // First, because a flood must cost little.
+        guard count < ofAll else { return false }
         // Nobody forges addresses of this machine, or is shut out by others at it.
         let networks = client.isLoopback ? [] : ClientNetwork.all(of: client)
-        guard count < ofAll,
+        guard
             networks.allSatisfy({
                 counts[$0, default: 0] < min(ofEach * Int($0.factor), max(ofAll / 2, ofEach))
             })
