@@ -40,7 +40,10 @@ struct RepeatableNumbers {
 
     /// The remembered packets that were sent under these numbers, in their order.
     func indices(of numbers: Set<Int64>) -> [Int64] {
-        entries.filter { $0.index != .min && numbers.contains($0.number) }.map(\.index).sorted()
+        // Nearly all entries are older than any of the numbers, and comparing costs less than hashing.
+        guard let low = numbers.min() else { return [] }
+        return entries.filter { $0.number >= low && $0.index != .min && numbers.contains($0.number) }
+            .map(\.index).sorted()
     }
 
     private func place(of index: Int64) -> Int {
