@@ -113,4 +113,17 @@ import Wire
         #expect(repeated > 0.05 && repeated < 0.13, "each of them once: \(repeated)")
         #expect(world.viewer.ambiguousPackets == 0, "two packets under one index share a nonce")
     }
+
+    /// Where a packet was really lost, the client has nothing with which to compare the one that comes again.
+    @Test func `sound that a client reports lost is the same when it comes again`() throws {
+        let world = try begin(4, hasRED: false)
+        world.viewer.hides = { $0 % 20 == 0 }
+        world.simulation.run(for: .seconds(2))
+        let before = world.viewer.repeatedPackets
+        world.simulation.run(for: .seconds(20))
+        // Of a thousand.
+        let repeated = world.viewer.repeatedPackets - before
+        #expect(repeated > 30 && repeated < 70, "each of them once: \(repeated)")
+        #expect(world.viewer.ambiguousPackets == 0, "two packets under one index share a nonce")
+    }
 }

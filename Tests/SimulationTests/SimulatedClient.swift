@@ -67,6 +67,8 @@ final class SimulatedClient {
     private var estimates = EstimatingReceiver()
     /// Whether the viewer tells of each packet when it came.
     var tellsOfPackets = true
+    /// Sound that the viewer does not tell of although it came, by sequence number.
+    var hides: (@Sendable (UInt16) -> Bool)?
     /// Whether the viewer asks for key frames only while packets of pictures come, as browsers do.
     var asksOnlyForWhatComes = false
     private var lastPictureAt: MonotonicTime?
@@ -110,10 +112,7 @@ final class SimulatedClient {
         dtls = try DTLSContext(identity: identity)
         let requests: [ClientOffer.Request] =
             role == .publisher
-            ? [
-                .publishAudio,
-                .publishVideo(Self.codec(of: pictures), rids: rids),
-            ]
+            ? [.publishAudio, .publishVideo(Self.codec(of: pictures), rids: rids)]
             : [.playAudio, .playVideo]
         offer = ClientOffer(
             requests, credentials: ICECredentials(using: &random),
@@ -344,7 +343,8 @@ final class SimulatedClient {
         guard let header = try? RTPHeader(parsing: plain.span),
             let index = received.firstIndex(where: { $0.takes(ssrc: header.ssrc) })
         else { return }
-        if tellsOfPackets, let id = received[index].line.extensions.transportSequenceNumber,
+        if tellsOfPackets, received[index].line.kind == .video || hides?(header.sequenceNumber) != true,
+            let id = received[index].line.extensions.transportSequenceNumber,
             let number = header.extensionValue(TransportSequenceNumber.self, id: id, in: plain.span)
         {
             feedback.mediaSSRC = header.ssrc
