@@ -111,7 +111,7 @@ extension ServiceLoop {
         guard bodyBytes > limit else { return 0 }
         var result: CInt = 0
         // Some more than needed, because each search looks at all requests.
-        let receiving = exchanges.values.filter(\.isReceiving)
+        let receiving = exchanges.values.filter { $0.isReceiving && $0.countedBytes > 0 }
         let eldest = receiving.sorted { ($0.startedAt, $0.id) < ($1.startedAt, $1.id) }
         for other in eldest where bodyBytes > limit - limit / 8 {
             other.closesConnection = true

@@ -27,19 +27,28 @@ extension Slot {
     ) {
         guard !plan.supportsNACK, plan.repairSSRC == nil, let lost = repeatable?.indices(of: numbers)
         else { return }
-        for index in lost where !isCarried(index, withoutThose: lost) {
+        // A packet that an earlier report told of may have relied on one of these.
+        let reach = redundancy == nil ? 0 : Int64(AudioRedundancy.maximumDepth)
+        let asked = Set(lost.flatMap { ($0 &- reach)...$0 }).filter(isLost).sorted()
+        for index in asked where !isCarried(index) {
             let number = UInt16(truncatingIfNeeded: index)
             guard resend(number, rtt: rtt, share: 100, at: now, into: &sink) else { continue }
             if let place = repeatable?.number(of: index) { path?.packets.settle(place) }
         }
     }
 
-    /// Whether a packet is contained in one of the next ones, except in lost ones.
-    private func isCarried(_ index: Int64, withoutThose lost: [Int64]) -> Bool {
+    /// Whether a packet was reported lost, and was not sent again.
+    private func isLost(_ index: Int64) -> Bool {
+        guard let place = repeatable?.number(of: index) else { return false }
+        return path?.packets.isLost(place) ?? false
+    }
+
+    /// Whether a packet is contained in one of the next ones that is not lost.
+    private func isCarried(_ index: Int64) -> Bool {
         guard let redundancy else { return false }
         return (1...AudioRedundancy.maximumDepth).contains { distance in
             let carrier = index &+ Int64(distance)
-            guard carrier < timeline.nextSequence, !lost.contains(carrier) else { return false }
+            guard carrier < timeline.nextSequence, !isLost(carrier) else { return false }
             return redundancy.distances(of: carrier)?.contains(distance: distance) ?? false
         }
     }

@@ -55,7 +55,9 @@ import Wire
         let first = feedback([(0, 20), (3, 22)], by: &builder)
         let lost = first.flatMap { sent.outcomes(of: $0, at: Self.time(50)) }.filter { $0.arrival == nil }
         #expect(lost.map(\.number) == [1, 2])
+        #expect((-1...4).map { sent.isLost($0) } == [false, false, true, true, false, false])
         sent.settle(1)
+        #expect(!sent.isLost(1) && sent.isLost(2))
         // Neither what was never sent, nor what is no longer known, changes anything.
         for number in [-1, 4, 70_000] as [Int64] { sent.settle(number) }
         let second = feedback([(1, 60), (2, 61)], by: &builder)

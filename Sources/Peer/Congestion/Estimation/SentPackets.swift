@@ -168,8 +168,14 @@ package struct SentPackets: Sendable {
     /// number: that the second one arrives does not undo the loss of the first.
     /// - Parameter number: the value of `count` before it left.
     package mutating func settle(_ number: Int64) {
-        guard number < count, number >= max(count - Int64(entries.count), 0) else { return }
-        if entries[slot(of: number)].fate == .lost { entries[slot(of: number)].fate = .arrived }
+        if isLost(number) { entries[slot(of: number)].fate = .arrived }
+    }
+
+    /// Whether a packet was reported lost and not reported to have arrived since; false for one that is not remembered.
+    /// - Parameter number: the value of `count` before it left.
+    package func isLost(_ number: Int64) -> Bool {
+        guard number < count, number >= max(count - Int64(entries.count), 0) else { return false }
+        return entries[slot(of: number)].fate == .lost
     }
 
     private func slot(of number: Int64) -> Int {
