@@ -23,6 +23,7 @@ import pytest
 from drivers import wait_until
 from drivers.patience import patient
 from drivers.process import Process
+from secure_socket import SecureSocket
 from server import Server, binary, free_port
 from websockets.sync.client import connect
 
@@ -193,8 +194,7 @@ def test_a_new_key_drops_nobody(tmp_path: Path, logs: Path) -> None:
             os.kill(process.pid, signal.SIGHUP)
             process._await(re.compile(r"reload-refused reason=.*the secret has 5 bytes"), 30)
             assert answer(after) == 200
-            # The socket of before is open.
-            feed.ping()
+            assert feed.ping().wait(patient(10)), "the socket of before is closed"
     finally:
         assert process.stop() == 0
 

@@ -136,15 +136,24 @@ def test_a_second_tap_on_share_asks_for_nothing(page: Page) -> None:
 # Invitations, and going live.
 
 
-def test_an_invitation_that_was_declined_without_a_network_is_put_again(page: Page) -> None:
-    """The host waits for the answer, and there is no button that could give it later."""
-    assert page.evaluate("""async () => {
+@pytest.mark.parametrize(("status", "again"), [(None, True), (503, True), (409, False)], ids=["lost", "busy", "gone"])
+def test_an_invitation_that_could_not_be_declined_is_put_again(page: Page, status: int | None, again: bool) -> None:
+    """The host waits for the answer, and there is no button that could give it later.
+
+    What is gone already is not put again: sync may tell of that much later.
+    """
+    assert page.evaluate("""async status => {
         const {invitation} = await import('/assets/widgets/invitation.js');
-        const answers = [null, {}], declined = [];
+        const {SignallingError} = await import('/assets/session.js');
+        const declined = [];
         const room = Object.assign(new EventTarget(), {
             you: {id: 'bob', invited: true}, isOnStage: false, info: {hostName: 'Ann', programme: 'composed'},
-            own: {stop() {}}, attempt: action => action(),
-            api: {endInvitation: async id => { declined.push(id); return answers.shift(); }},
+            own: {stop() {}}, attempt: action => action().catch(() => null),
+            api: {endInvitation: async id => {
+                declined.push(id);
+                if (declined.length > 1) return {};
+                throw status === null ? new TypeError('there is no network') : new SignallingError(status, 'No.', null);
+            }},
         });
         invitation.mount(room);
         const seen = [];
@@ -155,7 +164,7 @@ def test_an_invitation_that_was_declined_without_a_network_is_put_again(page: Pa
             seen.push(document.querySelector('dialog[open]') !== null);
         }
         return [seen, declined, unheard];
-    }""") == [[True, False], ["bob", "bob"], []]
+    }""", status) == [[again, False], ["bob", "bob"] if again else ["bob"], []]
 
 
 def test_who_is_on_stage_although_the_answer_got_lost_goes_on_the_air(page: Page) -> None:

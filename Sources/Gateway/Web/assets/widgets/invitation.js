@@ -2,6 +2,7 @@
 
 import { ask } from "../dialog.js";
 import { follow, isolate } from "../dom.js";
+import { SignallingError } from "../session.js";
 import { preview } from "./lobby.js";
 
 /** When the host invites a viewer, asks whether they want to come on stage; goes away with the invitation. */
@@ -55,12 +56,26 @@ async function put(room, signal) {
     const { you } = room;
     if (!isComing || !you) {
       if (!room.isOnStage) room.own.stop();
-      if (signal.aborted || !you || await room.attempt(() => room.api.endInvitation(you.id))) return;
+      if (signal.aborted || !you || await decline(room, you.id)) return;
       // The host still waits for an answer, and nothing else on the page could give it.
       continue;
     }
     if (await room.accept(you.id)) return;
   }
+}
+
+/**
+ * Declines the invitation.
+ * @param {import("../room.js").Room} room @param {string} me
+ * @returns {Promise<boolean>} whether the server has decided on it; it may have ended before sync tells of that
+ */
+async function decline(room, me) {
+  let isDecided = true;
+  await room.attempt(() => room.api.endInvitation(me).catch((error) => {
+    isDecided = error instanceof SignallingError && error.status < 500 && error.status !== 429;
+    throw error;
+  }));
+  return isDecided;
 }
 
 /** Who gets to see and hear a guest. @param {import("../room.js").Room} room */
