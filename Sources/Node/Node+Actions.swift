@@ -90,7 +90,7 @@ extension Node {
         case .feed(let want, let job, let owner): return feed(want, to: job, of: owner)
         case .close(let input): transcoder?.close(input)
         case .forgetPausePicture(let stream):
-            pauseChoices.forget(stream)
+            live.pauseChoices.forget(stream)
             desks.pauseShelf?.remove(stream)
         }
         return []

@@ -35,8 +35,6 @@ package actor Node {
     var registry: StreamRegistry
     var random = SecureRandom()
     var tasks = NodeTasks()
-    /// The pause pictures of hosts that are on their way to the disk.
-    var pauseChoices = PauseChoices()
     /// Deletes what has been kept for as long as configured.
     var retention = Retention()
 

@@ -22,6 +22,8 @@ struct LiveStreams {
     var opponents: [StreamID: StreamID] = [:]
     /// The audience's access to data tracks as workers know it; streams without an entry grant none.
     var dataAccess: [StreamID: StageDetails.AudienceData] = [:]
+    /// The pause pictures of hosts that are on their way to the disk.
+    var pauseChoices = PauseChoices()
     let directory: StreamDirectory
     private var settings: LiveSettings
     /// Whether nothing new may begin.

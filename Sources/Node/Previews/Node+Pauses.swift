@@ -59,9 +59,9 @@ extension Node {
         live.setPauseFile(file, of: stream)
         var isStored = true
         if let shelf = desks.pauseShelf {
-            let number = pauseChoices.begin(of: stream, insteadOf: shown)
+            let number = live.pauseChoices.begin(of: stream, insteadOf: shown)
             isStored = await shelf.set(file, of: stream)
-            let correction = pauseChoices.end(number, file, of: stream, isStored: isStored)
+            let correction = live.pauseChoices.end(number, file, of: stream, isStored: isStored)
             if let correction { live.setPauseFile(correction.file, of: stream) }
         }
         let time = now().elapsed
