@@ -189,17 +189,13 @@ def test_an_invitation_that_was_declined_in_the_feed_without_a_network_is_still_
     page.evaluate(CLOCK)
     page.evaluate(JOINING)
     assert page.evaluate("""async () => {
-        const lost = fetch;
-        globalThis.fetch = async () => new Response('{}');
-        await raise();
-        await hear(true);
+        await raiseAndHear();
         said.length = 0;
         sockets.at(-1).say({type: 'you', you: {id: 'bob', role: 'viewer', handRaised: true, invited: true}});
         const decline = async () => {
             document.querySelector('dialog[data-name=invited] [data-value=decline]').click();
             await rest();
         };
-        globalThis.fetch = lost;
         await decline();
         const before = [joining.stateIn('s1'), [...said]];
         globalThis.fetch = async () => new Response(null, {status: 204});

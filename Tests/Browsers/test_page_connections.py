@@ -411,6 +411,14 @@ JOINING = """async () => {
         document.querySelector('dialog[data-name=join] [data-value=yes]').click();
         await rest();
     };
+    // With a server that answers, unlike the one before and after.
+    globalThis.raiseAndHear = async () => {
+        const lost = fetch;
+        globalThis.fetch = async () => new Response('{}');
+        await raise();
+        await hear(true);
+        globalThis.fetch = lost;
+    };
 }"""
 
 
@@ -427,12 +435,8 @@ def test_a_hand_whose_answer_got_lost_is_as_the_server_says(page: Page) -> None:
 def test_a_hand_that_could_not_be_lowered_is_still_up(page: Page) -> None:
     page.evaluate(JOINING)
     assert page.evaluate("""async () => {
-        const lost = fetch;
-        globalThis.fetch = async () => new Response('{}');
-        await raise();
-        await hear(true);
+        await raiseAndHear();
         const before = joining.stateIn('s1');
-        globalThis.fetch = lost;
         joining.press(story);
         const meanwhile = joining.stateIn('s1');
         await rest();
@@ -449,11 +453,7 @@ def test_a_hand_that_could_not_be_lowered_is_still_up(page: Page) -> None:
 def test_a_hand_that_could_not_be_lowered_is_not_raised_elsewhere(page: Page) -> None:
     page.evaluate(JOINING)
     assert page.evaluate("""async () => {
-        const lost = fetch;
-        globalThis.fetch = async () => new Response('{}');
-        await raise();
-        await hear(true);
-        globalThis.fetch = lost;
+        await raiseAndHear();
         globalThis.story = {id: 's2', hostName: 'Eli', title: 'Stars'};
         await raise();
         await hear(true);
