@@ -399,7 +399,11 @@ JOINING = """async () => {
     globalThis.said = [];
     joining.addEventListener('say', ({detail}) => said.push(detail));
     globalThis.story = {id: 's1', hostName: 'Ann', title: 'Tea'};
-    globalThis.rest = async () => { for (let turn = 0; turn < 6; turn++) await settled(); };
+    // A dialog tells of its end with the next picture.
+    globalThis.rest = async () => {
+        await new Promise(requestAnimationFrame);
+        for (let turn = 0; turn < 6; turn++) await settled();
+    };
     globalThis.hear = async isUp => {
         sockets.at(-1).open();
         sockets.at(-1).say({type: 'snapshot', version: 1, stream: {id: 's1', state: 'live'}});

@@ -20,8 +20,10 @@ UNHEARD = """() => {
         event.preventDefault();
         unheard.push(String(event.reason));
     });
-    // A few turns of the event loop: what nobody hears of is told in one of its own.
+    // A picture and a few turns of the event loop: a dialog tells of its end with the next picture, and what nobody
+    // hears of is told in a turn of its own.
     globalThis.turns = async () => {
+        await new Promise(requestAnimationFrame);
         for (let turn = 0; turn < 3; turn++) await new Promise(done => setTimeout(done));
     };
 }"""
