@@ -453,6 +453,39 @@ def test_a_message_is_seen_and_read_also_while_something_is_asked(page: Page) ->
     }""") == ["div", "dialog", "div", ["Bob wants to speak.", "Eve wants to speak."]]
 
 
+def test_a_message_stays_over_the_dialog_that_is_left(page: Page) -> None:
+    """Whichever of two dialogs closes first, and whichever the message was said in."""
+    assert page.evaluate("""async () => {
+        const {messages} = await import('/assets/widgets/messages.js');
+        const {ask} = await import('/assets/dialog.js');
+        const layer = document.createElement('div'), room = new EventTarget();
+        document.body.append(layer);
+        messages.mount(room, layer);
+        const root = layer.firstElementChild;
+        const say = () => room.dispatchEvent(new CustomEvent('say', {detail: 'The network is slow.'}));
+        const open = name => ask({name, title: 'Really?', choices: [{value: 'no', label: 'No'}]});
+        const close = async name => {
+            document.querySelector(`dialog[data-name=${name}]`).close();
+            await turns();
+            await turns();
+        };
+        const seen = [];
+        const look = () => seen.push(root.parentElement?.dataset.name ?? root.parentElement?.localName ?? null);
+        for (const first of ['lower', 'upper']) {
+            open('lower');
+            say();
+            open('upper');
+            say();
+            look();
+            await close(first);
+            look();
+            await close(first === 'lower' ? 'upper' : 'lower');
+            look();
+        }
+        return seen;
+    }""") == ["upper", "upper", "div", "upper", "lower", "div"]
+
+
 def test_a_code_stands_under_the_name_of_what_it_is(page: Page) -> None:
     assert page.evaluate("""async () => {
         const {showCode} = await import('/assets/qr.js');

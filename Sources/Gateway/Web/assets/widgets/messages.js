@@ -15,13 +15,14 @@ export const messages = {
     const root = h("div.messages", { role: "status", "aria-live": "polite", "aria-atomic": "false" });
     layer.append(root);
     let isMounted = true;
-    const comeHome = () => isMounted && layer.append(root);
-    /** An open dialog covers the page, and screen readers read nothing behind it. */
+    /** The uppermost open dialog covers the page, and screen readers read nothing behind it. */
     const goWhereSeen = () => {
-      const dialog = [...document.querySelectorAll("dialog[open]")].at(-1);
-      if (!dialog || dialog.contains(root)) return;
-      dialog.append(root);
-      dialog.addEventListener("close", comeHome, { once: true });
+      if (!isMounted) return;
+      const place = [...document.querySelectorAll("dialog[open]")].at(-1) ?? layer;
+      if (place === root.parentElement) return;
+      place.append(root);
+      // There may be another dialog below this one.
+      if (place !== layer) place.addEventListener("close", goWhereSeen, { once: true });
     };
     /** @param {Event} event */
     const show = (event) => {
