@@ -1,9 +1,10 @@
-"""Links that a host shares while others are revoked."""
+"""Links that a host shares while others are revoked, and what people hear of what they copied."""
 
 from __future__ import annotations
 
 import pytest
 
+from clock import CLOCK
 from drivers import Browser, Page
 from server import Server
 from test_modules import FAKE_SOCKETS
@@ -126,3 +127,52 @@ def test_a_network_that_is_not_there_is_told_now_and_then(page: Page) -> None:
         await turns();
         return [meanwhile, asked.length, said, shown()];
     }""") == [[1, 1], 2, ["no network"], ["viewer2", False]]
+
+
+def test_what_was_copied_is_read_aloud(page: Page) -> None:
+    """Readers pass over the words of a button that change, and over all that is behind a dialog."""
+    page.evaluate("() => asked[0]()")
+    page.evaluate(CLOCK)
+    assert page.evaluate("""async () => {
+        const {ask} = await import('/assets/dialog.js');
+        const {copyFrom, h} = await import('/assets/dom.js');
+        const read = () => [...document.querySelectorAll('[role=status]')].map(({parentElement, textContent}) =>
+            [parentElement.dataset.name ?? parentElement.localName, textContent]);
+        const heard = [];
+        const press = async button => {
+            button.click();
+            await passTime(10);
+            heard.push(read());
+            await passTime(200);
+            heard.push(read());
+            await passTime(3_000);
+        };
+        await press($('copy'));
+        const copy = h('button', {onclick: () => copyFrom(copy, 'v=0')}, 'Copy');
+        ask({name: 'test', title: 'Session', body: [copy], choices: [{value: 'no', label: 'Close'}]});
+        await press(copy);
+        return [heard, read(), copied.at(-1), copy.textContent];
+    }""") == [[[["body", ""]], [["body", "Copied"]], [["test", ""]], [["test", "Copied"]]], [], "v=0", "Copy"]
+
+
+@pytest.mark.parametrize("viewers, told", [
+    ("public", "Link copied"), ("token", "To watch here, others need an invitation. Ask the host for a link."),
+])
+def test_a_viewer_who_shares_a_stream_learns_what_came_of_it(
+    chromium: Browser, server: Server, viewers: str, told: str,
+) -> None:
+    """Where viewers need an invitation, the address alone would lead the next person to a closed door."""
+    with chromium.open(server.origin + "/healthz?quality=720#token=a.b.c") as page:
+        page.evaluate(UNHEARD)
+        assert page.evaluate("""async viewers => {
+            const copied = [], said = [];
+            globalThis.fetch = async () => new Response(JSON.stringify({viewers}));
+            Object.defineProperty(navigator, 'clipboard', {value: {writeText: async text => void copied.push(text)}});
+            const {audienceControls} = await import('/assets/widgets/audience-controls.js');
+            const viewing = {video: null, state: 'live', isBlocked: false};
+            const room = Object.assign(new EventTarget(), {viewing, title: 'Tea', say: text => said.push(text)});
+            audienceControls.mount(room, document.body);
+            document.querySelector('[aria-label=Share]').click();
+            await turns();
+            return [copied, said];
+        }""", viewers) == [[server.origin + "/healthz"] if viewers == "public" else [], [told]]

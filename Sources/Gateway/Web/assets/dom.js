@@ -27,6 +27,26 @@ export function streamFromAddress() {
   return decodeURIComponent(location.pathname.split("/")[2] ?? "");
 }
 
+/** How long a button says “Copied”, in milliseconds. */
+const COPIED_MS = 2000;
+/** Screen readers read changes of a region only once they know it; in milliseconds. */
+const KNOWN_MS = 100;
+
+/**
+ * Has screen readers read what is seen elsewhere, such as in the changed words of a button, which they pass over.
+ * @param {string} words
+ */
+export function announce(words) {
+  const region = h("p", { role: "status" });
+  Object.assign(region.style, {
+    position: "fixed", width: "1px", height: "1px", margin: "0", overflow: "hidden", clipPath: "inset(50%)",
+  });
+  // Nothing behind an open dialog is read.
+  ([...document.querySelectorAll("dialog[open]")].at(-1) ?? document.body).append(region);
+  setTimeout(() => (region.textContent = words), KNOWN_MS);
+  setTimeout(() => region.remove(), COPIED_MS);
+}
+
 /**
  * @param {HTMLButtonElement} button
  * @param {string} text
@@ -35,11 +55,12 @@ export async function copyFrom(button, text) {
   const label = button.querySelector("span") ?? button;
   try {
     await navigator.clipboard.writeText(text);
+    announce("Copied");
     // At a second press, the label may be "Copied".
     if (label.textContent === "Copied") return;
     const before = label.textContent ?? "";
     label.textContent = "Copied";
-    setTimeout(() => (label.textContent = before), 2000);
+    setTimeout(() => (label.textContent = before), COPIED_MS);
   } catch {
     // Without the clipboard, as on insecure pages, show the text to be copied by hand.
     prompt("Copy this", text);

@@ -2,7 +2,7 @@
 
 /** Elements for text: paragraphs with inline code, and blocks of code that can be copied. */
 
-import { h } from "../dom.js";
+import { announce, h } from "../dom.js";
 
 /** How long the button says “Copied”, in milliseconds. */
 const COPIED_MS = 2000;
@@ -38,6 +38,7 @@ async function copy(button, text) {
     if (code) getSelection()?.selectAllChildren(code);
     button.textContent = "Selected";
   }
+  announce(button.textContent);
   setTimeout(() => (button.textContent = "Copy"), COPIED_MS);
 }
 

@@ -1,11 +1,12 @@
 // @ts-check
 
-import { copyFrom, follow, h, icon, setText } from "../dom.js";
+import { follow, h, icon, setText } from "../dom.js";
+import { shareLink } from "../sharing.js";
 
 /** Controls fade this long after the last movement, in milliseconds. */
 const FADE_MS = 3000;
 
-/** Sound, link and full screen, with the keys m and f. They fade with the rest while there is no input. */
+/** Sound, sharing and full screen, with the keys m and f. They fade with the rest while there is no input. */
 export const audienceControls = {
   name: "audience-controls",
   layer: /** @type {const} */ ("float"),
@@ -23,15 +24,16 @@ export const audienceControls = {
       type: "button", "aria-pressed": "true", "aria-label": "Muted", title: "Sound on or off (m)",
       onclick: () => viewing.toggleSound(),
     }, icon("sound", "off"), icon("sound-off", "on"));
-    const copy = h("button.button.round#copy", {
-      type: "button", "aria-label": "Copy link", title: "Copy link",
-      onclick: () => copyFrom(copy, location.href.split(/[?#]/)[0]),
-    }, icon("link"), h("span.visually-hidden", { role: "status" }));
+    const share = h("button.button.round#copy", {
+      type: "button", "aria-label": "Share", title: "Share",
+      // Without the token, which is for one person.
+      onclick: () => shareLink({ title: room.title, url: location.href.split(/[?#]/)[0] }, (text) => room.say(text)),
+    }, icon("share"));
     const full = h("button.button.round#full", {
       type: "button", "aria-label": "Full screen", title: "Full screen (f)",
       onclick: () => toggleFullScreen(viewing.video),
     }, icon("full"));
-    const root = h("div.controls-row", {}, mute, h("span.space"), copy, full);
+    const root = h("div.controls-row", {}, mute, h("span.space"), share, full);
     layer.append(unmute, root);
 
     const unfollow = follow(room, () => {
