@@ -60,6 +60,42 @@ def test_a_camera_that_is_chosen_while_another_is_looked_for_is_opened(page: Pag
     }""") == ["cam", [{"exact": "cam"}]]
 
 
+def test_a_choice_that_could_not_be_opened_is_not_shown_as_the_one_that_is_sent(page: Page) -> None:
+    """Such as a camera that another program uses: the one of before goes on, and viewers see that."""
+    page.evaluate(DEVICES)
+    assert page.evaluate("""async () => {
+        const {devices} = await import('/assets/widgets/devices.js');
+        const open = navigator.mediaDevices.getUserMedia;
+        navigator.mediaDevices.getUserMedia = constraints =>
+            constraints.video.deviceId?.exact === 'used' || constraints.video.height.ideal === 1080
+                ? Promise.reject(new DOMException('in use', 'NotReadableError')) : open(constraints);
+        found = [device('videoinput', 'cam'), device('videoinput', 'used'), device('audioinput', 'headset')];
+        Object.assign(own, {camera: 'cam', microphone: 'headset'});
+        devices.mount({own, onAir: Object.assign(new EventTarget(), {isOn: true})}, document.body);
+        await own.open();
+        await turns();
+        const fields = ['camera', 'microphone', 'quality', 'frame-rate'].map(id => document.getElementById(id));
+        const shown = () => fields.map(({value}) => value);
+        const choose = async (field, value) => {
+            field.value = value;
+            field.dispatchEvent(new Event('change'));
+            await turns();
+        };
+        const seen = [shown()];
+        await choose(fields[0], 'used');
+        seen.push(shown(), own.problem.title);
+        await choose(fields[2], '1080');
+        seen.push(shown(), own.maxBitrate);
+        // What is gone is nobody's choice.
+        found = [device('videoinput', 'used'), device('audioinput', 'headset')];
+        navigator.mediaDevices.dispatchEvent(new Event('devicechange'));
+        await turns();
+        return [...seen, fields[0].selectedOptions[0].textContent];
+    }""") == [
+        ["cam", "headset", "720", "30"], ["cam", "headset", "720", "30"], "The camera isn’t available",
+        ["cam", "headset", "720", "30"], 2_500_000, "Default"]
+
+
 def test_a_screen_is_asked_for_within_the_gesture(page: Page) -> None:
     """Safari shares none once a page has waited for anything else."""
     page.evaluate(DEVICES)

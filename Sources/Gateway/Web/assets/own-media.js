@@ -43,6 +43,8 @@ export class OwnMedia extends EventTarget {
   /** @type {Problem | null} */
   problem = null;
 
+  /** What the current source was opened with. */
+  #opened = this.#wishes;
   #hasNewChoice = false;
   /** Whether the source being opened is to be stopped as soon as it is open. */
   #isUnwanted = false;
@@ -137,12 +139,18 @@ export class OwnMedia extends EventTarget {
     return this.problem === null && !this.#isUnwanted;
   }
 
+  get #wishes() {
+    const { height, frameRate, camera, microphone } = this;
+    return { height, frameRate, camera, microphone };
+  }
+
   async #openChosen() {
     const { kind, source: before } = this;
     try {
       // Safari asks for a screen only at once, within a gesture, and a missing microphone keeps none from opening.
       if (kind !== "screen") await this.#forgetGone();
-      const opened = await openSource(kind, this);
+      const wishes = this.#wishes;
+      const opened = await openSource(kind, wishes);
       if (this.#isUnwanted) return opened.stop();
       const picture = opened.media.getVideoTracks()[0];
       picture?.addEventListener("ended", () => opened === this.source && this.#ended());
@@ -152,6 +160,7 @@ export class OwnMedia extends EventTarget {
       const sound = opened.media.getAudioTracks()[0];
       sound?.addEventListener("ended", () => opened === this.source && this.#soundEnded());
       this.source = opened;
+      this.#opened = wishes;
       this.#applyMutes();
       this.dispatchEvent(new Event("source"));
       before?.stop();
@@ -161,9 +170,9 @@ export class OwnMedia extends EventTarget {
       if (this.#hasNewChoice || this.#isUnwanted) return;
       const { title, message } = error instanceof CaptureError
         ? error : { title: "The picture didn’t start", message: String(error) };
-      this.setProblem({ title, text: message, canRetry: true, offersTest: kind !== "test", offersSound: kind === "camera" });
       // The source that was on air stays on air, and is the chosen one again.
-      if (before) this.kind = before.kind;
+      if (before) Object.assign(this, this.#opened, { kind: before.kind });
+      this.setProblem({ title, text: message, canRetry: true, offersTest: kind !== "test", offersSound: kind === "camera" });
     }
   }
 

@@ -1,7 +1,7 @@
 // @ts-check
 
 import { devices as listDevices } from "../capture.js";
-import { h } from "../dom.js";
+import { follow, h } from "../dom.js";
 import { FRAME_RATES } from "../own-media.js";
 
 /**
@@ -11,21 +11,28 @@ import { FRAME_RATES } from "../own-media.js";
 export function deviceFields(own) {
   const camera = h("select#camera", { onchange: () => own.choose({ camera: camera.value }) });
   const microphone = h("select#microphone", { onchange: () => own.choose({ microphone: microphone.value }) });
-  const list = async () => {
-    for (const [select, kind, chosen] of /** @type {const} */ ([
-      [camera, "videoinput", own.camera], [microphone, "audioinput", own.microphone],
-    ])) {
-      const found = (await listDevices(kind)).map(({ deviceId, label }) => new Option(label, deviceId));
-      select.replaceChildren(new Option("Default", ""), ...found);
-      select.value = chosen;
+  /** Shows what is chosen: a device may be gone, or could not be opened, and the one of before is the chosen one again. */
+  const show = () => {
+    for (const [select, chosen] of [[camera, own.camera], [microphone, own.microphone]]) {
+      if (select.value !== chosen) select.value = chosen;
+      if (select.selectedIndex < 0) select.value = "";
     }
   };
+  const list = async () => {
+    for (const [select, kind] of /** @type {const} */ ([[camera, "videoinput"], [microphone, "audioinput"]])) {
+      const found = (await listDevices(kind)).map(({ deviceId, label }) => new Option(label, deviceId));
+      select.replaceChildren(new Option("Default", ""), ...found);
+    }
+    show();
+  };
   list();
+  const unfollow = follow(own, show);
   own.addEventListener("source", list);
   navigator.mediaDevices?.addEventListener("devicechange", list);
   return {
     fields: [h("label", {}, "Camera", camera), h("label", {}, "Microphone", microphone)],
     stop() {
+      unfollow();
       own.removeEventListener("source", list);
       navigator.mediaDevices?.removeEventListener("devicechange", list);
     },
@@ -43,10 +50,8 @@ export const devices = {
     const quality = h("select#quality", { onchange: () => own.choose({ height: Number(quality.value) }) },
       new Option("Full HD, 1080p", "1080"), new Option("HD, 720p", "720"), new Option("Small, 480p", "480"),
       new Option("Smallest, 360p", "360"));
-    quality.value = String(own.height);
     const frameRate = h("select#frame-rate", { onchange: () => own.choose({ frameRate: Number(frameRate.value) }) },
       ...FRAME_RATES.map((rate) => new Option(`${rate} fps`, String(rate))));
-    frameRate.value = String(own.frameRate);
     const simulcast = h("input#simulcast", {
       type: "checkbox", checked: own.simulcast, onchange: () => (own.simulcast = simulcast.checked),
     });
@@ -57,7 +62,12 @@ export const devices = {
     layer.append(root);
     const lock = () => (simulcast.disabled = onAir.isOn);
     onAir.addEventListener("change", lock);
+    const unfollow = follow(own, () => {
+      quality.value = String(own.height);
+      frameRate.value = String(own.frameRate);
+    });
     return () => {
+      unfollow();
       chosen.stop();
       onAir.removeEventListener("change", lock);
       root.remove();
