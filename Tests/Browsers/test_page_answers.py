@@ -185,6 +185,40 @@ def test_who_is_on_stage_although_the_answer_got_lost_goes_on_the_air(page: Page
     }""") == [True, False, [NOT_THERE, "on the air", NOT_THERE, "stopped"]]
 
 
+@pytest.mark.parametrize("told", ["while the other asks", "while this one waits"])
+def test_an_invitation_that_is_accepted_in_two_tabs_at_once_leads_one_of_them_to_the_stage(
+    page: Page, told: str,
+) -> None:
+    """The server accepts it twice, and the second to send takes the place of the first, in the middle of a sentence."""
+    assert page.evaluate("""async told => {
+        const {Room} = await import('/assets/room.js');
+        const onStage = {id: 'bob', role: 'speaker'}, seen = [];
+        const open = name => {
+            const room = new Room('audience');
+            const stop = () => seen.push(`${name} stops`);
+            room.own.source = {kind: 'test', media: new MediaStream(), notice: null, stop};
+            room.onAir.start = async () => void seen.push(`${name} is on the air`);
+            room.api.accept = async () => { seen.push(`${name} asks`); return {}; };
+            return room;
+        };
+        const [one, other] = [open('one'), open('other')];
+        if (told === 'while the other asks') {
+            let answer = null;
+            one.api.accept = () => new Promise(resolve => { answer = () => resolve({}); });
+            const first = one.accept('bob');
+            while (!answer) await turns();
+            const second = await other.accept('bob');
+            answer();
+            return [await first, second, seen];
+        }
+        // It tells the server its name first, and meanwhile is told that the first has come.
+        other.naming.use = async () => { other.sync.you = onStage; };
+        return [await one.accept('bob'), await other.accept('bob'), seen];
+    }""", told) == [True, False, [
+        "other stops", "one is on the air",
+    ] if told == "while the other asks" else ["one asks", "one is on the air", "other stops"]]
+
+
 def test_an_invitation_that_was_declined_in_the_feed_without_a_network_is_still_there(page: Page) -> None:
     page.evaluate(CLOCK)
     page.evaluate(JOINING)

@@ -5,6 +5,7 @@
  * get this as their context; it notifies them of changes, at most once per turn of the event loop.
  */
 
+import { alone } from "./alone.js";
 import { Audience } from "./audience.js";
 import { streamFromAddress } from "./dom.js";
 import { Mutes } from "./mutes.js";
@@ -87,10 +88,7 @@ export class Room extends EventTarget {
     }
     this.sync.addEventListener("change", () => this.#youChanged());
     this.sync.addEventListener("mute", (event) => this.#muteAsked(/** @type {CustomEvent} */ (event).detail));
-    this.sync.addEventListener("refused", () => {
-      this.#leave();
-      this.own.stop();
-    });
+    this.sync.addEventListener("refused", () => (this.#leave(), this.own.stop()));
     for (const event of ["muted", "source"]) this.own.addEventListener(event, () => this.mutes.tell());
     this.onAir.addEventListener("change", () => {
       if (this.onAir.isOn && this.own.source) keepOnAir(this.stream, this.own.source.kind);
@@ -123,11 +121,7 @@ export class Room extends EventTarget {
     return knownToken(this.stream, this.tokenRole) !== null;
   }
 
-  /**
-   * Runs an action with our token.
-   * @template T
-   * @param {(token: string | null) => Promise<T>} action
-   */
+  /** Runs an action with our token. @template T @param {(token: string | null) => Promise<T>} action */
   withToken(action) {
     return withToken(this.stream, this.tokenRole, action);
   }
@@ -453,12 +447,16 @@ export class Room extends EventTarget {
 
   /** From the audience to the stage, on this page. @param {string} me @returns {Promise<boolean>} whether it worked */
   async accept(me) {
-    await this.naming.use();
-    const answer = await this.attempt(() => this.api.accept(me, { videoMuted: this.own.isSoundOnly }));
-    // If only the answer got lost, sync has told that we are on stage.
-    const isAccepted = Boolean(answer) || this.isOnStage;
-    if (!isAccepted) this.own.stop();
-    else if (this.own.source || await this.own.open()) await this.onAir.start();
+    const { api, isOnStage: wasThere, own } = this;
+    const answer = await alone(`rostrum:accept:${this.stream}:${me}`, async () => {
+      await this.naming.use();
+      return this.isOnStage === wasThere && this.attempt(() => api.accept(me, { videoMuted: own.isSoundOnly }));
+    });
+    // Null: if only the answer got lost, sync has told that we are on stage. False or undefined: we have accepted in
+    // another tab, which would lose its place to this one.
+    const isAccepted = Boolean(answer) || answer === null && this.isOnStage;
+    if (!isAccepted) own.stop();
+    else if (own.source || await own.open()) await this.onAir.start();
     return isAccepted;
   }
 

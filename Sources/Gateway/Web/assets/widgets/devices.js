@@ -11,7 +11,7 @@ import { FRAME_RATES } from "../own-media.js";
 export function deviceFields(own) {
   const camera = h("select#camera", { onchange: () => own.choose({ camera: camera.value }) });
   const microphone = h("select#microphone", { onchange: () => own.choose({ microphone: microphone.value }) });
-  /** Shows what is chosen: a device may be gone, or could not be opened, and the one of before is the chosen one again. */
+  /** Shows what is chosen: a device may be gone, and where one could not be opened, another is the chosen one again. */
   const show = () => {
     for (const [select, chosen] of [[camera, own.camera], [microphone, own.microphone]]) {
       if (select.value !== chosen) select.value = chosen;
