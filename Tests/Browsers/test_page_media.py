@@ -19,6 +19,10 @@ def page(chromium: Browser, server: Server):
         yield page
 
 
+REFUSED = (
+    "This page can’t use your camera. "
+    "Allow the camera and microphone next to the page’s address, then try again.")
+
 #: A browser whose devices are those that the test names; `wanted` is what was asked of them.
 DEVICES = """async () => {
     const {OwnMedia} = await import('/assets/own-media.js');
@@ -94,6 +98,41 @@ def test_a_choice_that_could_not_be_opened_is_not_shown_as_the_one_that_is_sent(
     }""") == [
         ["cam", "headset", "720", "30"], ["cam", "headset", "720", "30"], "The camera isn’t available",
         ["cam", "headset", "720", "30"], 2_500_000, "Default"]
+
+
+def test_a_guest_whose_camera_was_refused_can_try_again_before_going_on_stage(page: Page) -> None:
+    """They are told to allow it and to try again; whatever else they press brings them on stage, or away."""
+    page.evaluate(DEVICES)
+    assert page.evaluate("""async () => {
+        const {preview} = await import('/assets/widgets/lobby.js');
+        let allow = null;
+        navigator.mediaDevices.getUserMedia = () => new Promise((resolve, refuse) => {
+            allow = isAllowed => isAllowed ? resolve(new MediaStream()) : refuse(new DOMException('no', 'NotAllowedError'));
+        });
+        const answer = async isAllowed => {
+            while (!allow) await turns();
+            const decide = allow;
+            allow = null;
+            decide(isAllowed);
+            await turns();
+        };
+        const room = {own, naming: {name: 'Bob', choose() {}}};
+        const isWanted = preview(room, new AbortController().signal);
+        const retry = document.getElementById('lobby-retry'), trouble = document.querySelector('dialog [role=alert]');
+        const look = () => [retry.checkVisibility(), retry.ariaDisabled, trouble.textContent];
+        const seen = [look()];
+        await answer(false);
+        retry.focus();
+        seen.push(look());
+        retry.click();
+        await turns();
+        seen.push(look(), document.activeElement === retry);
+        await answer(true);
+        seen.push(look(), own.source !== null);
+        document.querySelector('dialog [data-value=enter]').click();
+        return [...seen, await isWanted];
+    }""") == [
+        [False, "false", ""], [True, "false", REFUSED], [True, "true", ""], True, [False, "false", ""], True, True]
 
 
 def test_a_screen_is_asked_for_within_the_gesture(page: Page) -> None:

@@ -53,24 +53,38 @@ export async function preview(room, signal) {
   const words = h("p");
   const face = h("div.placeholder", {}, icon("camera"), words);
   const trouble = h("p.trouble", { role: "alert" });
+  let isRetrying = false;
+  const retry = h("button.button#lobby-retry", {
+    type: "button", hidden: true, onclick: async () => {
+      if (isRetrying) return;
+      isRetrying = true;
+      await own.open();
+      isRetrying = false;
+      show();
+    },
+  }, "Try again");
   const name = nameField(room.naming.name);
   const level = levelMeter(own);
   const sources = sourceSegments(own, ["camera", "sound", "test"]);
   const devices = deviceFields(own);
-  const unfollow = follow(own, () => {
+  const show = () => {
     const media = own.source?.media ?? null;
     if (video.srcObject !== media) video.srcObject = media;
     video.classList.toggle("mirrored", own.source?.kind === "camera");
     face.hidden = media !== null && own.hasPicture;
     setText(words, own.isOpening ? "Starting…" : own.source ? "Sound only" : "No picture");
     setText(trouble, own.problem ? `${own.problem.title}. ${own.problem.text}` : own.source?.notice ?? "");
-  });
+    // It stays while it is at work, and keeps the focus.
+    retry.hidden = !own.problem?.canRetry && !isRetrying;
+    retry.setAttribute("aria-disabled", String(isRetrying));
+  };
+  const unfollow = follow(own, show);
   if (!own.source) own.open();
   const answer = await ask({
     name: "lobby",
     title: "Ready to go on stage?",
     body: [
-      h("div.mirror", {}, video, face), trouble, level.element, sources.element,
+      h("div.mirror", {}, video, face), trouble, retry, level.element, sources.element,
       h("div.fields", {}, h("label", {}, "Your name", name), ...devices.fields),
     ],
     choices: [{ value: "enter", label: "Go on stage", look: "primary" }, { value: "no", label: "Not now" }],
