@@ -107,7 +107,8 @@ def test_a_guest_whose_camera_was_refused_can_try_again_before_going_on_stage(pa
         const {preview} = await import('/assets/widgets/lobby.js');
         let allow = null;
         navigator.mediaDevices.getUserMedia = () => new Promise((resolve, refuse) => {
-            allow = isAllowed => isAllowed ? resolve(new MediaStream()) : refuse(new DOMException('no', 'NotAllowedError'));
+            const refusal = new DOMException('no', 'NotAllowedError');
+            allow = isAllowed => isAllowed ? resolve(new MediaStream()) : refuse(refusal);
         });
         const answer = async isAllowed => {
             while (!allow) await turns();

@@ -336,6 +336,33 @@ def test_numbers_of_an_encoder_are_not_read_aloud(page: Page) -> None:
     }""") == [True, None, ["Turn off B-frames."]]
 
 
+def test_a_poll_is_read_as_it_comes_and_ends_and_not_with_every_answer(page: Page) -> None:
+    page.evaluate(AUDIENCE, {})
+    page.evaluate(CLOCK)
+    assert page.evaluate("""async () => {
+        const {makePoll} = await import('/assets/poll.js');
+        const poll = {
+            number: 1, question: 'Tea?', options: [{text: 'Yes'}, {text: 'No'}], multiple: false, results: 'live',
+            voters: 0, quiz: true, openedAt: '2030-01-01T00:00:00Z', closesAt: null, closedAt: null,
+        };
+        api.poll = async () => ({...poll, vote: [0]});
+        document.body.append(makePoll(part).root);
+        const heard = [];
+        const news = async change => {
+            hear({type: 'interaction', poll: {...poll, ...change}});
+            await passTime(500);
+            heard.push([...document.querySelectorAll('[role=status]')].map(region => region.textContent).filter(Boolean));
+            await passTime(5_000);
+        };
+        await news({});
+        await news({voters: 1});
+        await news({voters: 2});
+        const options = [{text: 'Yes', right: true}, {text: 'No', right: false}];
+        await news({voters: 2, options, closedAt: '2030-01-01T00:01:00Z'});
+        return [heard, document.querySelector('.poll').textContent.includes('2 answers')];
+    }""") == [[["Quiz: Tea?"], [], [], ["You got it right.", "The quiz is over."]], True]
+
+
 def test_lists_of_people_have_names_for_who_listens(page: Page) -> None:
     page.evaluate(AUDIENCE, {})
     assert page.evaluate("""async () => {

@@ -29,11 +29,12 @@ export function streamFromAddress() {
 
 /** How long a button says “Copied”, in milliseconds. */
 const COPIED_MS = 2000;
-/** Screen readers read changes of a region only once they know it; in milliseconds. */
+/** Screen readers read changes of a region only once they know it, and have it to read for a while; in milliseconds. */
 const KNOWN_MS = 100;
+const READ_MS = 3000;
 
 /**
- * Has screen readers read what is seen elsewhere, such as in the changed words of a button, which they pass over.
+ * Has screen readers read what is only seen, such as the changed words of a button, which they pass over.
  * @param {string} words
  */
 export function announce(words) {
@@ -44,7 +45,7 @@ export function announce(words) {
   // Nothing behind an open dialog is read.
   ([...document.querySelectorAll("dialog[open]")].at(-1) ?? document.body).append(region);
   setTimeout(() => (region.textContent = words), KNOWN_MS);
-  setTimeout(() => region.remove(), COPIED_MS);
+  setTimeout(() => region.remove(), READ_MS);
 }
 
 /**

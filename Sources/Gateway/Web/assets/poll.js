@@ -2,7 +2,7 @@
 
 /** A poll over the picture, with its results, and the form in which the host opens one. */
 
-import { callName, follow, h, setText } from "./dom.js";
+import { announce, callName, follow, h, setText } from "./dom.js";
 import { askAndSave } from "./saving.js";
 import { SignallingError } from "./session.js";
 
@@ -27,8 +27,10 @@ export function makePoll({ audience, identify, say, shows }) {
   const kind = h("p.kind", { hidden: true }, "Quiz");
   const question = h("h3", { dir: "auto" });
   const options = h("div.options");
-  const [judgement, words] = [h("b.judgement"), h("span")];
-  const status = h("p.small", { role: "status", tabIndex: -1 }, judgement, words);
+  // The count is not in it, which would be read aloud with every answer.
+  const judgement = h("b.judgement", { role: "status" });
+  const words = h("span");
+  const status = h("p.small", { tabIndex: -1 }, judgement, words);
   const list = h("ol");
   const winners = h("div.winners", { hidden: true }, h("p", {}, "First to answer correctly"), list);
   const send = h("button.button.small", { type: "button", hidden: true, onclick: () => vote([...chosen]) }, "Send");
@@ -42,6 +44,8 @@ export function makePoll({ audience, identify, say, shows }) {
   /** The marked options, if several answers are allowed. @type {Set<number>} */
   const chosen = new Set();
   let shown = 0;
+  /** Whether the one that is shown was open when we last looked. */
+  let wasOpen = false;
   /** The winners that are shown, as JSON. */
   let listed = "";
   let isSending = false;
@@ -76,6 +80,7 @@ export function makePoll({ audience, identify, say, shows }) {
     const { poll, vote: own } = audience;
     root.hidden = poll === null || !audience.isOpen || !shows("poll");
     if (!poll) return;
+    if (!root.hidden) tell(poll);
     const focused = /** @type {any} */ (root.contains(document.activeElement) ? document.activeElement : null);
     if (shown !== poll.number) {
       shown = poll.number;
@@ -113,6 +118,14 @@ export function makePoll({ audience, identify, say, shows }) {
     dismiss.hidden = !isOver;
     // Otherwise the focus is lost with a button that is disabled or hidden, and keyboard users start over at the top.
     if (focused?.disabled || focused?.hidden) status.focus({ preventScroll: true });
+  }
+
+  /** That there is a poll, and its end, for who cannot see it come. @param {Poll} poll */
+  function tell({ number, quiz, question: text, closedAt }) {
+    const isOpen = closedAt === null;
+    if (isOpen && !(wasOpen && shown === number)) announce(`${quiz ? "Quiz" : "Poll"}: ${text}`);
+    else if (!isOpen && wasOpen && shown === number) announce(quiz ? "The quiz is over." : "The poll is over.");
+    wasOpen = isOpen;
   }
 
   /** @param {HTMLElement} button @param {"right" | "wrong" | ""} look */
