@@ -219,6 +219,33 @@ def test_an_invitation_that_is_accepted_in_two_tabs_at_once_leads_one_of_them_to
     ] if told == "while the other asks" else ["one asks", "one is on the air", "other stops"]]
 
 
+def test_a_tab_lets_go_of_the_camera_when_another_one_goes_on_stage(page: Page) -> None:
+    assert page.evaluate("""async () => {
+        const {invitation} = await import('/assets/widgets/invitation.js');
+        const told = [];
+        const own = Object.assign(new EventTarget(), {
+            source: {kind: 'camera', media: new MediaStream(), notice: null}, kind: 'camera', camera: '', microphone: '',
+            muted: {audio: false, video: false}, hasPicture: true, isOpening: false, problem: null,
+            stop: () => told.push('stopped'),
+        });
+        const room = Object.assign(new EventTarget(), {
+            you: {id: 'bob', invited: true}, isOnStage: false, info: {hostName: 'Ann', programme: 'composed'}, own,
+            onAir: {isOn: false}, naming: {name: 'Bob', choose() {}}, accept: async () => void told.push('accepted'),
+        });
+        const asked = () => [...document.querySelectorAll('dialog[open]')].map(({dataset}) => dataset.name);
+        invitation.mount(room);
+        document.querySelector('dialog [data-value=accept]').click();
+        await turns();
+        await turns();
+        const before = asked();
+        Object.assign(room, {you: {id: 'bob', role: 'speaker', invited: false}, isOnStage: true});
+        room.dispatchEvent(new Event('change'));
+        await turns();
+        await turns();
+        return [before, asked(), told, unheard];
+    }""") == [["lobby"], [], ["stopped"], []]
+
+
 def test_an_invitation_that_was_declined_in_the_feed_without_a_network_is_still_there(page: Page) -> None:
     page.evaluate(CLOCK)
     page.evaluate(JOINING)
