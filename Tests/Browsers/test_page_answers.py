@@ -224,7 +224,7 @@ def test_a_tab_lets_go_of_the_camera_when_another_one_goes_on_stage(page: Page) 
         const {invitation} = await import('/assets/widgets/invitation.js');
         const told = [];
         const own = Object.assign(new EventTarget(), {
-            source: {kind: 'camera', media: new MediaStream(), notice: null}, kind: 'camera', camera: '', microphone: '',
+            source: {kind: 'camera', media: new MediaStream()}, kind: 'camera', camera: '', microphone: '',
             muted: {audio: false, video: false}, hasPicture: true, isOpening: false, problem: null,
             stop: () => told.push('stopped'),
         });

@@ -55,7 +55,7 @@ async function put(room, signal) {
     const isComing = (answer === "accept" || answer === "sound") && !signal.aborted && await preview(room, signal);
     const { you } = room;
     if (!isComing || !you) {
-      // Whoever has accepted in another tab is on stage with that one's camera, which a phone takes from it for this one.
+      // Whoever accepted in another tab is on stage from there, and a phone gives its camera to one page at a time.
       if (!room.isOnStage || !room.onAir.isOn) room.own.stop();
       if (signal.aborted || !you || await decline(room, you.id)) return;
       // The host still waits for an answer, and nothing else on the page could give it.
