@@ -215,6 +215,34 @@ def test_arrow_keys_go_back_in_a_stream_and_come_back(page: Page) -> None:
     assert page.evaluate("() => went") == [10, 20, 10, 0]
 
 
+def test_letters_can_be_turned_off_as_keys(page: Page) -> None:
+    """Whoever dictates presses them without meaning to."""
+    assert page.evaluate("""async () => {
+        const {audienceControls} = await import('/assets/widgets/audience-controls.js');
+        const {pictureOnly} = await import('/assets/widgets/picture-only.js');
+        const {letterSwitch} = await import('/assets/keys.js');
+        const pressed = [];
+        const viewing = {video: null, state: 'live', isBlocked: false, toggleSound: () => pressed.push('m')};
+        const room = Object.assign(new EventTarget(), {
+            viewing, isPictureOnly: false, showPictureOnly: () => pressed.push('p'),
+        });
+        for (const widget of [audienceControls, pictureOnly]) widget.mount(room, document.body);
+        const box = letterSwitch('m sound').querySelector('input'), field = document.createElement('input');
+        document.body.append(box, field);
+        const press = (from, more = {}) => {
+            for (const key of ['m', 'p', 'constructor', 'Enter']) {
+                from.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true, ...more}));
+            }
+            return pressed.splice(0);
+        };
+        const seen = [box.checked, press(document.body), press(field), press(document.body, {ctrlKey: true})];
+        box.click();
+        seen.push(press(document.body), letterSwitch('m sound').querySelector('input').checked);
+        box.click();
+        return [...seen, press(document.body)];
+    }""") == [True, ["m", "p"], [], [], [], False, ["m", "p"]]
+
+
 def test_comments_can_be_scrolled_with_keys_alone(page: Page) -> None:
     page.evaluate(AUDIENCE, {})
     assert page.evaluate("""async () => {

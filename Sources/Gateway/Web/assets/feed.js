@@ -17,6 +17,7 @@ import { signOf } from "./feed/swipe.js";
 import { StoryTalk } from "./feed/talk.js";
 import { Watching } from "./feed/watching.js";
 import { keepFocus } from "./focus.js";
+import { areLettersKeys, letterSwitch } from "./keys.js";
 import { PictureChoice, pictureRadios, weakLinkSign, wordsForWeakness } from "./picture-choice.js";
 import { lastingStorage } from "./storage.js";
 import { StoryFeed, Swipe } from "./story-feed.js";
@@ -42,7 +43,7 @@ const menu = makeMenu(feed);
 const weakLink = weakLinkSign();
 $("menu-button").before(weakLink);
 followPicture(feed, cube, weakLink, choice);
-$("picture").append(pictureRadios(choice));
+$("picture").append(pictureRadios(choice), letterSwitch("m sound"));
 delayed.addEventListener("change", () => weakLink.say(wordsForWeakness(delayed.weakness)));
 const updateEnds = cube.sides.map((side) => fillEnd(feed, side.end));
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
@@ -85,7 +86,7 @@ const gestures = new Gestures(stage, $("overlay"), swipe, {
     else document.body.classList.toggle("plain");
   },
   pressed(key) {
-    if (key === "m") setSound(isMuted);
+    if (key === "m" && areLettersKeys()) setSound(isMuted);
     else if (key === "Home" && feed.stories.length) feed.go(feed.stories[0].id);
   },
 });

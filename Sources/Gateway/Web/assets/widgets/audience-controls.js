@@ -1,6 +1,7 @@
 // @ts-check
 
 import { follow, h, icon, setText } from "../dom.js";
+import { letterOf } from "../keys.js";
 import { shareLink } from "../sharing.js";
 
 /** Controls fade this long after the last movement, in milliseconds. */
@@ -79,8 +80,8 @@ function listen(actions) {
   /** @param {KeyboardEvent} event */
   const key = (event) => {
     wake();
-    const isTyping = event.target instanceof Element && event.target.closest("input, select, textarea, dialog");
-    if (!isTyping && !event.ctrlKey && !event.metaKey && !event.altKey) actions[event.key]?.();
+    const letter = letterOf(event);
+    if (letter !== null && Object.hasOwn(actions, letter)) actions[letter]();
   };
   addEventListener("keydown", key);
   for (const event of ["pointermove", "pointerdown"]) addEventListener(event, wake);

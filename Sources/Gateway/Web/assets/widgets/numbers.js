@@ -1,6 +1,7 @@
 // @ts-check
 
 import { follow, h, icon, setText } from "../dom.js";
+import { letterOf } from "../keys.js";
 import { makeMovable } from "../movable.js";
 import { formatBitrate, formatMilliseconds, formatPicture } from "../stats.js";
 import { readTimeCode, timeCodeAge } from "../timecode.js";
@@ -41,8 +42,7 @@ export const numbers = {
     };
     /** @param {KeyboardEvent} event */
     const key = (event) => {
-      const isTyping = event.target instanceof Element && event.target.closest("input, select, textarea, dialog");
-      if (event.key === "n" && !isTyping && !event.ctrlKey && !event.metaKey && !event.altKey) show(panel.hidden);
+      if (letterOf(event) === "n") show(panel.hidden);
     };
     addEventListener("keydown", key);
     const unfollow = follow(viewing, () => {

@@ -1,6 +1,7 @@
 // @ts-check
 
 import { follow, h, icon } from "../dom.js";
+import { letterSwitch } from "../keys.js";
 import { pictureRadios, weakLinkSign, wordsForWeakness } from "../picture-choice.js";
 import { makeClipper } from "./clipper.js";
 
@@ -20,7 +21,8 @@ export const pictureMenu = {
     }, "Show picture only");
     const radios = pictureRadios(viewing.choice);
     const clips = makeClipper(room);
-    const panel = h("div.picture-panel#picture-panel", { hidden: true }, radios, clips.root, alone);
+    const panel = h("div.picture-panel#picture-panel", { hidden: true },
+      radios, letterSwitch("m sound, f full screen, p picture only, n stats"), clips.root, alone);
     const button = h("button.button.round#picture", {
       type: "button", "aria-expanded": "false", "aria-controls": "picture-panel", "aria-label": "Picture quality",
       title: "Picture quality", onclick: () => show(panel.hidden),

@@ -1,6 +1,7 @@
 // @ts-check
 
 import { follow, h, icon } from "../dom.js";
+import { letterOf } from "../keys.js";
 
 /** Shortest vertical swipe, in CSS pixels; it must also be at least twice as long as its horizontal part. */
 const FAR = 60;
@@ -38,9 +39,7 @@ export const pictureOnly = {
     const lose = () => (finger = null);
     /** @param {KeyboardEvent} event */
     const key = (event) => {
-      const isElsewhere = event.target instanceof Element && event.target.closest("input, select, textarea, dialog");
-      if (event.key !== "p" || isElsewhere || event.ctrlKey || event.metaKey || event.altKey) return;
-      room.showPictureOnly(!room.isPictureOnly);
+      if (letterOf(event) === "p") room.showPictureOnly(!room.isPictureOnly);
     };
     addEventListener("pointerdown", down);
     addEventListener("pointerup", up);
