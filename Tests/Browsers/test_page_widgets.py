@@ -379,7 +379,8 @@ def test_a_poll_is_read_as_it_comes_and_ends_and_not_with_every_answer(page: Pag
         const news = async change => {
             hear({type: 'interaction', poll: {...poll, ...change}});
             await passTime(500);
-            heard.push([...document.querySelectorAll('[role=status]')].map(region => region.textContent).filter(Boolean));
+            const regions = [...document.querySelectorAll('[role=status]')];
+            heard.push(regions.map(({textContent}) => textContent).filter(Boolean));
             await passTime(5_000);
         };
         await news({});
