@@ -39,7 +39,6 @@ export class Room extends EventTarget {
 
   /** Whether the viewer wants to see only the picture. */
   isPictureOnly = false;
-
   /** Whether *Go live* was pressed and is waiting for the camera. */
   isGoingLive = false;
 
@@ -88,7 +87,10 @@ export class Room extends EventTarget {
     }
     this.sync.addEventListener("change", () => this.#youChanged());
     this.sync.addEventListener("mute", (event) => this.#muteAsked(/** @type {CustomEvent} */ (event).detail));
-    this.sync.addEventListener("refused", () => (this.#leave(), this.own.stop()));
+    this.sync.addEventListener("refused", () => {
+      this.#leave();
+      this.own.stop();
+    });
     for (const event of ["muted", "source"]) this.own.addEventListener(event, () => this.mutes.tell());
     this.onAir.addEventListener("change", () => {
       if (this.onAir.isOn && this.own.source) keepOnAir(this.stream, this.own.source.kind);
