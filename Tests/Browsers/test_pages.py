@@ -21,7 +21,8 @@ MISSING_CAMERA = """() => {
 
 def assert_fits(page: Page) -> None:
     """Nothing sticks out to the side, every control can be named and hit with a thumb."""
-    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    # Tiles are fitted into a window that has another size now when the browser draws next.
+    page.wait_for("() => document.documentElement.scrollWidth <= innerWidth", what="nothing sticks out to the side")
     unnamed = page.evaluate(
         """() => [...document.querySelectorAll('a, button, input, select, video')]
             .filter(e => e.checkVisibility({visibilityProperty: true}))
