@@ -336,7 +336,11 @@ def test_nobody_is_left_with_a_story_that_has_ended(page) -> None:
         };
         peers[0].open();
         peers[0].slots(['s1', 'full'], null);
+        // Seconds pass in an instant.
+        const set = setTimeout;
+        globalThis.setTimeout = (action, time, ...given) => set(action, (time ?? 0) / 20, ...given);
         sockets[0].say({type: 'change', version: 2, ended: ['s1']});
+        globalThis.setTimeout = set;
     }""")
     # The server's word about where to go is lost.
     page.wait_for("() => feed.current.id === 's2'", seconds=8, what="the viewer is taken on")
@@ -354,8 +358,12 @@ def test_what_the_server_has_not_answered_is_asked_again(page) -> None:
         };
         peers[0].open();
         peers[0].slots(['s1', 'full'], ['s2', 'preview']);
+        // Seconds pass in an instant.
+        const set = setTimeout;
+        globalThis.setTimeout = (action, time, ...given) => set(action, (time ?? 0) / 20, ...given);
         feed.peek('forward');
         feed.cancel();
+        globalThis.setTimeout = set;
     }""")
     page.wait_for("() => peers[0].control.said.length > 1 && feed.slots[0].requests.answered === 2", what="it is asked again")
     assert page.evaluate("() => peers[0].control.said") == [
@@ -587,6 +595,8 @@ def test_no_order_is_read_by_a_feed_that_was_stopped(page) -> None:
     assert page.evaluate("""async () => {
         const timers = [], set = setTimeout;
         globalThis.setTimeout = (action, time) => (timers.push(time), set(action, time));
+        // Of the three seconds over which pages spread their requests, nearly the first moment.
+        Math.random = () => 0.01;
         sockets[0].say({type: 'change', version: 2, reordered: true});
         const spread = timers.at(-1);
         feed.stop();
