@@ -36,7 +36,7 @@ def wait_for_layers(host: Page, wanted: str, seconds: float = 30) -> None:
 
 
 def test_layers_that_nobody_takes_are_not_encoded(browser: Browser, chromium: Browser, server: Server, stream: str) -> None:
-    with go_live(browser, server, stream, quality=720) as host:
+    with go_live(browser, server, stream, quality=720, fps=15) as host:
         wait_for_layers(host, "q")
         # Pictures that were on their way to the encoder when it was told are of all sizes: a busy one has several. They
         # are over once later ones of the smallest were sent.
