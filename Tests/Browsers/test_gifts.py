@@ -222,6 +222,8 @@ def test_a_host_says_what_can_be_given(
     assert_fits(host)
     host.click("dialog[data-name=gifts] [data-value=save]")
     host.wait_for("() => rostrum.room.audience.settings?.gifts?.kinds.length === 2", what="the list is known")
+    # The form goes a picture after it was closed, and until then its fields come before those of the next one.
+    host.wait_for("() => !document.querySelector('dialog')", what="the form is closed")
     assert server.json(f"/v1/streams/{stream}/interaction")["gifts"] == {"currency": "EUR", "kinds": [
         {"id": "rose", "name": "Rose", "picture": "🌹", "price": 100},
         {"id": "creme-brulee", "name": "Crème brûlée", "picture": "🚀", "price": 1250},
@@ -231,6 +233,7 @@ def test_a_host_says_what_can_be_given(
     host.evaluate(fill_row, 1, "🚀", "Rocket", "20")
     host.click("dialog[data-name=gifts] [data-value=save]")
     host.wait_for("() => rostrum.room.audience.settings?.gifts?.kinds[1].name === 'Rocket'", what="it has another name")
+    host.wait_for("() => !document.querySelector('dialog')", what="the form is closed")
     assert host.evaluate("() => rostrum.room.audience.settings.gifts.kinds[1].id") == "creme-brulee"
     host.click("#edit-gifts")
     host.evaluate(fill_row, 1, "javascript:alert(1)", "Rocket", "20")

@@ -24,7 +24,7 @@ from drivers import wait_until
 from drivers.patience import patient
 from drivers.process import Process
 from secure_socket import SecureSocket
-from server import Server, binary, free_port
+from server import binary, free_port
 from websockets.sync.client import connect
 
 

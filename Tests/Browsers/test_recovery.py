@@ -279,7 +279,8 @@ def test_everyone_survives_a_server_that_stands_still(
 def laptop(viewing: Browser, logs: Path, stream: str) -> Iterator[Browser]:
     """A browser that can sleep without all others."""
     folder = logs / f"laptop-{stream}"
-    folder.mkdir()
+    # It may be there from an earlier run.
+    folder.mkdir(exist_ok=True)
     browser = type(viewing)(folder)
     yield browser
     browser.close()
