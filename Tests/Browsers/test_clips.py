@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from aiortc_client import Aiortc
+from aiortc_client import FRAMES_PER_SECOND, Aiortc
 from conftest import LOGS
 from drivers import DESKTOP, PHONE, Browser, Page, wait_until
 from media import check_no_complaints, end_stream, go_live, wait_for_frames, wait_for_state, watch
@@ -161,7 +161,7 @@ def test_a_key_one_at_a_time_and_a_webhook(aiortc: Aiortc, stream: str, tmp_path
         "--webhook-secret", HOOK_SECRET, "--keep-clips", "2s")
     try:
         publisher = aiortc.publish(server, stream)
-        sent(publisher, 30 * 12)
+        sent(publisher, FRAMES_PER_SECOND * 12)
         headers = {
             "Authorization": f"Bearer {server.token(stream)}", "Content-Type": "application/json", "Idempotency-Key": "k1"}
         worker = transcoder(server)
@@ -191,7 +191,7 @@ def test_the_transcoder_dies_over_a_clip(aiortc: Aiortc, keeper: Server, stream:
     killed = None
     for _ in range(5):
         killed = transcoder(keeper, killed)
-        sent(publisher, publisher.pictures + 30 * 12)
+        sent(publisher, publisher.pictures + FRAMES_PER_SECOND * 12)
         status, entry = ask(keeper, stream, {"seconds": 10})
         os.kill(killed, signal.SIGKILL)
         assert status == 201, entry
