@@ -16,8 +16,12 @@ def browser(request: pytest.FixtureRequest) -> Browser:
     return request.getfixturevalue(request.param)
 
 
-#: Whether a waiting page offered the way to other streams, at first and from then on.
+#: Whether a waiting page offered the way to other streams, at first and from then on. Its clock runs ahead by `skipped`
+#: milliseconds.
 WAYS_OUT = """() => {
+    const now = performance.now.bind(performance);
+    globalThis.skipped = 0;
+    performance.now = () => now() + skipped;
     globalThis.waysOut = [];
     new MutationObserver(() => {
         if (document.body?.dataset.state !== 'waiting') return;
@@ -29,6 +33,8 @@ WAYS_OUT = """() => {
 
 def test_a_misspelt_name_offers_a_way_out(browser: Browser, server: Server, stream: str) -> None:
     with browser.open(f"{server.origin}/watch/{stream}", before_load=WAYS_OUT) as page:
+        page.wait_for("() => waysOut.length > 0", what="the page waits for the stream")
+        page.evaluate("() => { globalThis.skipped = 10_000; }")
         page.wait_for("() => waysOut.at(-1)", seconds=30, what="there is a way to other streams")
         assert page.evaluate("() => waysOut") == [False, True], "not at once: most streams are only late"
         assert "no stream with this name" in page.text("#hint")
