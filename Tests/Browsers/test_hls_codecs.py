@@ -15,7 +15,7 @@ import pytest
 from drivers import Browser, Page, wait_until
 from drivers.patience import patient
 from enhanced_rtmp import Clip, EnhancedEncoder
-from media import go_live, wait_for_frames, wait_for_sound, wait_for_state, watch
+from media import USUAL_VIEWPORT, go_live, wait_for_frames, wait_for_sound, wait_for_state, watch
 from server import Server
 from test_composition import transcoder
 from test_enhanced_rtmp import MakeClip, clip  # noqa: F401
@@ -175,17 +175,17 @@ def test_an_encoders_pictures_come_as_they_are_and_in_h264_for_others(
     with EnhancedEncoder(maker.address(stream), clip(four_cc)):
         index_of(maker, base, name)
         for browser in (chromium, firefox):
-            with browser.open(f"{maker.origin}/watch/{stream}", before_load=NO_WEBRTC) as page:
+            with browser.open(f"{maker.origin}/watch/{stream}", USUAL_VIEWPORT, before_load=NO_WEBRTC) as page:
                 plays(page, [640, 360])
                 assert page.evaluate(PLAYLISTS) == ["original"], browser.name
         assert made(maker)[:2] == (1, 1), "nothing was encoded for them"
 
         # A device without a decoder has no less than before.
-        with chromium.open(f"{maker.origin}/watch/{stream}", before_load=NO_DECODER) as page:
+        with chromium.open(f"{maker.origin}/watch/{stream}", USUAL_VIEWPORT, before_load=NO_DECODER) as page:
             plays(page, [640, 360])
             assert page.evaluate(PLAYLISTS) == ["source"]
             assert made(maker) == (2, 1, 0)
-        with firefox.open(f"{maker.origin}/watch/{stream}", before_load=NO_DECODER_AFTER_ALL) as page:
+        with firefox.open(f"{maker.origin}/watch/{stream}", USUAL_VIEWPORT, before_load=NO_DECODER_AFTER_ALL) as page:
             plays(page, [640, 360])
             assert page.evaluate(PLAYLISTS)[-1] == "source"
         for browser in (chromium, firefox):
@@ -202,7 +202,7 @@ def test_a_browsers_pictures_come_as_they_are(
     """It is asked for key frames as segments need them."""
     with go_live(chromium, maker, stream, codec=codec):
         for browser, before_load in ((chromium, NO_WEBRTC), (firefox, NO_WEBRTC), (firefox, NO_DECODER)):
-            with browser.open(f"{maker.origin}/watch/{stream}", before_load=before_load) as page:
+            with browser.open(f"{maker.origin}/watch/{stream}", USUAL_VIEWPORT, before_load=before_load) as page:
                 plays(page)
                 width, height = page.evaluate(SIZE)
                 assert width >= 160 and height >= 90, browser.name
@@ -219,7 +219,7 @@ def test_pictures_of_ten_bits_are_made_anew(
     with EnhancedEncoder(maker.address(stream), clip("vp09", "yuv420p10le", ("-profile:v", "2"))):
         renditions = index_of(maker, f"/hls/{stream}/", "avc1.")
         assert ORIGINAL not in [each["URI"] for each in renditions]
-        with chromium.open(f"{maker.origin}/watch/{stream}", before_load=NO_WEBRTC) as page:
+        with chromium.open(f"{maker.origin}/watch/{stream}", USUAL_VIEWPORT, before_load=NO_WEBRTC) as page:
             plays(page, [640, 360])
             assert page.evaluate(PLAYLISTS) == ["source"]
 
@@ -240,7 +240,7 @@ def test_hevc_is_played_as_it_is_beside_vp8_and_h264_for_others(
             wait_for_sound(page)
         assert made(maker) == (1, 1, 0), "nobody has asked for H.264"
         for browser in (chromium, firefox):
-            with browser.open(f"{maker.origin}/watch/{stream}", before_load=NO_WEBRTC) as page:
+            with browser.open(f"{maker.origin}/watch/{stream}", USUAL_VIEWPORT, before_load=NO_WEBRTC) as page:
                 plays(page, [640, 360])
                 has = page.evaluate(TAKES_HEVC)
                 assert page.evaluate(PLAYLISTS) == ["original" if has else "source"], browser.name
@@ -284,7 +284,7 @@ def test_hevc_that_shows_pictures_before_their_key_frames_is_made_anew(
         # The first of them comes before the second key frame.
         wait_until(
             lambda: ORIGINAL not in [each["URI"] for each in index_of(maker, base, "avc1.")], 60, "it is not offered any more")
-        with chromium.open(f"{maker.origin}/watch/{stream}", before_load=NO_WEBRTC) as page:
+        with chromium.open(f"{maker.origin}/watch/{stream}", USUAL_VIEWPORT, before_load=NO_WEBRTC) as page:
             plays(page, [640, 360])
             assert page.evaluate(PLAYLISTS) == ["source"]
         # Whoever asks for it all the same has what viewers have.

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from drivers import Browser, wait_until
-from media import check_no_complaints, go_live, wait_for_frames, wait_for_sound, wait_for_state
+from media import USUAL_VIEWPORT, check_no_complaints, wait_for_frames, wait_for_sound, wait_for_state
 from rtmp import Encoder
 from server import Server, free_port
 
@@ -60,10 +60,11 @@ def test_a_call_comes_about_by_ipv6(
     name: str, browsers: dict[str, Browser], chromium: Browser, six: tuple[Server, int], stream: str
 ) -> None:
     server, _ = six
-    with chromium.open(f"{server.origin}/live/{stream}?quality=360&fps=15", before_load=IPV6_ALONE) as host:
+    address = f"{server.origin}/live/{stream}?quality=360&fps=15"
+    with chromium.open(address, USUAL_VIEWPORT, before_load=IPV6_ALONE) as host:
         host.click("#go")
         wait_for_state(host, "live")
-        with browsers[name].open(f"{server.origin}/watch/{stream}", before_load=IPV6_ALONE) as viewer:
+        with browsers[name].open(f"{server.origin}/watch/{stream}", USUAL_VIEWPORT, before_load=IPV6_ALONE) as viewer:
             wait_for_state(viewer, "live")
             wait_for_frames(viewer)
             wait_for_sound(viewer)
@@ -76,6 +77,6 @@ def test_an_encoder_publishes_by_ipv6(chromium: Browser, six: tuple[Server, int]
     address = f"rtmp://[::1]:{port}/live/{stream}?token={server.token(stream)}"
     with Encoder(address, logs / f"encoder-{stream}.log"):
         wait_until(lambda: server.request("GET", f"/v1/streams/{stream}")[0] == 200, 20, "it is live")
-        with chromium.open(f"{server.origin}/watch/{stream}", before_load=IPV6_ALONE) as viewer:
+        with chromium.open(f"{server.origin}/watch/{stream}", USUAL_VIEWPORT, before_load=IPV6_ALONE) as viewer:
             wait_for_state(viewer, "live")
             wait_for_frames(viewer)

@@ -13,7 +13,7 @@ from aiortc_client import Aiortc
 from drivers import Browser, wait_until
 from drivers.patience import patient
 from lossy import LossyPath
-from media import STATE, go_live, wait_for_frames, wait_for_state, watch
+from media import STATE, USUAL_VIEWPORT, go_live, wait_for_frames, wait_for_state, watch
 from server import Server
 from test_players import HERE, pion_player, system_python  # noqa: F401
 
@@ -54,7 +54,7 @@ def test_a_viewer_goes_on_at_a_new_address(
     name: str, browsers: dict[str, Browser], chromium: Browser, server: Server, stream: str, path: LossyPath
 ) -> None:
     go_live(chromium, server, stream, codec="vp8")
-    viewer = browsers[name].open(f"{path.origin}/watch/{stream}", before_load=path.rewrite)
+    viewer = browsers[name].open(f"{path.origin}/watch/{stream}", USUAL_VIEWPORT, before_load=path.rewrite)
     wait_for_state(viewer, "live")
     wait_for_frames(viewer, 60)
     session = viewer.evaluate(RESOURCE)
@@ -72,7 +72,8 @@ def test_a_viewer_goes_on_at_a_new_address(
 def test_a_publisher_goes_on_at_a_new_address(
     name: str, browsers: dict[str, Browser], chromium: Browser, server: Server, stream: str, path: LossyPath
 ) -> None:
-    studio = browsers[name].open(f"{path.origin}/live/{stream}?quality=360&fps=15&codec=vp8", before_load=path.rewrite)
+    address = f"{path.origin}/live/{stream}?quality=360&fps=15&codec=vp8"
+    studio = browsers[name].open(address, USUAL_VIEWPORT, before_load=path.rewrite)
     studio.click("#go")
     wait_for_state(studio, "live")
     viewer = watch(chromium, server, stream)

@@ -18,7 +18,7 @@ from aiortc_client import Aiortc
 from drivers import Browser, Chromium, wait_until
 from drivers.patience import patient
 from drivers.process import Process
-from media import go_live, press_go_live, wait_for_frames, wait_for_state
+from media import USUAL_VIEWPORT, go_live, press_go_live, wait_for_frames, wait_for_state
 from secure_socket import SecureSocket
 from server import ROOT, Server, unpacked
 from test_players import LIMIT, pion_player, run  # noqa: F401
@@ -105,15 +105,16 @@ def test_chromium_gets_pages_and_pictures_by_one_port(
     trusting: Browser, secure: SecureSharedServer, stream: str
 ) -> None:
     """Pages by HTTPS, and pictures by TURN over TLS, TURN over TCP and ICE over TCP."""
-    press_go_live(trusting.open(f"{secure.origin}/live/{stream}?quality=360&fps=15&codec=vp8", before_load=DIRECT))
+    address = f"{secure.origin}/live/{stream}?quality=360&fps=15&codec=vp8"
+    press_go_live(trusting.open(address, USUAL_VIEWPORT, before_load=DIRECT))
     for kind in ("tls", "tcp"):
-        viewer = trusting.open(f"{secure.origin}/watch/{stream}", before_load=ONLY % KINDS[kind])
+        viewer = trusting.open(f"{secure.origin}/watch/{stream}", USUAL_VIEWPORT, before_load=ONLY % KINDS[kind])
         wait_for_state(viewer, "live", seconds=30)
         wait_for_frames(viewer)
         assert viewer.evaluate(WAY) == ["relay", kind]
         # Whoever has seen enough takes nothing more of the machine.
         viewer.close()
-    viewer = trusting.open(f"{secure.origin}/watch/{stream}", before_load=test_tcp.ONLY)
+    viewer = trusting.open(f"{secure.origin}/watch/{stream}", USUAL_VIEWPORT, before_load=test_tcp.ONLY)
     wait_for_state(viewer, "live", seconds=30)
     wait_for_frames(viewer)
     assert viewer.evaluate(test_tcp.PROTOCOLS) == ["tcp", "tcp"]
@@ -173,13 +174,13 @@ def test_browsers_share_a_port_in_the_clear(
     name: str, browsers: dict[str, Browser], chromium: Browser, plain: SharedServer, stream: str
 ) -> None:
     go_live_directly(chromium, plain, stream)
-    viewer = browsers[name].open(f"{plain.origin}/watch/{stream}", before_load=ONLY % KINDS["tcp"])
+    viewer = browsers[name].open(f"{plain.origin}/watch/{stream}", USUAL_VIEWPORT, before_load=ONLY % KINDS["tcp"])
     wait_for_state(viewer, "live", seconds=30)
     wait_for_frames(viewer)
     assert viewer.evaluate(WAY) == ["relay", "tcp"]
     # It takes nothing more of the machine.
     viewer.close()
-    viewer = browsers[name].open(f"{plain.origin}/watch/{stream}", before_load=test_tcp.ONLY)
+    viewer = browsers[name].open(f"{plain.origin}/watch/{stream}", USUAL_VIEWPORT, before_load=test_tcp.ONLY)
     wait_for_state(viewer, "live", seconds=30)
     wait_for_frames(viewer)
     assert viewer.evaluate(test_tcp.PROTOCOLS) == ["tcp", "tcp"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from drivers import Browser, Page, wait_until
-from media import go_live, press_go_live, wait_for_frames, wait_for_sound, wait_for_state, watch
+from media import USUAL_VIEWPORT, go_live, press_go_live, wait_for_frames, wait_for_sound, wait_for_state, watch
 from server import Server
 from slow_stream import SlowStream
 from test_congestion import COUNT, PLAY, SAMPLES
@@ -34,7 +34,7 @@ PROTOCOLS = """async () => {
 
 
 def live_by_tcp(browser: Browser, server: Server, stream: str) -> Page:
-    page = browser.open(f"{server.origin}/live/{stream}?quality=360&fps=15&codec=vp8", before_load=ONLY)
+    page = browser.open(f"{server.origin}/live/{stream}?quality=360&fps=15&codec=vp8", USUAL_VIEWPORT, before_load=ONLY)
     press_go_live(page)
     return page
 
@@ -44,7 +44,7 @@ def test_a_viewer_plays_over_tcp(
     name: str, browsers: dict[str, Browser], chromium: Browser, server: Server, stream: str
 ) -> None:
     go_live(chromium, server, stream, codec="vp8")
-    viewer = browsers[name].open(f"{server.origin}/watch/{stream}", before_load=ONLY)
+    viewer = browsers[name].open(f"{server.origin}/watch/{stream}", USUAL_VIEWPORT, before_load=ONLY)
     wait_for_state(viewer, "live")
     seen = wait_for_frames(viewer)
     assert seen.width >= 160

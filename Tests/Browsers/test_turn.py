@@ -21,10 +21,10 @@ from aiortc import (
 )
 
 from aiortc_client import Aiortc
-from drivers import Browser, Chromium, Page, wait_until
+from drivers import Browser, Chromium, wait_until
 from drivers.patience import patient
 from drivers.process import Process
-from media import go_live, press_go_live, wait_for_frames, wait_for_sound, wait_for_state, watch
+from media import USUAL_VIEWPORT, go_live, press_go_live, wait_for_frames, wait_for_sound, wait_for_state, watch
 from server import ROOT, Server, free_port, unpacked
 from test_bench import check_viewers, measure
 from test_players import LIMIT, pion_player, run  # noqa: F401
@@ -113,7 +113,8 @@ def way_of(role: str, server: Server, stream: str) -> str | None:
 
 
 def go_live_directly(browser: Browser, server: Server, stream: str) -> None:
-    press_go_live(browser.open(f"{server.origin}/live/{stream}?quality=360&fps=15&codec=vp8", before_load=DIRECT))
+    address = f"{server.origin}/live/{stream}?quality=360&fps=15&codec=vp8"
+    press_go_live(browser.open(address, USUAL_VIEWPORT, before_load=DIRECT))
 
 
 @pytest.mark.parametrize("kind", ["udp", "tcp"])
@@ -122,7 +123,7 @@ def test_a_viewer_plays_over_turn(
     name: str, kind: str, browsers: dict[str, Browser], chromium: Browser, relay: Server, stream: str
 ) -> None:
     go_live_directly(chromium, relay, stream)
-    viewer = browsers[name].open(f"{relay.origin}/watch/{stream}", before_load=ONLY % KINDS[kind])
+    viewer = browsers[name].open(f"{relay.origin}/watch/{stream}", USUAL_VIEWPORT, before_load=ONLY % KINDS[kind])
     wait_for_state(viewer, "live", seconds=30)
     wait_for_frames(viewer)
     assert viewer.evaluate(WAY) == ["relay", kind]
@@ -313,7 +314,7 @@ def test_nobody_relays_to_others(relay: Server, chromium: Browser, stream: str) 
 def test_noise_and_floods_disturb_nobody(relay: Server, chromium: Browser, stream: str) -> None:
     chance = random.Random(8656)
     go_live_directly(chromium, relay, stream)
-    viewer = chromium.open(f"{relay.origin}/watch/{stream}", before_load=DIRECT)
+    viewer = chromium.open(f"{relay.origin}/watch/{stream}", USUAL_VIEWPORT, before_load=DIRECT)
     wait_for_frames(viewer, 30)
     place = next(each for each in places(relay, stream) if each.url.endswith("tcp"))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as loud:
