@@ -12,7 +12,7 @@ import pytest
 from drivers import DESKTOP, PHONE, Browser, Page, wait_until
 from feed import STORIES, Story, Studio, colour_shown, is_like, open_feed, wait_for_story
 from lossy import LossyPath
-from media import check_no_complaints, go_live, wait_for_frames, wait_for_state
+from media import USUAL_VIEWPORT, check_no_complaints, go_live, wait_for_frames, wait_for_state
 from server import Server
 from slow_stream import SlowStream
 from test_hls import encoding
@@ -143,7 +143,7 @@ def test_a_connection_that_breaks_off_is_replaced(
 ) -> None:
     path.loss = 0
     go_live(chromium, maker, stream)
-    page = chromium.open(f"{path.origin}/watch/{stream}", before_load=path.rewrite)
+    page = chromium.open(f"{path.origin}/watch/{stream}", USUAL_VIEWPORT, before_load=path.rewrite)
     wait_for_state(page, "live")
     wait_for_frames(page)
     page.wait_for(f"() => !({DELAYED})()", seconds=60, what="it plays by WebRTC alone")
@@ -305,7 +305,7 @@ def test_a_stream_whose_host_wants_none_comes_by_webrtc_alone(chromium: Browser,
         status, _, body = maker.request("GET", path)
         assert status == 404 and b"hls-off" in body, (path, body)
     wait_until(lambda: maker.metrics()["rostrum_hls_streams"] < made, 20, "what was under way has ended")
-    page = chromium.open(f"{maker.origin}/watch/{stream}", before_load=NO_WEBRTC)
+    page = chromium.open(f"{maker.origin}/watch/{stream}", USUAL_VIEWPORT, before_load=NO_WEBRTC)
     page.wait_for("() => rostrum.room.viewing.state === 'failed'", seconds=20, what="there is no way")
     assert page.evaluate("() => rostrum.room.viewing.fallback.isOn") is False
     # Where it is wanted again, it plays without being asked.
@@ -355,7 +355,7 @@ def test_where_viewers_need_a_token_it_goes_along(chromium: Browser, logs: Path,
 
 def test_browsers_that_play_hls_themselves_are_given_its_address(chromium: Browser, maker: Server, stream: str) -> None:
     go_live(chromium, maker, stream)
-    page = chromium.open(f"{maker.origin}/watch/{stream}", before_load="""() => {
+    page = chromium.open(f"{maker.origin}/watch/{stream}", USUAL_VIEWPORT, before_load="""() => {
         delete globalThis.RTCPeerConnection;
         delete globalThis.MediaSource;
         delete globalThis.ManagedMediaSource;
@@ -369,7 +369,7 @@ def test_browsers_that_play_hls_themselves_are_given_its_address(chromium: Brows
 def test_a_source_of_which_nothing_is_shown_is_replaced(chromium: Browser, maker: Server, stream: str) -> None:
     """As WebKit on GStreamer leaves it now and then: a seek that never ends."""
     go_live(chromium, maker, stream)
-    page = chromium.open(f"{maker.origin}/watch/{stream}", before_load=f"""() => {{
+    page = chromium.open(f"{maker.origin}/watch/{stream}", USUAL_VIEWPORT, before_load=f"""() => {{
         ({NO_WEBRTC})();
         ({SOURCES})();
         const {{get}} = Object.getOwnPropertyDescriptor(HTMLMediaElement.prototype, 'readyState');
@@ -387,7 +387,7 @@ def test_a_source_of_which_nothing_is_shown_is_replaced(chromium: Browser, maker
 def test_nothing_of_it_is_loaded_while_webrtc_works(chromium: Browser, maker: Server, stream: str) -> None:
     go_live(chromium, maker, stream)
     # By a clock so slow that no load of this machine is taken for a network that blocks.
-    page = chromium.open(f"{maker.origin}/watch/{stream}", before_load="""() => {
+    page = chromium.open(f"{maker.origin}/watch/{stream}", USUAL_VIEWPORT, before_load="""() => {
         const {performance} = globalThis, now = performance.now.bind(performance);
         performance.now = () => now() / 1000;
     }""")
