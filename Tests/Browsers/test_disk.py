@@ -11,7 +11,6 @@ import sqlite3
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 from drivers.patience import patient
 from server import Server

@@ -9,7 +9,7 @@ import pytest
 from drivers import DESKTOP, PHONE, Browser, Page
 from drivers.page import Viewport
 from feed import open_feed, wait_for_story
-from media import check_no_complaints, go_live, wait_for_state
+from media import check_no_complaints, go_live
 from server import Server
 from test_pages import assert_fits_in
 

@@ -12,7 +12,7 @@ from PIL import Image
 
 from drivers import DESKTOP, PHONE, Browser, Page, wait_until
 from feed import STORIES, Studio, open_feed, wait_for_story
-from media import STATISTICS, go_live, received, wait_for_frames, wait_for_state
+from media import STATISTICS, go_live, wait_for_frames, wait_for_state
 from server import Server
 from test_player import App, address, app, wait_for, wait_for_pictures  # noqa: F401
 from test_recordings import ask, grown, keeper  # noqa: F401

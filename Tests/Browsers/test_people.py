@@ -18,7 +18,7 @@ from media import check_no_complaints, go_live, wait_for_state
 from server import Server
 from test_comments import FORGET_NAME, open_watch, wait_for_comment, write
 from test_gifts import Shop, ask
-from test_pages import assert_fits, assert_fits_in
+from test_pages import assert_fits
 from test_story import choose, enter, invite, raise_hand
 
 #: Tells a page of fans, and that these stay: they are counted by the minute, which a test does not wait for.

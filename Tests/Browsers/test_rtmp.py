@@ -6,7 +6,6 @@ import json
 import os
 import random
 import subprocess
-import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path

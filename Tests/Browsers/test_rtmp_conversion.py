@@ -12,8 +12,8 @@ import pytest
 
 from drivers import Browser, wait_until
 from lossy import LossyPath
-from media import check_no_complaints, received, wait_for_frames, wait_for_sound, wait_for_state, watch
-from rtmp import PLAIN, SOUND, Encoder
+from media import check_no_complaints, wait_for_frames, wait_for_sound, wait_for_state, watch
+from rtmp import PLAIN, Encoder
 from test_composition import transcoder
 from test_recordings import complaints, fetched, grown, probe, start, stop, times
 from test_rendition import HEIGHT, play, renditions

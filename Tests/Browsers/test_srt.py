@@ -18,8 +18,8 @@ import pytest
 import udp
 from drivers import Browser, wait_until
 from drivers.patience import patient
-from media import check_no_complaints, received, wait_for_frames, wait_for_sound, wait_for_state, watch
-from rtmp import PLAIN, SOUND, Encoder
+from media import check_no_complaints, wait_for_frames, wait_for_sound, wait_for_state, watch
+from rtmp import PLAIN, Encoder
 from server import Server, free_port
 from srt_call import Call, Refused, refusal
 from srt_path import SRTPath

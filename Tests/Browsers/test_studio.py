@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from conftest import LOGS
-from drivers import DESKTOP, Browser, Page, wait_until
+from drivers import Browser, Page, wait_until
 from drivers.page import PHONE, Viewport
 from media import STATISTICS, check_no_complaints, end_stream, go_live, press_go_live, wait_for_state, watch
 from server import Server
