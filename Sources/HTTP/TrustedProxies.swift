@@ -54,17 +54,19 @@ package struct TrustedProxies: Sendable, Equatable {
 
     /// The client: the last address in the chain that does not belong to a trusted proxy.
     ///
-    /// Read from the end, because only the entries that trusted proxies appended are reliable.
+    /// Read from the end, because only the entries that trusted proxies appended are reliable. Cut as bytes, because
+    /// the comma that a proxy appends may form one `Character` with what the client sent before it (UAX #29, GB9b).
     /// - Parameters:
     ///   - connection: address of the connection's peer.
     ///   - field: `X-Forwarded-For`, to which each proxy appends the address it received the request from.
-    func client(of connection: IPAddress, forwardedFor field: String?) -> IPAddress {
+    package func client(of connection: IPAddress, forwardedFor field: String?) -> IPAddress {
         var client = connection
         guard let field else { return client }
-        for entry in field.split(separator: ",", omittingEmptySubsequences: false).reversed() {
+        let entries = field.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
+        for entry in entries.reversed() {
             guard contains(client) else { return client }
             // An entry that is no address ends the chain: the proxy that wrote it is the last known hop.
-            guard let ip = Self.address(entry.trimmed) else { return client }
+            guard let ip = Self.address(Substring(entry).trimmed) else { return client }
             client = ip
         }
         return client
@@ -73,10 +75,23 @@ package struct TrustedProxies: Sendable, Equatable {
     /// Parses an entry: an address, with brackets or a port if the proxy adds them.
     private static func address(_ text: String) -> IPAddress? {
         if let ip = IPAddress(text) { return ip }
-        if text.hasPrefix("[") { return IPAddress(String(text.dropFirst().prefix { $0 != "]" })) }
-        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
-        guard parts.count == 2, UInt16(parts[1]) != nil else { return nil }
-        return IPAddress(String(parts[0]))
+        var rest = text.utf8[...]
+        let isBracketed = rest.first == UInt8(ascii: "[")
+        if isBracketed { rest = rest.dropFirst() }
+        guard let end = rest.firstIndex(of: UInt8(ascii: isBracketed ? "]" : ":")) else { return nil }
+        let host = rest[..<end]
+        rest = rest[end...]
+        if isBracketed { rest = rest.dropFirst() }
+        if rest.first == UInt8(ascii: ":") {
+            let port = rest.dropFirst()
+            // Checked first, because `UInt16` also accepts a sign.
+            guard port.allSatisfy({ (0x30...0x39).contains($0) }), UInt16(Substring(port)) != nil else {
+                return nil
+            }
+        } else if !rest.isEmpty {
+            return nil
+        }
+        return IPAddress(Substring(host))
     }
 }
 

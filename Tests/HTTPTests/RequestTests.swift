@@ -84,6 +84,7 @@ private func address(_ text: String) -> IPAddress {
         // The chain breaks at what is no address, behind the proxy that wrote it.
         ("203.0.113.9, x, 10.0.0.8", "10.0.0.8"), ("203.0.113.9, , 10.0.0.8", "10.0.0.8"),
         ("3405803785", "127.0.0.1"), ("203.0.28937", "127.0.0.1"), ("203.0.113", "127.0.0.1"),
+        ("[203.0.113.9]x", "127.0.0.1"), ("[203.0.113.9]:", "127.0.0.1"), ("203.0.113.9:+80", "127.0.0.1"),
     ])
     func `is an address, with or without a port`(field: String, client: String) {
         let found = proxies.client(of: .loopback, forwardedFor: field)
@@ -103,6 +104,15 @@ private func address(_ text: String) -> IPAddress {
         let invented = (0..<2_000).map { "10.0.\($0 / 256).\($0 % 256)" }.joined(separator: ", ")
         let found = proxies.client(of: .loopback, forwardedFor: invented + ", 203.0.113.9, 10.0.0.1")
         #expect(found == address("203.0.113.9"))
+    }
+
+    /// Such characters, in what the client sent, make one with the comma that the proxy adds, or with one before them.
+    @Test(arguments: ["\u{600}", "\u{D4E}", "\u{111C2}", "\u{301}", "\u{200D}", "\u{1F1E6}", "\r"])
+    func `does not depend on characters that join others`(joiner: String) {
+        for invented in ["[198.51.100.7]", "198.51.100.7", "x", "10.0.0.9, [198.51.100.7]:80", ""] {
+            let found = proxies.client(of: .loopback, forwardedFor: invented + joiner + ", 203.0.113.9")
+            #expect(found == address("203.0.113.9"))
+        }
     }
 
     @Test(arguments: [
