@@ -202,7 +202,7 @@ extension GatewayHandler {
                 "Access-Control-Max-Age": "86400",
             ])
         // WHIP and WHEP clients learn from OPTIONS what an endpoint or a session accepts.
-        let parts = request.path.split(separator: "/")
+        let parts = Router.segments(of: request.path)
         if parts.first == "whip" || parts.first == "whep" {
             if parts.count == 2 { response.headers.add("Accept-Post", MediaType.sdp) }
             if parts.count == 3 {

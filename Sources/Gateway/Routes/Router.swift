@@ -123,9 +123,16 @@ enum Router {
     /// Routes by the first segment of their pattern, in the order of `routes`; saves most comparisons.
     private static let byBeginning = Dictionary(grouping: routes) { $0.segments.first }
 
+    /// The parts of a path between its slashes, without empty ones.
+    ///
+    /// Cut as bytes, because a slash may form one `Character` with what stands beside it in an identity (UAX #29).
+    static func segments(of path: String) -> [Substring] {
+        path.utf8.split(separator: UInt8(ascii: "/")).map { Substring($0) }
+    }
+
     /// - Parameter path: percent-decoded, as `HTTPRequest` has it.
     static func route(_ method: HTTPMethod, _ path: String) -> Outcome {
-        let segments = path.split(separator: "/")
+        let segments = segments(of: path)
         var allowed: [HTTPMethod] = []
         for route in byBeginning[segments.first.map { .literal(String($0)) }] ?? [] {
             guard let parameters = route.match(segments) else { continue }

@@ -42,6 +42,18 @@ import Testing
         return route.operationID
     }
 
+    @Test(arguments: ["\u{301}bob", "bob\u{D4E}", "\u{200D}", "a\u{D4E}/\u{301}b"])
+    func `leaves an identity as it is`(identity: String) {
+        guard
+            case .found(_, let parameters) = Router.route(.post, "/v1/streams/s1/speakers/\(identity)/mute")
+        else {
+            Issue.record("not found")
+            return
+        }
+        #expect(parameters["participant"]?.utf8.elementsEqual(identity.utf8) == true)
+        #expect(parameters["stream"] == "s1")
+    }
+
     /// Of two patterns that fit, the one that says more.
     @Test(arguments: [
         (HTTPMethod.get, "/hls/s1/index.m3u8", "showHLS"), (.get, "/hls/s1/x.mp4", "showHLSFile"),
@@ -52,6 +64,9 @@ import Testing
         (.delete, "/v1/streams/s1/speakers/mute", "leaveStage"),
         (.post, "/v1/streams/s1/speakers/a/b/mute", "requestMute"),
         (.head, "/v1/streams", "listStreams"), (.head, "/v1/streams/s1", "showStream"),
+        // An identity may begin or end with a character that joins the slash beside it: its owner can be muted, too.
+        (.post, "/v1/streams/s1/speakers/\u{301}bob/mute", "requestMute"),
+        (.post, "/v1/streams/s1/speakers/bob\u{D4E}/mute", "requestMute"),
     ])
     func `is the route that the path names`(method: HTTPMethod, path: String, operation: String) {
         #expect(find(method, path) == operation)
