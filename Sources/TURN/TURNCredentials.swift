@@ -22,11 +22,12 @@ package struct TURNCredentials: Sendable {
 
     /// When a user name expires, in seconds since 1970; nil if its form is not one that the server issues.
     static func expiry(of username: String) -> Int? {
-        let parts = username.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        guard parts.count == 2, let digits = parts.first, digits.utf8.allSatisfy(Self.isDigit) else {
-            return nil
-        }
-        return Int(digits)
+        // Cut as bytes: the colon may form one `Character` with the beginning of the identity behind it (UAX #29).
+        let bytes = username.utf8
+        guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else { return nil }
+        let digits = bytes[..<colon]
+        guard digits.allSatisfy(Self.isDigit) else { return nil }
+        return Int(Substring(digits))
     }
 
     /// The key with which a client that knows the password signs; nil if there is no MD5.
