@@ -173,8 +173,9 @@ let package = Package(
         .target(
             name: "FuzzEntries",
             dependencies: [
-                "Base", "Wire", "Crypto", "SCTP", "Peer", "Ingest", "Restream", "TURN", "Interaction",
-                "Transcoder", "Recordings", "TestSupport",
+                "Base", "Wire", "Crypto", "SCTP", "Peer", "Forwarding", "Ingest", "Restream", "TURN", "Stage",
+                "StoryFeed", "Interaction", "HLS", "HTTP", "Transcoder", "Recordings", "Node", "Gateway",
+                "TestSupport",
             ],
             path: "Tests/Fuzz",
             exclude: ["README.md"], swiftSettings: common),

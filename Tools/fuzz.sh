@@ -28,8 +28,9 @@ objects=$(grep -ho '"object": "[^"]*"' "$products"/*.build/output-file-map.json 
     while read -r object; do [ ! -e "$object" ] || echo "$object"; done)
 objects+=" $(find "$products" -path '*.build/*.o' ! -name '*.swift.o')"
 codecs="-lvpx -lavformat -lavcodec -lavutil -lswresample -lyuv -lwebp -lturbojpeg -lopus -lqrencode -lseccomp $(pkg-config --libs pangocairo)"
+web="-lwebsockets -luv -lz -lsrt-gnutls"
 # shellcheck disable=SC2086
-swiftc "-sanitize=$sanitizers" $objects -lssl -lcrypto -lsrtp2 -lusrsctp -lsqlite3 $codecs -o "$build/fuzz" >>"$build/build.log" 2>&1 || {
+swiftc "-sanitize=$sanitizers" $objects -lssl -lcrypto -lsrtp2 -lusrsctp -lsqlite3 $web $codecs -o "$build/fuzz" >>"$build/build.log" 2>&1 || {
     grep -v 'Cannot export local symbol' "$build/build.log" | tail -n 40
     exit 1
 }

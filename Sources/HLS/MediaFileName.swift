@@ -1,6 +1,8 @@
 /// The name of a file that playlists refer to, relative to them.
-enum MediaFileName: Equatable {
+package enum MediaFileName: Equatable, Sendable {
+    /// What a player needs before the segments, by its number.
     case initialization(Int)
+    /// A segment, by its number.
     case segment(Int)
     /// Number of the segment, and index of the part in it.
     case part(Int, Int)
@@ -9,7 +11,7 @@ enum MediaFileName: Equatable {
     private static let lengthLimit = 64
 
     /// The name with a packaging's tag.
-    func text(_ tag: String) -> String {
+    package func text(_ tag: String) -> String {
         switch self {
         case .initialization(let number): "\(tag)-i\(number).mp4"
         case .segment(let number): "\(tag)-s\(number).m4s"
@@ -19,7 +21,7 @@ enum MediaFileName: Equatable {
 
     /// Parses a name.
     /// - Returns: nil for a name that `text` would not make with this tag.
-    init?(_ name: String, tag: String) {
+    package init?(_ name: String, tag: String) {
         guard name.utf8.count <= Self.lengthLimit, name.hasPrefix(tag) else { return nil }
         let parts = name.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 2 else { return nil }

@@ -2,9 +2,9 @@
 ///
 /// A state machine that accepts any split of the input.
 /// - Source: RFC 9112 §7.1 (chunks), §7.1.1 (extensions), §7.1.2 (trailer).
-struct ChunkedBody {
+package struct ChunkedBody {
     /// Why a body is refused, with 400 or 413.
-    enum Failure: Error {
+    package enum Failure: Error {
         case malformed
         case tooLarge
     }
@@ -27,7 +27,8 @@ struct ChunkedBody {
     /// Limit of one size line and of the whole trailer section, in bytes: both are outside of the body's limit.
     private static let maximumLineLength = 1_024
 
-    private(set) var body: [UInt8] = []
+    /// What has been decoded; never longer than the limit.
+    package private(set) var body: [UInt8] = []
     /// Of the decoded body, in bytes.
     private let limit: Int
     private var expectation = Expectation.size
@@ -37,17 +38,19 @@ struct ChunkedBody {
     private var trailerLineIsEmpty = true
     private var trailerLength = 0
 
-    init(limit: Int) {
+    /// - Parameter limit: of the decoded body, in bytes.
+    package init(limit: Int) {
         self.limit = limit
     }
 
-    var isFinished: Bool {
+    /// Whether the last chunk and the trailer have come.
+    package var isFinished: Bool {
         if case .finished = expectation { return true }
         return false
     }
 
     /// Decodes more bytes; bytes after the end are ignored, as the connection closes after this request.
-    mutating func append(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
+    package mutating func append(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
         var rest = unsafe bytes[...]
         while let byte = unsafe rest.first {
             if case .data(let remaining) = expectation {

@@ -6,7 +6,7 @@ import Stage
 import Wire
 
 /// A request from a client on its control channel, parsed from JSON.
-enum ControlRequest: Equatable {
+package enum ControlRequest: Equatable {
     /// The values of the message's `type`; `mute` is in `message_type` instead.
     enum Kind: String, CaseIterable {
         case ping, pin, slot, visible, mute, prefer, uplink, comment, react, vote, follow
@@ -50,7 +50,7 @@ enum ControlRequest: Equatable {
     }
 
     /// - Returns: nil if the message is not JSON, has an unknown type, or lacks a member that its type needs.
-    init?(parsing message: DataChannelMessage) {
+    package init?(parsing message: DataChannelMessage) {
         guard let form = try? JSONDecoder().decode(Form.self, from: Data(message.bytes)) else { return nil }
         // `mute` is recognized by another member than `type`, and its kind defaults to audio.
         if form.messageType == Kind.mute.rawValue {

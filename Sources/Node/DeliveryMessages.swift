@@ -57,7 +57,7 @@ package struct DeliveryPatch: Equatable, Sendable {
     }
 
     /// The preferences after the change.
-    func applied(to old: DeliveryPreferences) -> DeliveryPreferences {
+    package func applied(to old: DeliveryPreferences) -> DeliveryPreferences {
         DeliveryPreferences(
             maximumHeight: maximumHeight ?? old.maximumHeight, pin: pin ?? old.pin,
             isAudioOnly: isAudioOnly ?? old.isAudioOnly)

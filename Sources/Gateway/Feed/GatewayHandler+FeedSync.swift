@@ -27,12 +27,12 @@ extension GatewayHandler {
 }
 
 /// A follower's message with the streams that it shows: `{"type":"watch","streams":["s1","s2"]}`.
-struct FeedNews {
+package struct FeedNews {
     /// Value of the member `type`.
     static let kind = "watch"
 
     /// Valid names only; empty to watch none.
-    let streams: [StreamID]
+    package let streams: [StreamID]
 
     private struct Form: Decodable {
         let type: String
@@ -43,7 +43,7 @@ struct FeedNews {
     static let longest = 16 * 1_024
 
     /// Parses a message; nil for any other, while invalid names in it are skipped.
-    init?(_ message: WebSocketMessage) {
+    package init?(_ message: WebSocketMessage) {
         guard case .text(let text) = message, text.utf8.count <= Self.longest,
             let form = try? JSONDecoder().decode(Form.self, from: Data(text.utf8)), form.type == Self.kind
         else { return nil }
@@ -55,9 +55,9 @@ struct FeedNews {
 ///
 /// Each costs the node's actor, which everything else waits for, a look at the list, and a message has room for
 /// thousands of short names.
-struct WatchAllowance {
+package struct WatchAllowance {
     /// Streams that may be named at once: twice as many as a follower is sent changes of.
-    static let burst = 1_000
+    package static let burst = 1_000
     /// Streams that may be named a second on average, faster than anyone scrolls.
     static let perSecond = 100
 
@@ -65,12 +65,12 @@ struct WatchAllowance {
     private var at: MonotonicTime
 
     /// A full allowance.
-    init(at now: MonotonicTime) {
+    package init(at now: MonotonicTime) {
         at = now
     }
 
     /// Takes the streams of a message that may be passed on: each once, and the first of too many.
-    mutating func take(_ streams: [StreamID], at now: MonotonicTime) -> [StreamID] {
+    package mutating func take(_ streams: [StreamID], at now: MonotonicTime) -> [StreamID] {
         let seconds = Double(max(now.nanoseconds(since: at), 0)) / 1e9
         left = min(Double(Self.burst), left + seconds * Double(Self.perSecond))
         at = max(at, now)

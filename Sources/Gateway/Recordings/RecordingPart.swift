@@ -63,14 +63,14 @@ struct RecordingPart {
 
 /// A `Range` field with a single byte range; for any other the whole file is sent, as a server may ignore the field.
 /// - Source: RFC 9110 §14.1.2.
-enum ByteRange: Equatable {
+package enum ByteRange: Equatable, Sendable {
     /// `bytes=FIRST-` or `bytes=FIRST-LAST`; `to` is inclusive.
     case from(Int, to: Int?)
     /// `bytes=-COUNT`: the last bytes.
     case last(Int)
 
     /// Parses a field; nil if it is malformed, has another unit or several ranges.
-    init?(_ field: String) {
+    package init?(_ field: String) {
         let text = field.trimmed
         guard text.lowercased().hasPrefix("bytes=") else { return nil }
         let parts = text.dropFirst(6).split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
@@ -87,7 +87,7 @@ enum ByteRange: Equatable {
     }
 
     /// The range within a file of this size, cut to its end; nil if it cannot be satisfied.
-    func range(of size: Int) -> Range<Int>? {
+    package func range(of size: Int) -> Range<Int>? {
         switch self {
         case .from(let first, let last):
             guard first < size else { return nil }

@@ -3,25 +3,25 @@ import HTTP
 
 /// An entity tag: identifies one state of a resource.
 /// - Source: RFC 9110 §8.8.3.
-struct EntityTag: Equatable, CustomStringConvertible {
+package struct EntityTag: Equatable, Sendable, CustomStringConvertible {
     /// The opaque text, without the quotes, which it must not contain.
-    let value: String
+    package let value: String
     /// Whether it may also identify states that are equivalent but not identical.
-    var isWeak = false
+    package var isWeak = false
 
     /// The form in header fields, with quotes.
-    var description: String { isWeak ? "W/\"\(value)\"" : "\"\(value)\"" }
+    package var description: String { isWeak ? "W/\"\(value)\"" : "\"\(value)\"" }
 }
 
 /// The value of `If-Match` or `If-None-Match`: `*`, or a list of entity tags.
 /// - Source: RFC 9110 §13.1.1, §13.1.2.
-enum EntityTags: Equatable {
+package enum EntityTags: Equatable, Sendable {
     /// `*`: any state of an existing resource.
     case any
     case list([EntityTag])
 
     /// Parses a field; nil if it is malformed.
-    init?(_ field: String) {
+    package init?(_ field: String) {
         guard field.trimmed != "*" else {
             self = .any
             return
@@ -44,7 +44,7 @@ enum EntityTags: Equatable {
 
     /// Whether the list contains this exact state, as `If-Match` requires; never true for a weak tag.
     /// - Source: RFC 9110 §8.8.3.2 (strong comparison).
-    func haveExactly(_ tag: EntityTag) -> Bool {
+    package func haveExactly(_ tag: EntityTag) -> Bool {
         switch self {
         case .any: true
         case .list(let tags): !tag.isWeak && tags.contains(tag)
@@ -53,7 +53,7 @@ enum EntityTags: Equatable {
 
     /// Whether the list contains an equivalent state, as `If-None-Match` requires.
     /// - Source: RFC 9110 §8.8.3.2 (weak comparison).
-    func have(_ tag: EntityTag) -> Bool {
+    package func have(_ tag: EntityTag) -> Bool {
         switch self {
         case .any: true
         case .list(let tags): tags.contains { $0.value == tag.value }

@@ -7,7 +7,7 @@ import Stage
 /// A request's JSON object, with typed access to its members.
 ///
 /// Accessors return nil for a missing member and for `null`, and throw a 422 that names a member of another type.
-struct JSONBody {
+package struct JSONBody {
     /// The members that are not `null`.
     private let members: [String: JSON]
     /// Names of the members that are `null`, which in a merge patch means removal (RFC 7396 §1).
@@ -18,7 +18,7 @@ struct JSONBody {
     ///   - isOptional: whether a missing body counts as an empty object.
     ///   - check: checks the names of all members before any is read.
     /// - Throws: 415 for another content type, 400 for a body that is no JSON object, and what `check` throws.
-    init(
+    package init(
         _ request: HTTPRequest, isOptional: Bool = false,
         check: ([String: JSON]) throws(Problem) -> Void
     ) throws(Problem) {
@@ -169,7 +169,7 @@ struct JSONBody {
     }
 
     /// A merge patch of a stream's settings; ranges are checked by the stage.
-    func edit() throws(Problem) -> StageEdit {
+    package func edit() throws(Problem) -> StageEdit {
         var edit = StageEdit()
         edit.title = try clearableString("title")
         if cleared.contains("startsAt") {
@@ -212,7 +212,7 @@ struct JSONBody {
     }
 
     /// A merge patch of a viewer's video preferences.
-    func deliveryPatch() throws(Problem) -> DeliveryPatch {
+    package func deliveryPatch() throws(Problem) -> DeliveryPatch {
         do {
             // `null` is part of the patch, so it is merged in again.
             return try DeliveryPatch(members.merging(cleared.map { ($0, .null) }) { known, _ in known })
@@ -222,7 +222,7 @@ struct JSONBody {
     }
 
     /// A merge patch of a stream's placement in lists.
-    func placementEdit() throws(Problem) -> StagePlacement.Edit {
+    package func placementEdit() throws(Problem) -> StagePlacement.Edit {
         var edit = StagePlacement.Edit()
         if cleared.contains("pinned") {
             edit.pinned = .clear

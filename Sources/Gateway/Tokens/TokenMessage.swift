@@ -7,11 +7,12 @@ import HTTP
 /// address contains `authenticate=message` to announce it, because viewers without a token need not send anything
 /// where viewers are public. (`Sec-WebSocket-Protocol`, where others put tokens, is read up to 128 bytes only by
 /// libwebsockets.)
-struct TokenMessage {
+package struct TokenMessage {
     /// Value of the member `type`.
     static let kind = "token"
 
-    let token: String
+    /// As the client sent it; not verified yet.
+    package let token: String
 
     private struct Form: Decodable {
         let type: String
@@ -24,7 +25,7 @@ struct TokenMessage {
     static let patience = Duration.seconds(5)
 
     /// Parses a message; nil if it is not of this form.
-    init?(_ message: WebSocketMessage) {
+    package init?(_ message: WebSocketMessage) {
         guard case .text(let text) = message, text.utf8.count <= Self.longest,
             let form = try? JSONDecoder().decode(Form.self, from: Data(text.utf8)), form.type == Self.kind
         else { return nil }

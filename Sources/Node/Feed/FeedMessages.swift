@@ -5,7 +5,7 @@ import StoryFeed
 import Wire
 
 /// A message from a feed viewer's client on its control channel, parsed from JSON.
-enum FeedControl: Equatable {
+package enum FeedControl: Equatable {
     /// The values of the message's `type` besides those of `FeedMessage.Kind`.
     enum Kind: String, CaseIterable {
         case ping, prefer
@@ -26,7 +26,7 @@ enum FeedControl: Equatable {
     }
 
     /// - Returns: nil if the message is not JSON, has an unknown type, or lacks a member that its type needs.
-    init?(parsing message: DataChannelMessage) {
+    package init?(parsing message: DataChannelMessage) {
         guard let form = try? JSONDecoder().decode(Form.self, from: Data(message.bytes)) else { return nil }
         switch Kind(rawValue: form.type) {
         case .ping:
