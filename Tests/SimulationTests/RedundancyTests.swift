@@ -1,6 +1,7 @@
 import Base
 import ClientPeer
 import Peer
+import Synchronization
 import TestSupport
 import Testing
 import Wire
@@ -125,6 +126,34 @@ import Wire
         // Of a thousand.
         let repeated = world.viewer.repeatedPackets - before
         #expect(repeated > 30 && repeated < 70, "each of them once: \(repeated)")
+        #expect(world.viewer.ambiguousPackets == 0, "two packets under one index share a nonce")
+    }
+
+    /// A queue that was full when a packet came may be full when it comes again.
+    @Test func `sound that is lost a second time is sent a last time`() throws {
+        let world = try begin(5, hasRED: false)
+        let arrivals = Mutex<[UInt16: Int]>([:])
+        // Of forty packets one is lost once, one twice and one always.
+        let lost = [0: 1, 10: 2, 30: Int.max]
+        world.viewer.dropsSound = { number in
+            guard let times = lost[Int(number % 40)] else { return false }
+            return arrivals.withLock { known in
+                known[number, default: 0] += 1
+                return known[number, default: 0] <= times
+            }
+        }
+        world.simulation.run(for: .seconds(20))
+        let known = arrivals.withLock(\.self)
+        let newest = world.viewer.soundSequence.last ?? 0
+        for (place, times) in [0: 2, 10: 3, 30: 3] {
+            // Without the first ones, before which no repeated packet had arrived, and those of the last second.
+            let counts = known.filter { number, _ in
+                let age = UInt16(truncatingIfNeeded: newest) &- number
+                return Int(number % 40) == place && age > 50 && age < 900
+            }
+            let values = Set(counts.values)
+            #expect(counts.count > 15 && values == [times], "of place \(place): \(counts)")
+        }
         #expect(world.viewer.ambiguousPackets == 0, "two packets under one index share a nonce")
     }
 }

@@ -83,8 +83,10 @@ final class SimulatedClient {
     private(set) var repairs = 0
     private(set) var namedRepairs = 0
     private(set) var repeatedPackets = 0
-    /// Leaves video packets out that would have come, and so has them sent again.
+    /// Leaves packets out that would have come, and so has them sent again: of video by their count, and of sound by
+    /// their numbers.
     var dropsVideo: (@Sendable (Int) -> Bool)?
+    var dropsSound: (@Sendable (UInt16) -> Bool)?
     private var videoDatagrams = 0
     private(set) var audioPackets = 0
     private(set) var soundSequence = SoundSequence()
@@ -440,21 +442,19 @@ final class SimulatedClient {
             let track = received.first(where: { $0.takes(ssrc: header.ssrc) })
         else { return false }
         noteRepetition(of: datagram)
-        guard track.line.kind == .video else { return false }
+        guard track.line.kind == .video else { return dropsSound?(header.sequenceNumber) ?? false }
         videoDatagrams += 1
         return dropsVideo?(videoDatagrams - 1) ?? false
     }
 
     private func noteRepetition(of datagram: [UInt8]) {
-        guard datagram.count > 12 else { return }
         let key =
             datagram[2..<4].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
             | datagram[8..<12].reduce(UInt64(0)) { $0 << 8 | UInt64($1) } << 16
-        if let before = seen[key] {
+        if let before = seen.updateValue(datagram, forKey: key) {
             repeatedPackets += 1
             if before != datagram { ambiguousPackets += 1 }
         }
-        seen[key] = datagram
     }
 
     private func receiveControl(

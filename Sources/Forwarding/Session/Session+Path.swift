@@ -9,10 +9,6 @@ import Wire
 extension Session {
     /// Rate for cached pictures until the path has been measured: 8 Mbit/s, in bytes a second.
     private static let firstReplayRate = 1_000_000
-    /// Time since sound was sent after which nobody waits for it any more.
-    ///
-    /// A queue that has grown to 300 ms and the report of it are within; players have stretched what they had.
-    private static let longestSilence = Duration.milliseconds(600)
     /// Percentage of the burst rate that may be used.
     private static let burstShare = 85
 
@@ -121,12 +117,13 @@ extension Session {
         _ outcomes: [PacketOutcome], at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) {
         let missed = outcomes.lazy.filter { outcome in
-            outcome.arrival == nil && now < outcome.sent + Self.longestSilence
+            outcome.arrival == nil && now < outcome.sent + Slot.longestSilence
         }
-        guard !missed.isEmpty else { return }
+        guard !missed.isEmpty || slots.contains(where: { !$0.lostSound.isEmpty }) else { return }
         let numbers = Set(missed.map(\.number))
+        let newest = outcomes.last { $0.arrival != nil }?.number
         for slot in slots where slot.plan.kind == .audio {
-            slot.resendLost(numbers, rtt: answerTime, at: now, into: &sink)
+            slot.resendLost(numbers, newest: newest, rtt: answerTime, at: now, into: &sink)
         }
     }
 

@@ -16,25 +16,74 @@ extension Slot {
         return redundancy.depth
     }
 
+    /// Time since sound was sent after which nobody waits for it any more.
+    ///
+    /// A queue that has grown to 300 ms and the report of it are within; players have stretched what they had.
+    static let longestSilence = Duration.milliseconds(600)
+
     /// Sends lost audio again: browsers report that it is lost, but do not ask for it.
     ///
-    /// What a later packet contains, of which no loss is known, is left out. Clients that negotiated NACKs get what
-    /// they ask for, and no more.
-    /// - Parameter numbers: what the whole path had been sent before each lost packet, of any stream.
+    /// What a later packet contains, of which no loss is known, is left out. What was refused is tried with the next
+    /// report again; what was sent again and is lost again, as in a queue that is still full, is sent a last time.
+    /// Clients that negotiated NACKs get what they ask for, and no more.
+    /// - Parameters:
+    ///   - numbers: what the whole path had been sent before each lost packet, of any stream.
+    ///   - newest: the same of the newest packet that the report says has arrived; nil if none has.
     func resendLost(
-        _ numbers: Set<Int64>, rtt: Duration?, at now: MonotonicTime,
+        _ numbers: Set<Int64>, newest: Int64?, rtt: Duration?, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
     ) {
-        guard !plan.supportsNACK, plan.repairSSRC == nil, let lost = repeatable?.indices(of: numbers)
+        guard !plan.supportsNACK, plan.repairSSRC == nil, let lost = repeatable?.indices(of: numbers),
+            !lost.isEmpty || !lostSound.isEmpty
         else { return }
         // A packet that an earlier report told of may have relied on one of these.
         let reach = redundancy == nil ? 0 : Int64(AudioRedundancy.maximumDepth)
-        let asked = Set(lost.flatMap { ($0 &- reach)...$0 }).filter(isLost).sorted()
-        for index in asked where !isCarried(index) {
-            let number = UInt16(truncatingIfNeeded: index)
-            guard resend(number, rtt: rtt, share: 100, at: now, into: &sink) else { continue }
-            if let place = repeatable?.number(of: index) { path?.packets.settle(place) }
+        var asked = Set(lost.flatMap { ($0 &- reach)...$0 })
+        for packet in lostSound.takeAll() where mayBeHeard(packet.index, at: now) {
+            guard let repeated = packet.repeated else {
+                asked.insert(packet.index)
+                continue
+            }
+            if isLostAgain(packet.index, repeated: repeated, newest: newest) {
+                let number = UInt16(truncatingIfNeeded: packet.index)
+                let repetition = resend(number, rtt: rtt, share: 100, at: now, into: &sink)
+                if repetition == .refused { lostSound.add(packet) }
+            } else if newest ?? .min < repeated {
+                lostSound.add(packet)
+            }
         }
+        for index in asked.filter(isLost).sorted() where mayBeHeard(index, at: now) && !isCarried(index) {
+            let number = UInt16(truncatingIfNeeded: index)
+            switch resend(number, rtt: rtt, share: 100, at: now, into: &sink) {
+            case .sent:
+                if let place = repeatable?.number(of: index) { path?.packets.settle(place) }
+                lostSound.add(LostSound.Packet(index: index, repeated: path?.packets.count))
+            case .refused: lostSound.add(LostSound.Packet(index: index, repeated: nil))
+            case .impossible: break
+            }
+        }
+    }
+
+    /// Whether a packet was sent so recently that it may still be heard.
+    private func mayBeHeard(_ index: Int64, at now: MonotonicTime) -> Bool {
+        guard let place = repeatable?.number(of: index),
+            let sent = path?.packets.departure(of: place, at: now)
+        else { return false }
+        return now < sent + Self.longestSilence
+    }
+
+    /// Whether something that left after a packet was sent again has arrived, and the packet has not.
+    ///
+    /// Nobody knows that of a client that never reports such arrivals, or may have done so in a lost report.
+    /// - Parameters:
+    ///   - repeated: what the whole path had been sent before it was sent again.
+    ///   - newest: the same of the newest packet that has arrived.
+    private func isLostAgain(_ index: Int64, repeated: Int64, newest: Int64?) -> Bool {
+        guard let path, let newest, newest >= repeated, let place = repeatable?.number(of: index) else {
+            return false
+        }
+        let packets = path.packets
+        return packets.isRepeated(place) && packets.tellsOfRepeats && !packets.missesFeedback
     }
 
     /// Whether a packet was reported lost, and was not sent again.

@@ -158,35 +158,34 @@ extension Slot {
 
     /// Sends a packet again if it is still in the history and the viewer's budget has room.
     /// - Parameter share: percent of the budget that may be used.
-    /// - Returns: whether it was sent.
     func resend(
         _ sequenceNumber: UInt16, rtt: Duration?, share: Int, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
-    ) -> Bool {
+    ) -> Repetition {
         guard let (segment, sequence, outgoing) = timeline.origin(of: sequenceNumber) else {
             counters.refusals.unknown &+= 1
-            return false
+            return .impossible
         }
         // The source may have restarted and used the same numbers for other packets.
         guard segment.mapping.epoch == segment.source.epoch,
             let range = segment.source.history.range(of: sequence)
         else {
             counters.refusals.notInHistory &+= 1
-            return false
+            return .impossible
         }
         guard !isAboutToSend(sequence, of: segment) else {
             counters.refusals.tooSoon &+= 1
-            return false
+            return .refused
         }
         let verdict = retransmissions.admit(
             outgoing, size: range.count, rtt: rtt, share: share, ceiling: session.repairCeiling, at: now)
         guard verdict == .admitted else {
             counters.refusals.count(verdict)
-            return false
+            return verdict == .tooSoon || verdict == .overBudget ? .refused : .impossible
         }
-        guard resend(segment, sequence, outgoing, range, at: now, into: &sink) > 0 else { return false }
+        guard resend(segment, sequence, outgoing, range, at: now, into: &sink) > 0 else { return .impossible }
         counters.packetsResent &+= 1
-        return true
+        return .sent
     }
 
     /// Whether a packet that arrived late waits to be sent here for the first time.
@@ -406,6 +405,14 @@ extension Slot {
         }
         return try writer.finish(into: &buffer)
     }
+}
+
+/// What became of a packet that should be sent again.
+enum Repetition {
+    case sent
+    /// Not now, but it may be sent later.
+    case refused
+    case impossible
 }
 
 /// A packet could not be written: it does not fit, or the connection cannot encrypt it.

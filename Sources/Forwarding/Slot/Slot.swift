@@ -70,6 +70,8 @@ package final class Slot {
     var departed: DepartedNumbers?
     /// For audio to a viewer that accepts RED; nil for all others.
     var redundancy: AudioRedundancy?
+    /// Lost audio that may be sent once more.
+    var lostSound = LostSound()
     /// Places in the lists of `current`, `awaited` and `track`; nil while in none.
     var place: Int?
     var awaitedPlace: Int?

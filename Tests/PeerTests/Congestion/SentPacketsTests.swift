@@ -64,6 +64,39 @@ import Wire
         #expect(second.flatMap { sent.outcomes(of: $0, at: Self.time(90)) }.map(\.number) == [2])
     }
 
+    @Test func `that a packet sent again has arrived is known, and no outcome`() {
+        var sent = SentPackets()
+        for number in 0..<4 { sent.add(size: 500, at: Self.time(Int64(number))) }
+        #expect((-1...4).map { sent.departure(of: $0, at: Self.time(40)) }.compactMap(\.self).count == 4)
+        #expect(sent.departure(of: 2, at: Self.time(40)) == Self.time(2))
+        var builder = TransportFeedbackBuilder(senderSSRC: 1, mediaSSRC: 2)
+        for told in feedback([(0, 20), (3, 22)], by: &builder) {
+            _ = sent.outcomes(of: told, at: Self.time(50))
+        }
+        for number in [1, 2] as [Int64] { sent.settle(number) }
+        #expect(sent.isRepeated(1) && sent.isRepeated(2) && !sent.isLost(1))
+        #expect(!sent.tellsOfRepeats && !sent.isRepeated(0) && !sent.isRepeated(9) && !sent.isRepeated(-1))
+        for told in feedback([(1, 60), (3, 22)], by: &builder) {
+            let outcomes = sent.outcomes(of: told, at: Self.time(90))
+            #expect(outcomes.isEmpty)
+        }
+        #expect(!sent.isRepeated(1) && sent.isRepeated(2))
+        #expect(sent.tellsOfRepeats)
+    }
+
+    @Test func `a feedback that got lost is missed, also where the numbers of feedbacks wrap`() {
+        var sent = SentPackets()
+        for number in 0..<300 { sent.add(size: 500, at: Self.time(Int64(number))) }
+        var builder = TransportFeedbackBuilder(senderSSRC: 1, mediaSSRC: 2)
+        for number in 0..<300 as Range<Int64> {
+            for told in feedback([(number, number + 20)], by: &builder) where number != 100 {
+                _ = sent.outcomes(of: told, at: Self.time(400))
+                let misses = sent.missesFeedback
+                #expect(misses == (number == 101), "\(number)")
+            }
+        }
+    }
+
     @Test func `a packet whose loss nobody reported cannot be settled`() {
         var sent = SentPackets()
         for number in 0..<2 { sent.add(size: 500, at: Self.time(Int64(number))) }

@@ -15,7 +15,8 @@ package struct SentPackets: Sendable {
     /// Most packets remembered: feedback on older ones comes too late to be of use.
     package static let maximumCapacity = 2_048
 
-    private enum Fate: UInt8 { case unknown, lost, arrived }
+    /// `repeated`: reported lost, sent again under its number, and not reported to have arrived since.
+    private enum Fate: UInt8 { case unknown, lost, repeated, arrived }
 
     /// Eight bytes, because there is one for each packet in flight.
     private struct Entry {
@@ -35,6 +36,14 @@ package struct SentPackets: Sendable {
     private var origin = MonotonicTime.zero
     /// Whether feedback ever arrived; otherwise there is no use in remembering more.
     package private(set) var hasFeedback = false
+    /// Whether a packet that was sent again under its number was ever reported to have arrived.
+    ///
+    /// Some receivers report nothing of packets older than their last feedback.
+    package private(set) var tellsOfRepeats = false
+    /// Whether a feedback is missing before the latest one; it may have reported arrivals.
+    package private(set) var missesFeedback = false
+    /// The number of the latest feedback.
+    private var lastFeedback: UInt8?
 
     package init() {}
 
@@ -78,6 +87,8 @@ package struct SentPackets: Sendable {
     package mutating func outcomes(of feedback: TransportFeedback, at now: MonotonicTime) -> [PacketOutcome] {
         guard count > 0 else { return [] }
         hasFeedback = true
+        missesFeedback = lastFeedback.map { feedback.feedbackCount &- $0 != 1 } ?? false
+        lastFeedback = feedback.feedbackCount
         let back = Int64(nextNumber &- feedback.baseSequenceNumber)
         // Distance 0 is the next number, which was not sent yet: it means the packet 65,536 before.
         let first = count - (back == 0 ? 1 << 16 : back)
@@ -154,28 +165,49 @@ package struct SentPackets: Sendable {
         let entry = entries[slot(of: number)]
         guard entry.fate != .arrived, entry.fate == .unknown || arrival != nil else { return nil }
         entries[slot(of: number)].fate = arrival == nil ? .lost : .arrived
+        guard entry.fate != .repeated else {
+            tellsOfRepeats = true
+            return nil
+        }
+        return PacketOutcome(
+            number: number, sent: time(of: entry, at: now), size: Int(entry.size), arrival: arrival,
+            probe: entry.probe == 0 ? nil : entry.probe, isLate: entry.fate == .lost)
+    }
+
+    /// When a packet left.
+    private func time(of entry: Entry, at now: MonotonicTime) -> MonotonicTime {
         // Counted back from now, because the first packet may be more than an hour ago; in whole microseconds, so
         // that packets that left together have equal times in every feedback.
         let clock = now.nanoseconds(since: origin) / 1_000
         let age = Int64(UInt32(truncatingIfNeeded: clock) &- entry.sent)
-        return PacketOutcome(
-            number: number, sent: origin.advanced(byNanoseconds: (clock - age) * 1_000),
-            size: Int(entry.size), arrival: arrival, probe: entry.probe == 0 ? nil : entry.probe,
-            isLate: entry.fate == .lost)
+        return origin.advanced(byNanoseconds: (clock - age) * 1_000)
     }
 
-    /// Ignores what is reported of a packet from now on, because it was reported lost and is sent again under its
-    /// number: that the second one arrives does not undo the loss of the first.
+    /// Returns no further outcome of a packet, because it was reported lost and is sent again under its number: that
+    /// the second one arrives does not undo the loss of the first.
     /// - Parameter number: the value of `count` before it left.
     package mutating func settle(_ number: Int64) {
-        if isLost(number) { entries[slot(of: number)].fate = .arrived }
+        if isLost(number) { entries[slot(of: number)].fate = .repeated }
     }
 
-    /// Whether a packet was reported lost and not reported to have arrived since; false for one that is not remembered.
+    /// Whether a packet was reported lost, was not sent again, and was not reported to have arrived since; false for
+    /// one that is not remembered.
     /// - Parameter number: the value of `count` before it left.
-    package func isLost(_ number: Int64) -> Bool {
-        guard number < count, number >= max(count - Int64(entries.count), 0) else { return false }
-        return entries[slot(of: number)].fate == .lost
+    package func isLost(_ number: Int64) -> Bool { entry(of: number)?.fate == .lost }
+
+    /// Whether a packet was sent again and not reported to have arrived since; false for one that is not remembered.
+    /// - Parameter number: the value of `count` before it left first.
+    package func isRepeated(_ number: Int64) -> Bool { entry(of: number)?.fate == .repeated }
+
+    /// When a packet left first; nil for one that is not remembered.
+    /// - Parameter number: the value of `count` before it left.
+    package func departure(of number: Int64, at now: MonotonicTime) -> MonotonicTime? {
+        entry(of: number).map { time(of: $0, at: now) }
+    }
+
+    private func entry(of number: Int64) -> Entry? {
+        guard number < count, number >= max(count - Int64(entries.count), 0) else { return nil }
+        return entries[slot(of: number)]
     }
 
     private func slot(of number: Int64) -> Int {
