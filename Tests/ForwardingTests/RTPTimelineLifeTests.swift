@@ -102,6 +102,24 @@ import Testing
         #expect(third == later &+ 90_000)
     }
 
+    /// A source that sends nothing for more than half a turn of the clock, as a screen that nobody touches, goes on
+    /// with a timestamp that seems to lie behind.
+    @Test(arguments: [3_600_000, 7 * 3_600_000, 10 * 3_600_000, 13 * 3_600_000, 14 * 3_600_000] as [Int64])
+    mutating func `goes by the clock again after a source has paused for hours`(pause: Int64) throws {
+        var timeline = RTPTimeline<Source>(clockRate: 90_000, using: &random)
+        let sources = (0..<2).map { _ in Source() }
+        timeline.begin(sources[0], at: 1, timestamp: 5, pictures: .init(), now: time(0))
+        let first = try #require(timeline.current)
+        let stamp = first.outgoing(timestamp: 5, of: 1)
+        timeline.sent(try #require(first.outgoing(1)), timestamp: stamp, at: time(0))
+        let ticks = UInt32(truncatingIfNeeded: pause * 90)
+        let resumed = first.outgoing(timestamp: 5 &+ ticks, of: 2)
+        timeline.sent(try #require(first.outgoing(2)), timestamp: resumed, at: time(pause))
+        timeline.begin(sources[1], at: 70, timestamp: 9, pictures: .init(), now: time(pause + 1_000))
+        let next = try #require(timeline.current).outgoing(timestamp: 9, of: 70)
+        #expect(next == resumed &+ 90_000)
+    }
+
     /// During a replay, the source's live edge must lie ahead of the time line.
     @Test mutating func `goes forward with a replay after many hours, and lands on the edge`() throws {
         var timeline = RTPTimeline<Source>(clockRate: 90_000, using: &random)

@@ -230,13 +230,24 @@ package struct RTPTimeline<Source: AnyObject> {
     package mutating func sent(_ sequence: Int64, timestamp: UInt32, at now: MonotonicTime) -> Bool {
         let isNewest = sequence >= nextSequence
         if isNewest { nextSequence = sequence &+ 1 }
-        if lastSent == nil || Int32(bitPattern: timestamp &- lastTimestamp) >= 0 {
+        let isAhead = Int32(bitPattern: timestamp &- lastTimestamp) >= 0
+        if isAhead || isNewest && !isRecent(at: now) {
             lastTimestamp = timestamp
             lastSent = now
             // Past the edge the promise is kept; half a turn of the clock later it would seem to lie ahead again.
-            if let promised, Int32(bitPattern: timestamp &- promised.timestamp) > 0 { self.promised = nil }
+            if let promised, !isAhead || Int32(bitPattern: timestamp &- promised.timestamp) > 0 {
+                self.promised = nil
+            }
         }
         return isNewest
+    }
+
+    /// Whether the newest timestamp was sent so recently that a later one cannot be mistaken for an earlier one.
+    ///
+    /// A source that pauses for more than half a turn of the clock continues with a timestamp that seems to lie behind.
+    private func isRecent(at now: MonotonicTime) -> Bool {
+        guard let lastSent else { return false }
+        return ticks(from: lastSent, to: now) <= Self.longestStep / 2
     }
 
     /// Finds the packet that was sent under the receiver's 16-bit `sequenceNumber`.
