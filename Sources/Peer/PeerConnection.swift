@@ -83,6 +83,7 @@ package final class PeerConnection {
     package private(set) var state = State.connecting
     private var ice: ICELiteAgent
     private let dtls: DTLSEndpoint
+    private let role: DTLSRole
     private var inbound: SRTPInbound?
     private let engine: SRTPEngine
     private let channelPlan: DataChannelPlan?
@@ -107,8 +108,9 @@ package final class PeerConnection {
         ice = ICELiteAgent(
             credentials: localCredentials, remote: plan.remoteCredentials, configuration: environment.ice,
             at: now)
+        role = plan.beginsHandshake ? .client : .server
         dtls = DTLSEndpoint(
-            context: environment.dtls, role: .server,
+            context: environment.dtls, role: role,
             expectedFingerprints: plan.fingerprints.compactMap {
                 CertificateFingerprint(algorithm: $0.algorithm, bytes: $0.bytes)
             })
@@ -221,7 +223,18 @@ package final class PeerConnection {
             case .consentLost: end(because: .consentLost)
             }
         }
+        beginHandshakeIfReady(at: now, into: &sink)
         connectIfReady(at: now, into: &sink)
+    }
+
+    /// Begins the handshake, if that is our part, once the client has nominated an address.
+    private func beginHandshakeIfReady(
+        at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
+    ) {
+        guard role == .client, state == .connecting, ice.nominated != nil else { return }
+        // Nothing happens after the first time.
+        let effects = dtls.start(at: now)
+        if !effects.isEmpty { perform(effects, at: now, into: &sink) }
     }
 
     private func perform(
@@ -251,8 +264,8 @@ package final class PeerConnection {
         guard state == .connecting, remoteAddress != nil, let keys else { return }
         self.keys = nil
         do {
-            inbound = try SRTPInbound(engine, keys.inbound(as: .server))
-            outbound = try SRTPOutbound(engine, keys.outbound(as: .server))
+            inbound = try SRTPInbound(engine, keys.inbound(as: role))
+            outbound = try SRTPOutbound(engine, keys.outbound(as: role))
         } catch {
             return end(because: .handshakeFailed)
         }
@@ -263,7 +276,7 @@ package final class PeerConnection {
             return dtls.releaseHandshake()
         }
         // Media continues without data channels if the process has reached its limit of SCTP associations.
-        channels = try? DataChannelEndpoint(plan: channelPlan, role: .server, timeline: timeline, at: now)
+        channels = try? DataChannelEndpoint(plan: channelPlan, role: role, timeline: timeline, at: now)
         withChannels(into: &sink) { _ in }
     }
 

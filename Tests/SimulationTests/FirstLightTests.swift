@@ -16,4 +16,17 @@ import Testing
         #expect(viewer.audioPackets > 200)
         #expect(viewer.soundSequence.gaps == 0)
     }
+
+    /// As ffmpeg, which waits for the ClientHello; what begins a handshake is repeated until it arrives.
+    @Test(arguments: [0, 0.2]) func `also where the clients wait for the handshake`(loss: Double) throws {
+        let simulation = try Simulation(seed: 2)
+        simulation.conditions.loss = loss
+        let (publisher, _) = try simulation.add(.publisher, waitsForHandshake: true)
+        let (viewer, _) = try simulation.add(.viewer, waitsForHandshake: true)
+        #expect(simulation.run(for: .seconds(20)) { publisher.isConnected && viewer.isConnected })
+        simulation.conditions.loss = 0
+        simulation.run(for: .seconds(5))
+        #expect(viewer.decoder.framesDecoded > 60)
+        #expect(viewer.audioPackets > 150)
+    }
 }

@@ -113,7 +113,7 @@ final class Simulation {
         bitrate: Int = 300_000,
         layers: [SyntheticVideo.Settings] = [],
         checksConsent: Bool = true,
-        asksForSound: Bool = true
+        asksForSound: Bool = true, waitsForHandshake: Bool = false
     ) throws -> (client: SimulatedClient, session: SessionID) {
         count += 1
         var settings = SyntheticVideo.Settings()
@@ -132,6 +132,7 @@ final class Simulation {
         var text = hasRED || prefersRED ? Self.withRED(offer, isPreferred: prefersRED) : offer
         if saysEstimates { text = Self.withEstimates(text) }
         if !hasTransportFeedback || saysEstimates { text = Self.withoutTransportFeedback(text) }
+        if waitsForHandshake { text = text.replacing("a=setup:actpass", with: "a=setup:passive") }
         let (id, _, answer) = try server.open(
             hasRTX ? text : Self.withoutRTX(text), for: role == .publisher ? .publish : .play, on: worker,
             at: now

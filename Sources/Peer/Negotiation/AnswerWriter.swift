@@ -83,7 +83,7 @@ struct AnswerWriter {
         section.append(.endOfCandidates)
         section.append(transport.credentials)
         section.append(.fingerprint, transport.fingerprint.text)
-        section.append(.setup, SetupRole.passive.rawValue)
+        section.append(.setup, (offer.isPassive ? SetupRole.active : .passive).rawValue)
     }
 
     private func append(_ item: OfferedFormat, of line: NegotiatedLine, to section: inout MediaDescription) {

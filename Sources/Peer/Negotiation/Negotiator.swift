@@ -88,6 +88,7 @@ package struct Negotiator: Sendable {
         _ registry: ExtensionRegistry
     ) -> SessionPlan {
         var plan = SessionPlan(remoteCredentials: offer.credentials, fingerprints: offer.fingerprints)
+        plan.beginsHandshake = offer.isPassive
         let accepted = lines.compactMap(\.self)
         for line in accepted {
             if line.publishes { plan.sources.append(line.source) }

@@ -50,6 +50,8 @@ package struct SessionOffer: Sendable {
     package let credentials: ICECredentials
     /// The fingerprints with supported algorithms; never empty.
     package let fingerprints: [SDPFingerprint]
+    /// Whether the client waits for our ClientHello, as ffmpeg's WHIP muxer does, instead of leaving the choice to us.
+    package let isPassive: Bool
     /// Such as `trickle`; unknown options are ignored.
     package let iceOptions: [String]
     /// Whether one- and two-byte header extensions may be mixed in one stream (RFC 8285 §6).
@@ -84,6 +86,7 @@ package struct SessionOffer: Sendable {
         let transport = try OfferedTransport(of: description, first: order)
         credentials = transport.credentials
         fingerprints = transport.fingerprints
+        isPassive = transport.isPassive
         iceOptions = description.iceOptions + description.media.flatMap(\.iceOptions)
         allowsMixedExtensions =
             description.allowsMixedExtensions || description.media.contains(where: \.allowsMixedExtensions)
@@ -157,6 +160,7 @@ package struct SessionOffer: Sendable {
 private struct OfferedTransport {
     var credentials: ICECredentials
     var fingerprints: [SDPFingerprint]
+    var isPassive: Bool
 
     /// - Parameter order: indices of m-lines. What the first one lacks is taken from the next, because Firefox
     ///   leaves `a=setup` out of some.
@@ -186,11 +190,9 @@ private struct OfferedTransport {
             offered.filter { SDPFingerprint.length(of: $0.algorithm) != nil }.prefix(Self.maximumFingerprints)
         )
         guard !fingerprints.isEmpty else { throw .unsupportedFingerprint }
-        // RFC 4145 §4: an offer without a=setup means active. The server only ever waits for the ClientHello.
-        switch role {
-        case .passive?, .holdconn?: throw .unsupportedSetup(role ?? .passive)
-        case .active?, .actpass?, nil: break
-        }
+        // RFC 4145 §4: an offer without a=setup means active. With the choice, the server waits for the ClientHello.
+        guard role != .holdconn else { throw .unsupportedSetup(.holdconn) }
+        isPassive = role == .passive
     }
 
     private static let maximumFingerprints = 8

@@ -20,6 +20,8 @@ package struct SessionPlan: Equatable, Sendable {
     package var remoteCredentials: ICECredentials
     /// The client's certificate must have one of these fingerprints.
     package var fingerprints: [SDPFingerprint]
+    /// Whether we begin the DTLS handshake, because the client offered only to wait for it (RFC 8842 §5.3).
+    package var beginsHandshake = false
     /// m-lines that publish to us, in the order of the offer.
     package var sources: [SourcePlan]
     /// m-lines that receive from us, in the order of the offer.

@@ -73,6 +73,16 @@ import Wire
                 """)
     }
 
+    /// Whoever leaves the choice, or begins itself, is waited for.
+    @Test(arguments: [("actpass", SetupRole.passive), ("active", .passive), ("passive", .active)])
+    func `say who begins the handshake`(offered: String, answered: SetupRole) throws {
+        let offer = try NegotiationFixture.offer(
+            "obs-publish", replacing: "a=setup:actpass", with: "a=setup:" + offered)
+        let (plan, answer) = try NegotiationFixture.negotiate(offer, .publish)
+        for section in answer.media { #expect(try section.setup() == answered) }
+        #expect(plan.beginsHandshake == (answered == .active))
+    }
+
     @Test func `keep the client's order of codecs unless the operator prefers another`() throws {
         func order(_ policy: NegotiationPolicy) throws -> [String] {
             let (_, answer) = try NegotiationFixture.negotiate("chrome-publish", policy: policy)

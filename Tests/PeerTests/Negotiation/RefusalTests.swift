@@ -44,7 +44,6 @@ import Wire
             ("BUNDLE 0 1", "BUNDLE 0 1 2", .unknownMID("2"), .malformed),
             ("BUNDLE 0 1", "BUNDLE 0 0", .duplicateMID("0"), .malformed),
             ("BUNDLE 0 1", "BUNDLE 0", .notBundled("1"), .unsupported),
-            ("a=setup:actpass", "a=setup:passive", .unsupportedSetup(.passive), .unsupported),
             ("a=setup:actpass", "a=setup:holdconn", .unsupportedSetup(.holdconn), .unsupported),
             ("a=setup:actpass", "a=setup:both", .malformed(.invalid(.sdpSetup)), .malformed),
             ("a=setup:actpass", "a=ice-lite", .iceLite, .unsupported),
