@@ -41,6 +41,20 @@ import Wire
     }
 }
 
+@Suite struct `Lost sound that may be sent once more` {
+    @Test func `is kept in order, up to a limit, until it is taken`() {
+        var lost = LostSound()
+        #expect(lost.isEmpty)
+        let count = Int64(LostSound.limit) + 5
+        for index in 0..<count {
+            lost.add(LostSound.Packet(index: index, repeated: index % 2 == 0 ? nil : index * 3))
+        }
+        let taken = lost.takeAll()
+        #expect(taken.map(\.index) == Array(5..<count) && taken.first?.repeated == 15)
+        #expect(lost.isEmpty)
+    }
+}
+
 /// What a client says by RTP sequence numbers, of a slot that has sent packets before.
 @Suite struct `Reports by sequence number` {
     private let rig: SlotRig

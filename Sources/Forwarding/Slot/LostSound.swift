@@ -1,6 +1,8 @@
-/// Audio that one viewer has lost and that may be sent once more: sending it again was refused for now, or that packet
-/// may be lost as well.
+/// Audio that one viewer has lost and that may be sent once more.
+///
+/// Sending it again was refused for now, or the packet that was sent again may be lost as well.
 struct LostSound {
+    /// One lost packet.
     struct Packet {
         /// 48-bit packet index.
         let index: Int64
@@ -13,8 +15,10 @@ struct LostSound {
 
     private var packets: [Packet] = []
 
+    /// Whether no packet has to be looked at with the next report.
     var isEmpty: Bool { packets.isEmpty }
 
+    /// Adds a packet, and forgets the oldest one if there are too many.
     mutating func add(_ packet: Packet) {
         if packets.count >= Self.limit { packets.removeFirst() }
         packets.append(packet)

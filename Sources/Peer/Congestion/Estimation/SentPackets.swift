@@ -183,15 +183,17 @@ package struct SentPackets: Sendable {
         return origin.advanced(byNanoseconds: (clock - age) * 1_000)
     }
 
-    /// Returns no further outcome of a packet, because it was reported lost and is sent again under its number: that
-    /// the second one arrives does not undo the loss of the first.
+    /// Notes that a packet that was reported lost is sent again under its number.
+    ///
+    /// It has no further outcome: that the second one arrives does not undo the loss of the first.
     /// - Parameter number: the value of `count` before it left.
     package mutating func settle(_ number: Int64) {
         if isLost(number) { entries[slot(of: number)].fate = .repeated }
     }
 
-    /// Whether a packet was reported lost, was not sent again, and was not reported to have arrived since; false for
-    /// one that is not remembered.
+    /// Whether a packet was reported lost, and neither sent again nor reported to have arrived since.
+    ///
+    /// False for one that is not remembered.
     /// - Parameter number: the value of `count` before it left.
     package func isLost(_ number: Int64) -> Bool { entry(of: number)?.fate == .lost }
 
