@@ -63,6 +63,11 @@ package struct IngestMedia: Sendable {
 
     /// How long `begin` waits for formats that have not arrived, from the first media on.
     static let patience = Duration.seconds(1)
+    /// The same for those of a track that the encoder announced.
+    ///
+    /// A hardware encoder by SRT is connected in the middle of a group of pictures: its sound arrives at once, but the
+    /// configuration of its pictures with the next key frame. Below `IngestTimeouts.join`.
+    static let announcedPatience = Duration.seconds(5)
     /// Most media kept before the session is open, in bytes; beyond it all is dropped up to the next key frame.
     static let heldLimit = 8 << 20
     /// Counted in addition for each effect and each packet that is kept, in bytes: a frame of one byte takes as much
@@ -91,6 +96,8 @@ package struct IngestMedia: Sendable {
     private var expected: (audio: Bool, video: Bool)?
     /// When the first configuration or frame arrived; nil before.
     private var firstMedia: MonotonicTime?
+    /// When the first configuration of video arrived; nil before.
+    private var firstVideo: MonotonicTime?
     /// Whether there is sound that is dropped for lack of a transcoder.
     private var isSoundLeftOut = false
     /// As reported by `begin`; nil before.
@@ -124,7 +131,7 @@ package struct IngestMedia: Sendable {
 
     /// Notes which tracks the encoder announced.
     ///
-    /// `begin` then need not wait the full time for both.
+    /// `begin` then waits for them for longer, and for no others.
     package mutating func expect(audio: Bool, video: Bool, at now: MonotonicTime) -> [Effect] {
         if formats == nil { expected = (audio, video) }
         return advance(to: now)
@@ -138,6 +145,7 @@ package struct IngestMedia: Sendable {
         video record: Span<UInt8>, of codec: FLVVideoTag.Codec, at now: MonotonicTime
     ) -> [Effect] {
         firstMedia = firstMedia ?? now
+        firstVideo = firstVideo ?? now
         if let found = try? IngestVideo(codec, parsing: record) {
             configure(video: found)
         } else {
@@ -178,7 +186,7 @@ package struct IngestMedia: Sendable {
             .sound(
                 IngestSound(
                     bytes: frame, timestamp: UInt32(truncatingIfNeeded: place.media &* 48),
-                    captured: place.captured)), size: frame.count)
+                    captured: place.captured)))
         return advance(to: now)
     }
 
@@ -257,7 +265,7 @@ package struct IngestMedia: Sendable {
         if formats?.hasAudio == false { tell(.cameTooLate(isAudio: true)) }
         guard audio?.bytes != copy else { return }
         audio = (copy, configuration)
-        give(.soundFormat(copy), size: 0)
+        give(.soundFormat(copy))
     }
 
     // MARK: Pictures
@@ -302,7 +310,7 @@ package struct IngestMedia: Sendable {
         let picture = IngestPicture(
             packets: packets, timestamp: timestamp, isKeyFrame: isKeyFrame,
             captured: place.captured + .milliseconds(min(max(timing.delay, 0), Self.longestDelay)))
-        give(.picture(picture), size: picture.size + packets.count * Self.heldOverhead)
+        give(.picture(picture))
     }
 
     /// Notes what a picture's own header contains.
@@ -345,15 +353,38 @@ package struct IngestMedia: Sendable {
     // MARK: What goes on
 
     /// Emits an effect, or keeps it until the session is open.
-    private mutating func give(_ effect: Effect, size: Int) {
+    private mutating func give(_ effect: Effect) {
         guard !isOpen else { return effects.append(effect) }
-        heldBytes += size + Self.heldOverhead
+        heldBytes += Self.heldSize(of: effect)
         guard heldBytes > Self.heldLimit else { return held.append(effect) }
         // Sound that comes later needs its format, of which only the latest counts.
         let format = effect.isSoundFormat ? effect : held.last(where: \.isSoundFormat)
         held = [format].compactMap(\.self)
         heldBytes = held.count * Self.heldOverhead
         needsKeyFrame = true
+    }
+
+    /// Removes what was kept during a long wait and is too old for viewers: pictures before the latest key frame, and
+    /// sound from more than `patience` ago.
+    private mutating func forgetOld(at now: MonotonicTime) {
+        let entry = held.lastIndex { if case .picture(let picture) = $0 { picture.isKeyFrame } else { false } }
+        held = held.enumerated().filter { index, effect in
+            switch effect {
+            case .picture: index >= entry ?? 0
+            case .sound(let sound): sound.captured + Self.patience >= now
+            default: true
+            }
+        }.map(\.element)
+        heldBytes = held.reduce(0) { $0 + Self.heldSize(of: $1) }
+    }
+
+    /// The memory that an effect takes while it is kept, in bytes.
+    private static func heldSize(of effect: Effect) -> Int {
+        switch effect {
+        case .picture(let picture): picture.size + (picture.packets.count + 1) * heldOverhead
+        case .sound(let sound): sound.bytes.count + heldOverhead
+        default: heldOverhead
+        }
     }
 
     /// Reports a notice, once for each code.
@@ -379,7 +410,22 @@ package struct IngestMedia: Sendable {
     /// When `advance` has to be called; nil if there is nothing to wait for.
     package var deadline: MonotonicTime? {
         guard formats == nil else { return meter.deadline }
-        return video != nil || audio != nil || isSoundLeftOut ? firstMedia.map { $0 + Self.patience } : nil
+        return video != nil || audio != nil || isSoundLeftOut ? waitEnd : nil
+    }
+
+    /// When `begin` stops to wait for formats; nil before the first media.
+    private var waitEnd: MonotonicTime? {
+        guard let firstMedia else { return nil }
+        let end = firstMedia + (lacksAnnounced ? Self.announcedPatience : Self.patience)
+        // The first picture decides about conversion, however late its configuration arrived.
+        guard fitness?.awaitsPicture == true, let firstVideo else { return end }
+        return max(end, firstVideo + Self.patience)
+    }
+
+    /// Whether a track that the encoder announced has not arrived.
+    private var lacksAnnounced: Bool {
+        guard let expected else { return false }
+        return expected.video && video == nil || expected.audio && audio == nil && isDecoding
     }
 
     /// Begins the session once its formats are known or have been waited for, and makes the reports that are due.
@@ -408,6 +454,7 @@ package struct IngestMedia: Sendable {
             conversion: conversion)
         self.formats = formats
         meter.begin(at: now)
+        if let firstMedia, now > firstMedia + Self.patience { forgetOld(at: now) }
         effects.append(.begin(formats))
         if let conversion { tell(.converted(conversion)) }
         if isSoundLeftOut { tell(.soundLeftOut) }
@@ -415,14 +462,13 @@ package struct IngestMedia: Sendable {
 
     /// Whether the session can begin: all formats are known, or have been waited for long enough.
     private func isComplete(at now: MonotonicTime) -> Bool {
-        let hasWaited = firstMedia.map { now >= $0 + Self.patience } ?? false
+        let hasWaited = waitEnd.map { now >= $0 } ?? false
         guard video != nil || audio != nil else { return isSoundLeftOut && hasWaited }
         if hasWaited { return true }
         // Whether pictures need conversion has to be known first: a session cannot change to it later.
         if video != nil, fitness?.awaitsPicture == true { return false }
         if video != nil, audio != nil || !isDecoding { return true }
-        guard let expected else { return false }
-        return (!expected.video || video != nil) && (!expected.audio || audio != nil || !isDecoding)
+        return expected != nil && !lacksAnnounced
     }
 }
 

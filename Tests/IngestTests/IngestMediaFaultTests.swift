@@ -167,6 +167,63 @@ import Wire
         #expect(told.isEmpty && (Self.formats(configured) != nil) == isMet)
     }
 
+    private mutating func announceBoth() {
+        _ = media.receive(
+            metadata: [.init("videocodecid", .number(7)), .init("audiocodecid", .number(10))], at: now)
+    }
+
+    /// As from an encoder by SRT that is connected in the middle of a group of pictures.
+    @Test mutating func `waits for pictures that it announced while its sound goes on`() {
+        let start = now
+        announceBoth()
+        _ = audio(Self.soundConfiguration)
+        for index in 0..<40 {
+            now = start + .milliseconds(index * 100)
+            let effects = audio(hexBytes("af 01 2110"), at: UInt32(index * 100))
+            #expect(effects.isEmpty)
+        }
+        #expect(media.deadline == start + .seconds(5))
+        let begun = Self.formats(video(Self.configuration, at: 3_900))
+        #expect(begun?.hasVideo == true && begun?.hasAudio == true)
+        // Viewers get no more of the wait than its last second.
+        let sounds = media.open().filter { if case .sound = $0 { true } else { false } }
+        #expect(sounds.count == 11)
+    }
+
+    @Test mutating func `begins without pictures that it announced and does not send`() {
+        announceBoth()
+        _ = audio(Self.soundConfiguration)
+        let early = media.advance(to: now + .milliseconds(4_999))
+        let begun = Self.formats(media.advance(to: now + .seconds(5)))
+        #expect(early.isEmpty && begun?.hasVideo == false && begun?.hasAudio == true)
+    }
+
+    @Test mutating func `asks the first picture about its order, however late it comes`() {
+        announceBoth()
+        _ = audio(Self.soundConfiguration)
+        now = now + .seconds(3)
+        // Of high profile, without anything on usability.
+        let silent = hexBytes(
+            "17 00 000000 01 64001e ff e1 000c 6764001eacd940a02ff97011 01 0006 68ebe3cb22c0")
+        let configured = video(silent)
+        let begun = Self.formats(video(Self.picture(key: true, delay: 66)))
+        #expect(configured.isEmpty && begun?.conversion == .reordering)
+    }
+
+    @Test mutating func `has pictures from the latest key frame on after a long wait for its sound`() {
+        let start = now
+        announceBoth()
+        _ = video(Self.configuration)
+        for index in 0...8 {
+            now = start + .milliseconds(index * 500)
+            let effects = video(Self.picture(key: index % 3 == 0), at: UInt32(index * 500))
+            #expect(effects.isEmpty)
+        }
+        let begun = Self.formats(audio(Self.soundConfiguration))
+        let pictures = Self.pictures(media.open())
+        #expect(begun?.hasAudio == true && pictures.map(\.isKeyFrame) == [true, false, false])
+    }
+
     @Test mutating func `follows other pictures and another sound in the middle`() throws {
         begin()
         let before = Self.pictures(video(Self.picture(key: true)))
