@@ -167,6 +167,15 @@ import Wire
         #expect(told.isEmpty && (Self.formats(configured) != nil) == isMet)
     }
 
+    /// Further languages or smaller pictures, of which some have codecs that are not accepted.
+    @Test mutating func `leaves out further tracks of Enhanced RTMP, and goes on`() {
+        begin()
+        let pictures = video(hexBytes("a6 01 68766331 01 000000 aa"))
+        let sound = audio(hexBytes("95 00 4f707573 01 01"))
+        let first = video(Self.picture(key: true), at: 33)
+        #expect(pictures.isEmpty && sound.isEmpty && Self.pictures(first).count == 1)
+    }
+
     private mutating func announceBoth() {
         _ = media.receive(
             metadata: [.init("videocodecid", .number(7)), .init("audiocodecid", .number(10))], at: now)

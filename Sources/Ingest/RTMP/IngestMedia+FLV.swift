@@ -43,7 +43,7 @@ extension IngestMedia {
                 .refuse(.unsupported("An Enhanced RTMP video message is invalid: its header is cut off."))
             ]
         }
-        guard !tag.isCommand else { return advance(to: now) }
+        guard !tag.isCommand, !tag.isOtherTrack else { return advance(to: now) }
         guard Self.taken.contains(tag.codec) else {
             return Self.refusal(ofVideo: tag.codec, remedy: "H.264 (AVC), AV1, VP9 or HEVC")
         }
@@ -64,6 +64,7 @@ extension IngestMedia {
         audio bytes: Span<UInt8>, timestamp: UInt32, at now: MonotonicTime
     ) -> [Effect] {
         guard let tag = try? FLVAudioTag(parsing: bytes) else { return [] }
+        guard !tag.isOtherTrack else { return advance(to: now) }
         guard tag.codec == .aac else { return Self.refusal(ofAudio: tag.codec) }
         measure(audio: bytes.count)
         let body = bytes.extracting(tag.body)

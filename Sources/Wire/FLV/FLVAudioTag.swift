@@ -27,8 +27,13 @@ package struct FLVAudioTag: Equatable, Sendable {
     package let codec: Codec
     /// Always `.frame` for codecs that are identified by number.
     package let content: FLVContent
+    /// Whether it contains only tracks besides the first, which are ignored.
+    package let isOtherTrack: Bool
     /// The content after the tag's own header.
     package let body: Range<Int>
+
+    /// The packet type of Enhanced RTMP for one or more tracks with numbers.
+    private static let multitrack: UInt8 = 5
 
     /// Parses the header.
     /// - Throws: `.truncated` if it is incomplete.
@@ -36,17 +41,26 @@ package struct FLVAudioTag: Equatable, Sendable {
         let first = try bytes.uint8(at: 0)
         switch first >> 4 {
         case 9:
-            codec = try Codec(fourCC: bytes.uint32(at: 1))
-            content = first & 0x0F == 0 ? .configuration : first & 0x0F == 1 ? .frame : .other
-            body = 5..<bytes.count
+            let header = try FLVExtendedHeader(parsing: bytes, multitrack: Self.multitrack)
+            codec = Codec(fourCC: header.fourCC)
+            isOtherTrack = header.isOtherTrack
+            content =
+                switch header.packetType {
+                case 0 where !isOtherTrack: .configuration
+                case 1 where !isOtherTrack: .frame
+                default: .other
+                }
+            body = header.body
         case 10:
             codec = .aac
             let packet = try bytes.uint8(at: 1)
             content = packet == 0 ? .configuration : packet == 1 ? .frame : .other
+            isOtherTrack = false
             body = 2..<bytes.count
         case let number:
             codec = .numbered(number)
             content = .frame
+            isOtherTrack = false
             body = 1..<bytes.count
         }
     }

@@ -34,6 +34,8 @@ package struct FLVVideoTag: Equatable, Sendable {
     package let isKeyFrame: Bool
     /// Whether it contains a command to players instead of a picture, whatever the codec.
     package let isCommand: Bool
+    /// Whether it contains only tracks besides the first, which are ignored.
+    package let isOtherTrack: Bool
     /// Milliseconds from decoding to presentation.
     package let compositionTime: Int32
     /// The content after the tag's own header; empty for a command.
@@ -54,6 +56,8 @@ package struct FLVVideoTag: Equatable, Sendable {
         /// Pictures that are presented when they are decoded.
         static let codedFramesX: UInt8 = 3
         static let metadata: UInt8 = 4
+        /// One or more tracks, with numbers.
+        static let multitrack: UInt8 = 6
     }
 
     /// Whether a body has the header of Enhanced RTMP.
@@ -76,6 +80,7 @@ package struct FLVVideoTag: Equatable, Sendable {
         let frameType = first >> 4
         isKeyFrame = frameType == FrameType.key
         isCommand = frameType == FrameType.command
+        isOtherTrack = false
         switch first & 0x0F {
         case 7: codec = .h264
         // Not defined by Adobe, but common in China.
@@ -101,22 +106,36 @@ package struct FLVVideoTag: Equatable, Sendable {
 
     private init(enhanced first: UInt8, _ bytes: Span<UInt8>) throws(WireError) {
         let frameType = first >> 4 & 7
-        let packet = first & 0x0F
         isKeyFrame = frameType == FrameType.key
-        isCommand = frameType == FrameType.command && packet != PacketType.metadata
+        isCommand = frameType == FrameType.command && first & 0x0F != PacketType.metadata
         guard !isCommand else {
             // In version 2 the command is where version 1 has a FourCC.
             codec = (try? bytes.uint32(at: 1)).map { Codec(fourCC: $0) } ?? .named(0)
             content = .other
             compositionTime = 0
             body = bytes.count..<bytes.count
+            isOtherTrack = false
             return
         }
-        codec = try Codec(fourCC: bytes.uint32(at: 1))
-        let hasCompositionTime = packet == PacketType.codedFrames && (codec == .h264 || codec == .hevc)
-        compositionTime = hasCompositionTime ? try Self.signed(bytes.uint24(at: 5)) : 0
-        body = (hasCompositionTime ? 8 : 5)..<bytes.count
-        switch packet {
+        let header = try FLVExtendedHeader(parsing: bytes, multitrack: PacketType.multitrack)
+        isOtherTrack = header.isOtherTrack
+        codec = Codec(fourCC: header.fourCC)
+        guard !isOtherTrack else {
+            content = .other
+            compositionTime = 0
+            body = header.body
+            return
+        }
+        var start = header.body.lowerBound
+        if header.packetType == PacketType.codedFrames, codec == .h264 || codec == .hevc {
+            guard header.body.count >= 3 else { throw .truncated }
+            compositionTime = try Self.signed(bytes.uint24(at: start))
+            start += 3
+        } else {
+            compositionTime = 0
+        }
+        body = start..<header.body.upperBound
+        switch header.packetType {
         case PacketType.sequenceStart: content = .configuration
         case PacketType.codedFrames, PacketType.codedFramesX: content = .frame
         default: content = .other
