@@ -37,6 +37,8 @@ package struct RTMPChunkReader: Sendable {
     private var streams: [UInt32: ChunkStream] = [:]
     /// The bytes so far of an incomplete header.
     private var head: [UInt8] = []
+    /// At most four bytes that were read as part of a header and turned out to follow it.
+    private var returned: [UInt8] = []
     private var chunk: Chunk?
     /// Bytes of incomplete messages.
     private var kept = 0
@@ -64,23 +66,40 @@ package struct RTMPChunkReader: Sendable {
         _ bytes: Span<UInt8>, from offset: inout Int
     ) throws(WireError) -> RTMPMessage? {
         var message: RTMPMessage?
-        while message == nil, offset < bytes.count {
-            if var chunk {
-                let count = min(chunk.rest, bytes.count - offset)
-                try append(bytes, offset..<(offset + count), to: chunk.id)
-                offset += count
-                chunk.rest -= count
-                self.chunk = chunk.rest > 0 ? chunk : nil
-                if chunk.rest == 0 { try complete(chunk.id) { message = $0 } }
-            } else {
-                head.append(try bytes.uint8(at: offset))
-                offset += 1
-                guard let header = try Header(head.span, streams) else { continue }
-                head.removeAll(keepingCapacity: true)
-                try begin(header) { message = $0 }
+        while message == nil {
+            guard returned.isEmpty else {
+                let again = returned
+                returned = []
+                var place = 0
+                try step(again.span, from: &place) { message = $0 }
+                returned += again[place...]
+                continue
             }
+            guard offset < bytes.count else { break }
+            try step(bytes, from: &offset) { message = $0 }
         }
         return message
+    }
+
+    /// Reads the rest of a chunk, or the next byte of a header.
+    /// - Parameter offset: below the length of `bytes`.
+    private mutating func step(
+        _ bytes: Span<UInt8>, from offset: inout Int, _ visit: (RTMPMessage) -> Void
+    ) throws(WireError) {
+        guard var chunk else {
+            head.append(try bytes.uint8(at: offset))
+            offset += 1
+            guard let header = try Header(head.span, streams) else { return }
+            returned = Array(head[header.length...])
+            head.removeAll(keepingCapacity: true)
+            return try begin(header, visit)
+        }
+        let count = min(chunk.rest, bytes.count - offset)
+        try append(bytes, offset..<(offset + count), to: chunk.id)
+        offset += count
+        chunk.rest -= count
+        self.chunk = chunk.rest > 0 ? chunk : nil
+        if chunk.rest == 0 { try complete(chunk.id, visit) }
     }
 
     // MARK: Headers
@@ -90,9 +109,11 @@ package struct RTMPChunkReader: Sendable {
         let id: UInt32
         /// 0 for all fields, 3 for none.
         let format: UInt8
+        /// In bytes; those behind it belong to what follows.
+        let length: Int
         /// The field on the wire: absolute in format 0, a difference in 1 and 2; nil in format 3.
         var time: UInt32?
-        var length: Int?
+        var messageLength: Int?
         var kind: UInt8?
         var stream: UInt32?
         var isExtended = false
@@ -119,16 +140,43 @@ package struct RTMPChunkReader: Sendable {
             } else {
                 isExtended = known?.isExtended ?? false
             }
+            if format == 3, isExtended, let known, known.payload != nil {
+                guard let isRepeated = try Self.isRepeated(known, in: bytes, at: basic) else { return nil }
+                isExtended = isRepeated
+            }
             if isExtended {
                 guard bytes.count >= basic + fields + 4 else { return nil }
                 let extended = try bytes.uint32(at: basic + fields)
                 if format < 3 { time = extended }
             }
+            length = basic + fields + (isExtended ? 4 : 0)
             guard format < 2 else { return }
-            length = try Int(bytes.uint24(at: basic + 3))
+            messageLength = try Int(bytes.uint24(at: basic + 3))
             kind = try bytes.uint8(at: basic + 6)
             // The only little-endian number (§5.3.1.2.5).
             if format == 0 { stream = try bytes.uint32(at: basic + 7).byteSwapped }
+        }
+
+        /// Whether a chunk within a message repeats the extended timestamp, as it should (§5.3.1.3).
+        ///
+        /// Old encoders leave it out, and begin to need it after 4 hours and 40 minutes: what follows their header is
+        /// the payload. Like other servers, this tells the two apart by the value, which is a time or a difference.
+        /// - Returns: nil while there are too few bytes to tell.
+        private static func isRepeated(
+            _ known: ChunkStream, in bytes: Span<UInt8>, at offset: Int
+        ) throws(WireError) -> Bool? {
+            let count = min(bytes.count - offset, 4)
+            var isPossible = false
+            for value in [known.step, known.timestamp] {
+                var isEqual = true
+                for index in 0..<count {
+                    let expected = UInt8(truncatingIfNeeded: value >> UInt32(24 - 8 * index))
+                    if try bytes.uint8(at: offset + index) != expected { isEqual = false }
+                }
+                if isEqual { isPossible = true }
+            }
+            guard isPossible else { return false }
+            return count < 4 ? nil : true
         }
     }
 
@@ -136,7 +184,7 @@ package struct RTMPChunkReader: Sendable {
     private mutating func begin(_ header: Header, _ visit: (RTMPMessage) -> Void) throws(WireError) {
         var known = streams[header.id] ?? ChunkStream()
         if known.payload == nil {
-            if let length = header.length { known.length = length }
+            if let length = header.messageLength { known.length = length }
             if let kind = header.kind { known.kind = kind }
             if let stream = header.stream { known.stream = stream }
             known.isExtended = header.isExtended

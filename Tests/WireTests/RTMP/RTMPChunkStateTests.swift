@@ -88,6 +88,25 @@ import Wire
         #expect(messages.map(\.payload) == [payload, payload])
     }
 
+    /// Old encoders do not repeat it, and need it after 4 hours and 40 minutes.
+    @Test(arguments: [1, 3, 1_000])
+    mutating func `does without the long field in further chunks of a message`(size: Int) throws {
+        let payload = Self.payload(300)
+        // Its last two bytes are the beginning of its time.
+        let similar = Self.payload(128) + [1, 0]
+        let next = hexBytes("04 ffffff 000001 08 01000000 01000014 bb")
+        var bytes = hexBytes("04 ffffff 00012c 09 01000000 01000000") + Array(payload[..<128])
+        bytes += [0xC4] + Array(payload[128..<256]) + [0xC4] + Array(payload[256...])
+        bytes += hexBytes("04 ffffff 000082 09 01000000 01000000") + Array(similar[..<128])
+        bytes += [0xC4] + Array(similar[128...]) + next
+        var messages: [RTMPMessage] = []
+        for start in stride(from: 0, to: bytes.count, by: size) {
+            messages += try read(Array(bytes[start..<min(start + size, bytes.count)]))
+        }
+        #expect(messages.map(\.timestamp) == [0x100_0000, 0x100_0000, 0x100_0014])
+        #expect(messages.map(\.payload) == [payload, similar, [0xBB]])
+    }
+
     @Test mutating func `keeps the values of each stream apart`() throws {
         let messages = try read(
             hexBytes("04 000064 000001 08 01000000 aa 05 0003e8 000002 09 02000000 bbbb")
