@@ -13,7 +13,7 @@ package enum IngestNotice: Equatable, Sendable {
     package var code: String {
         switch self {
         case .converted(.reordering): "b-frames"
-        case .converted(.profile), .converted(.colours): "profile"
+        case .converted(.profile), .converted(.colours), .converted(.interlacing): "profile"
         case .converted(.codec): "codec"
         case .rareKeyFrames: "key-frames-rare"
         case .soundLeftOut: "sound-left-out"

@@ -48,6 +48,10 @@ enum PictureFitness: Equatable {
         let (chroma, depth) = (pictures?.chromaFormat ?? 1, pictures?.bitDepth ?? 8)
         let profile = configuration.profile
         guard !Self.profiles.contains(profile) || chroma > 1 || depth > 8 else {
+            guard pictures?.mayHaveFields != true else {
+                self = .converted(.interlacing)
+                return
+            }
             switch pictures?.reorderedPictures {
             case nil: self = .unlessReordered
             case 0: self = .asItIs

@@ -209,6 +209,21 @@ import Wire
         #expect(Self.refusal(begun(more))?.detail.contains("profile 122") == true)
     }
 
+    @Test mutating func `has interlaced pictures converted, whatever their profile`() {
+        // High, 1920x1080, in order.
+        let interlaced = hexBytes(
+            "17 00 000000 01 640028 ff e1 000f 67640028ace8078044fdc03c58ba80 01 0004 68ee3cb0")
+        let effects = begun(interlaced)
+        #expect(conversion(effects) == .some(.interlacing))
+        guard case .notice(let notice)? = effects.last else {
+            Issue.record("nothing is told")
+            return
+        }
+        #expect(notice.code == "profile" && notice.text.contains("1080p instead of 1080i"))
+        media = IngestMedia(isDecoding: false, seed: 42)
+        #expect(Self.refusal(video(interlaced))?.detail.contains("progressive") == true)
+    }
+
     @Test mutating func `refuses them where nothing is decoded`() {
         media = IngestMedia(isDecoding: false, seed: 42)
         #expect(Self.refusal(video(Self.reordered))?.detail.contains("B-frames to 0") == true)

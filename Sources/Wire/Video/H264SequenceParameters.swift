@@ -9,6 +9,8 @@ package struct H264SequenceParameters: Equatable, Sendable {
     package let bitDepth: Int
     /// The picture after cropping.
     package let resolution: VideoResolution
+    /// Whether pictures may consist of two fields, as in interlaced video (`frame_mbs_only_flag`).
+    package let mayHaveFields: Bool
     /// How many pictures may be displayed after one that follows them in decoding order, as with B-frames; nil if
     /// unknown.
     package let reorderedPictures: Int?
@@ -41,7 +43,7 @@ package struct H264SequenceParameters: Equatable, Sendable {
         // max_num_ref_frames, gaps_in_frame_num_value_allowed_flag.
         _ = try reader.exponentialGolomb(in: bytes)
         try reader.skip(1)
-        resolution = try Self.size(samples.chromaFormat, &reader, bytes)
+        (resolution, mayHaveFields) = try Self.size(samples.chromaFormat, &reader, bytes)
         // Baseline has no B slices, and with order type 2 the output order is the decoding order (§7.4.2.1.1).
         let isInOrder = profile == Self.baseline || order == 2
         reorderedPictures = isInOrder ? 0 : try? Self.reorderedPictures(&reader, bytes)
@@ -49,7 +51,7 @@ package struct H264SequenceParameters: Equatable, Sendable {
 
     private static func size(
         _ chromaFormat: UInt32, _ reader: inout BitReader, _ bytes: Span<UInt8>
-    ) throws(WireError) -> VideoResolution {
+    ) throws(WireError) -> (VideoResolution, mayHaveFields: Bool) {
         let width = try UInt64(reader.exponentialGolomb(in: bytes)) &+ 1
         let height = try UInt64(reader.exponentialGolomb(in: bytes)) &+ 1
         let isFrameCoded = try reader.flag(in: bytes)
@@ -72,7 +74,7 @@ package struct H264SequenceParameters: Equatable, Sendable {
             size = (size.width &- crop.width, size.height &- crop.height)
         }
         guard size.width <= 65_536, size.height <= 65_536 else { throw .invalid(.h264SequenceParameters) }
-        return VideoResolution(width: Int(size.width), height: Int(size.height))
+        return (VideoResolution(width: Int(size.width), height: Int(size.height)), !isFrameCoded)
     }
 
     /// The values in profiles that do not contain them.

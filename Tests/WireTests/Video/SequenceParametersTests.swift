@@ -11,6 +11,7 @@ private struct H264Set {
     private(set) var bitDepth = 8
     private(set) var width = 0
     private(set) var height = 0
+    private(set) var mayHaveFields = false
     private(set) var reorderedPictures: Int?
 
     private static let profiles = [66, 77, 88, 100, 110, 122, 244, 44, 83, 86, 118, 128]
@@ -74,6 +75,7 @@ private struct H264Set {
         width = 16 * (writer.anyCode(0...255) + 1)
         let units = writer.anyCode(0...255) + 1
         let isFrameCoded = writer.anyFlag()
+        mayHaveFields = !isFrameCoded
         height = units * (isFrameCoded ? 16 : 32)
         if !isFrameCoded { writer.noise(1) }
         writer.noise(1)
@@ -141,6 +143,7 @@ private struct H264Set {
         #expect(Int(read.chromaFormat) == set.chromaFormat)
         #expect(read.bitDepth == set.bitDepth)
         #expect(read.resolution == VideoResolution(width: set.width, height: set.height))
+        #expect(read.mayHaveFields == set.mayHaveFields)
         #expect(read.reorderedPictures == set.reorderedPictures)
     }
 
