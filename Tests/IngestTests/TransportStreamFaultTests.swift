@@ -210,6 +210,21 @@ private func frame(_ count: Int = 20) -> [UInt8] {
         #expect(times == [0, 21 * 48, 42 * 48, 64 * 48, 100 * 48])
     }
 
+    /// The end of a frame that began in the unit before is lost.
+    @Test mutating func `joins no sound across a packet that is missing`() throws {
+        begin()
+        let cut = Array(frame(100).prefix(60))
+        let first = audio(frame(30) + cut, at: 18_000)
+        _ = audio(Array(frame(100).dropFirst(60)), at: nil)
+        let last = audio(frame(40) + frame(50), at: 24_000)
+        let effects = receive(first + last)
+        let sounds = Self.sounds(effects)
+        try #require(sounds.map(\.bytes.count) == [30, 40, 50])
+        // 6,000 ticks of 90 kHz, and a frame, in whole milliseconds.
+        #expect(sounds[1].timestamp &- sounds[0].timestamp == 66 * 48)
+        #expect([21, 22].contains((sounds[2].timestamp &- sounds[1].timestamp) / 48))
+    }
+
     @Test mutating func `has no sound before its first time`() {
         let bytes = writer.tables(Self.both) + audio(frame(), at: nil) + audio(frame(30), at: 9_000)
         _ = receive(bytes)

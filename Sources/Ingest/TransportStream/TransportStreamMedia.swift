@@ -31,6 +31,7 @@ package struct TransportStreamMedia: Sendable {
             case .picture(let packet): effects += show(packet, at: now, &media)
             case .sound(let packet): effects += hear(packet, at: now, &media)
             case .pictureLost: media.losePicture()
+            case .soundLost: loseSound()
             }
         }
         if reader.isHopeless {
@@ -105,6 +106,12 @@ package struct TransportStreamMedia: Sendable {
             effects += media.receive(sound: frame.bytes.span, timestamp: timestamp, at: now)
         }
         return effects
+    }
+
+    /// Drops the beginning of a frame whose end is lost; it would be heard with the bytes of others.
+    private mutating func loseSound() {
+        sound = ADTSReader()
+        nextSound = nil
     }
 
     // MARK: Time

@@ -14,6 +14,8 @@ struct TransportStreamReader: Sendable {
         case sound(PESPacket)
         /// A picture is missing or incomplete.
         case pictureLost
+        /// Sound is missing: what follows does not continue the bytes before it.
+        case soundLost
     }
 
     /// PIDs with a fixed meaning.
@@ -92,7 +94,12 @@ struct TransportStreamReader: Sendable {
             if let section = mapTable.take(payload, header) { readMap(section.span) }
         case programme?.video?.identifier: takeVideo(payload, header)
         case programme?.audio?.identifier:
-            for case .whole(let packet) in audio.take(payload, header) { elements.append(.sound(packet)) }
+            for outcome in audio.take(payload, header) {
+                switch outcome {
+                case .whole(let packet): elements.append(.sound(packet))
+                case .lost: elements.append(.soundLost)
+                }
+            }
         default: return
         }
     }
@@ -124,6 +131,7 @@ struct TransportStreamReader: Sendable {
             video = PESAssembler(limit: Self.pictureLimit)
         }
         if found.audio?.identifier != programme?.audio?.identifier {
+            if programme?.audio != nil { elements.append(.soundLost) }
             audio = PESAssembler(limit: Self.soundLimit)
         }
         programme = found
