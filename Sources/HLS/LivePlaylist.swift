@@ -133,11 +133,12 @@ package struct LivePlaylist: Sendable {
         byteCount = segments.reduce(0) { $0 + $1.byteCount }
     }
 
-    /// Continues another rendition's numbers without its segments, because the pictures have another codec.
-    /// - Parameter tag: as for a new playlist.
-    package init(tag: String, countingOnFrom other: LivePlaylist) {
+    /// Continues another playlist's numbers without its segments, because the pictures have another codec.
+    /// - Parameter isInterrupted: whether nothing was made for a while instead, which is a discontinuity.
+    package init(tag: String, countingOnFrom other: LivePlaylist, isInterrupted: Bool = false) {
         self.init(tag: tag, timing: other.timing)
         discontinuitySequence = other.discontinuitySequence + other.segments.count(where: \.isDiscontinuous)
+        if isInterrupted { discontinuitySequence += 1 }
         nextSequenceNumber = other.nextSequenceNumber
     }
 
@@ -242,9 +243,7 @@ package struct LivePlaylist: Sendable {
         guard window > 0 else { return [] }
         let finished = segments.filter { $0.isComplete && $0.tag == tag && $0.sequenceNumber >= nextToStore }
         nextToStore = finished.last.map { $0.sequenceNumber + 1 } ?? nextToStore
-        return finished.map {
-            Finished(name: $0.name, bytes: $0.parts.flatMap(\.bytes))
-        }
+        return finished.map { Finished(name: $0.name, bytes: $0.parts.flatMap(\.bytes)) }
     }
 
     /// Records that a segment is on the disk.

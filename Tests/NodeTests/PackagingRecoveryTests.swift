@@ -108,6 +108,46 @@ import Wire
         await end()
     }
 
+    /// A player on a phone that was put away asks for the number that comes next.
+    @Test func `counts on from where it ended because nobody asked`() async throws {
+        try await desk.begin(source, nil)
+        await desk.take(.report(source, 1, beginning))
+        for byte in 1...3 { await desk.take(.report(source, 1, part(UInt8(byte)))) }
+        await advance(by: PackagingDesk.idleTime)
+        #expect(await desk.counters.active == 0)
+        try await desk.begin(source, nil)
+        await desk.take(.report(source, 2, beginning))
+        await desk.take(.report(source, 2, part(4)))
+        let query = try PlaylistQuery(sequenceNumber: "3", part: "0", skip: nil)
+        let text = try await desk.mediaPlaylist(of: source, uri: "media.m3u8", query)
+        #expect(text.contains("#EXT-X-MEDIA-SEQUENCE:3\n"))
+        #expect(text.contains("#EXT-X-DISCONTINUITY-SEQUENCE:1\n"))
+        await end()
+    }
+
+    @Test func `counts from zero again once players were told of the end`() {
+        var earlier = EarlierPlaylists()
+        var playlist = LivePlaylist(tag: "a", timing: PackagingTiming.usual.ofPlaylists)
+        earlier.note(playlist, of: source)
+        #expect(earlier.playlist(tag: "b", after: source) == nil, "it has nothing yet")
+        playlist.begin(
+            initialization: [1], codecs: "avc1.42e01f,mp4a.40.2", width: 640, height: 360,
+            framesPerSecond: 30, meant: LivePlaylist.Bitrates(peak: 1, average: nil))
+        playlist.append(
+            LivePlaylist.Part(
+                bytes: [2, 3], milliseconds: 500, startsSegment: true, endsSegment: true,
+                date: WallTime(milliseconds: 1_000_000)))
+        earlier.note(playlist, of: source)
+        let low = Packaging.Key(stream: show, rendition: .low)
+        let sound = Packaging.Key(stream: show, rendition: .sound)
+        let next = earlier.playlist(tag: "b", after: low)
+        #expect(next?.text().contains("#EXT-X-MEDIA-SEQUENCE:1\n") == true)
+        #expect(earlier.playlist(tag: "b", after: sound) == nil)
+        playlist.end()
+        earlier.note(playlist, of: source)
+        #expect(earlier.playlist(tag: "b", after: source) == nil)
+    }
+
     @Test func `has nothing more to say of what has ended, and lets nobody wait for it`() async throws {
         try await desk.begin(source, nil)
         let answer = try await ask()

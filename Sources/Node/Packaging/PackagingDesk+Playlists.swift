@@ -65,7 +65,8 @@ extension PackagingDesk {
     /// Makes the playlist of a new packaging, with sequence numbers that match the stream's other renditions.
     ///
     /// `source` and `low`, which both have H.264, take over each other's last segments, so that a player that
-    /// switches finds what it already has. Renditions in another codec only continue the numbering.
+    /// switches finds what it already has. Renditions in another codec only continue the numbering, as does a packaging
+    /// that had ended because nobody asked for it.
     func makePlaylist(for key: Packaging.Key) -> LivePlaylist {
         let tag = Packaging.makeTag()
         // Renditions whose segments can be taken over.
@@ -83,7 +84,7 @@ extension PackagingDesk {
         }
         if let other = begun(same) { return LivePlaylist(tag: tag, continuing: other) }
         if let other = begun(others) { return LivePlaylist(tag: tag, countingOnFrom: other) }
-        return LivePlaylist(tag: tag, timing: timing.ofPlaylists)
+        return earlier.playlist(tag: tag, after: key) ?? LivePlaylist(tag: tag, timing: timing.ofPlaylists)
     }
 
     /// The reports on the other renditions that a media playlist contains.

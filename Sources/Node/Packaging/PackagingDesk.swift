@@ -41,6 +41,7 @@ package actor PackagingDesk {
     private let shelf: SegmentShelf?
     nonisolated let atHand = PlaylistsAtHand()
     private(set) var active: [Packaging.Key: Packaging] = [:]
+    private(set) var earlier = EarlierPlaylists()
     private var programmes: [StreamID: RecordingDesk.Programme] = [:]
     private var refusals = OriginalRefusals()
     /// The time that is 0 in the media times of all renditions of a stream.
@@ -372,9 +373,7 @@ package actor PackagingDesk {
     }
 
     private func launch(_ key: Packaging.Key) {
-        guard var packaging = active[key], packaging.job == nil, !packaging.playlist.hasEnded else {
-            return
-        }
+        guard var packaging = active[key], packaging.job == nil, !packaging.playlist.hasEnded else { return }
         lastNumber += 1
         let name = lastNumber
         packaging.number = name
@@ -427,8 +426,8 @@ package actor PackagingDesk {
             active[key]?.playlist.append(
                 LivePlaylist.Part(
                     bytes: part.bytes, milliseconds: Int(part.milliseconds),
-                    startsSegment: part.startsSegment,
-                    endsSegment: part.endsSegment, date: now().date(of: part.captured)))
+                    startsSegment: part.startsSegment, endsSegment: part.endsSegment,
+                    date: now().date(of: part.captured)))
             if part.endsSegment || part.startsSegment { shelve(key) }
         case .format(let format):
             active[key]?.format = format
@@ -474,6 +473,7 @@ package actor PackagingDesk {
 
     private func end(_ key: Packaging.Key) {
         release(key)
+        earlier.note(active[key]?.playlist, of: key)
         shelf?.remove(active[key]?.playlist.forgetAll() ?? [], of: key.stream, at: now().elapsed)
         let waiters = active.removeValue(forKey: key)?.waiters ?? []
         show(key)
