@@ -40,12 +40,36 @@ extension Configuration {
     func checkPorts() throws(ConfigurationError) {
         let alone: [(String, TransportAddress?)] = [("admin", admin), ("rtmp", rtmp), ("rtmps", rtmps)]
         var owners = Dictionary(portUses.map { ($0.address, $0.use.option) }) { first, _ in first }
+        var ports = portUses.map { (option: $0.use.option, address: $0.address) }
         for (option, address) in alone {
             guard let address = address?.over(.tcp), address.port != 0 else { continue }
+            ports.append(("--\(option)", address))
             guard let other = owners.updateValue("--\(option)", forKey: address) else { continue }
             throw ConfigurationError(
                 "\(other) and --\(option) both name \(address): only --http, --tcp, --turn-tls and --turn-tcp may "
                     + "share a port")
+        }
+        try Self.checkOverlaps(ports)
+    }
+
+    /// Refuses two addresses of which one includes the other: the kernel opens only the first of them.
+    ///
+    /// Each port by itself is free, so nothing else would name the second one's rival: the start would fail, after a
+    /// `rostrum doctor` without complaint.
+    private static func checkOverlaps(
+        _ ports: [(option: String, address: TransportAddress)]
+    ) throws(ConfigurationError) {
+        for (index, port) in ports.enumerated() {
+            let rival = ports.prefix(index).first {
+                $0.address.includes(port.address) || port.address.includes($0.address)
+            }
+            guard let rival else { continue }
+            let isWide = rival.address.includes(port.address)
+            let (wide, narrow) = isWide ? (rival, port) : (port, rival)
+            throw ConfigurationError(
+                "\(wide.option) \(wide.address) and \(narrow.option) \(narrow.address) cannot both be open, "
+                    + "because the first includes the second: write the same address for both where they may "
+                    + "share a port, or give one of them another port")
         }
     }
 
@@ -54,12 +78,26 @@ extension Configuration {
         let last = lastUDPPort == nil ? udp.port : udp.port + UInt16(workers - 1)
         let media = (udp.port...last).map { (TransportAddress(ip: udp.ip, port: $0), "--udp") }
         var owners = Dictionary(media) { first, _ in first }
+        var ports = media.map { (option: $0.1, address: $0.0) }
         for (option, address) in [("srt", srt), ("turn-udp", turn.udp)] {
             guard let address, address.port != 0 else { continue }
+            ports.append(("--\(option)", address))
             guard let other = owners.updateValue("--\(option)", forKey: address) else { continue }
             throw ConfigurationError(
                 "\(other) and --\(option) both name \(address): each needs a UDP port of its own")
         }
+        try Self.checkOverlaps(ports)
+    }
+}
+
+extension TransportAddress {
+    /// Whether this address stands for all of the machine's, and `other`, with the same port, is one of them.
+    ///
+    /// `::` includes IPv4, because all listeners accept both there.
+    /// - Source: ip(7), ipv6(7) (IPV6_V6ONLY).
+    fileprivate func includes(_ other: TransportAddress) -> Bool {
+        guard port == other.port, port != 0, ip != other.ip, ip.isUnspecified else { return false }
+        return ip.ipv4 == nil || other.ip.ipv4 != nil
     }
 }
 

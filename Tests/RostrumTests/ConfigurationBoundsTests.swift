@@ -110,6 +110,23 @@ private func complaint(
         #expect(words("--udp", ":9", "--tcp", "off", "--rtmp", ":9") == "none")
     }
 
+    /// Linux opens only one of `0.0.0.0:9` and `10.0.0.1:9`, and `::` takes IPv4 as well.
+    @Test(arguments: [
+        ("--http", "[::]:443", "--tcp", "0.0.0.0:443"), ("--http", "0.0.0.0:443", "--tcp", "10.0.0.1:443"),
+        ("--http", "0.0.0.0:9", "--admin", "127.0.0.1:9"), ("--udp", "0.0.0.0:9", "--srt", "10.0.0.1:9"),
+        ("--turn-udp", "[::]:9", "--srt", "0.0.0.0:9"), ("--http", "[::]:9", "--rtmp", "[::1]:9"),
+    ])
+    func `has no address that includes another one`(
+        wide: String, address: String, narrow: String, other: String
+    ) {
+        let start = "\(wide) \(address) and \(narrow) \(other) cannot both be open"
+        #expect(complaint(["--dev", wide, address, narrow, other]).hasPrefix(start))
+        // Whichever is named first.
+        #expect(complaint(["--dev", narrow, address, wide, other]).contains("cannot both be open"))
+        // IPv4's address for all has no part in IPv6.
+        #expect(complaint(["--dev", wide, "0.0.0.0:9", narrow, "[::1]:9"]) == "none")
+    }
+
     @Test func `that is a list may be none after all`() throws {
         let file = """
             dev = true
