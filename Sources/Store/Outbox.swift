@@ -13,6 +13,8 @@ package protocol Outbox: Sendable {
     func setReceivers(_ receivers: [String]) async throws(StoreError)
 
     /// The first event of each lane of the receiver that is due, ordered by the time since which it is.
+    ///
+    /// Last come lanes whose time is further away than any delay: the clock has been set back since.
     func due(for receiver: String, at now: Int64, limit: Int) async throws(StoreError) -> [Delivery]
 
     /// When the next lane of the receiver that is not due yet becomes due; nil if there is none.

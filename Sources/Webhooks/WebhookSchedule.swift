@@ -14,7 +14,7 @@ package struct WebhookSchedule: Sendable {
         /// Delay before the second attempt; doubles with each further one.
         package var firstDelay: Int64 = 1_000
         /// Limit of the delay between two attempts, including the receiver's `Retry-After`: 10 minutes.
-        package var longestDelay: Int64 = 600_000
+        package var longestDelay = OutboxLimits.longestDelay
         /// An undelivered event is dropped at this age, three days, so that the stream's later events can be sent.
         package var patience: Int64 = 3 * 24 * 3_600_000
 
@@ -46,13 +46,20 @@ package struct WebhookSchedule: Sendable {
 
     /// How many more events may be sent now.
     private func room(at now: Int64) -> Int {
-        guard !isOver, now >= silentUntil else { return 0 }
+        guard !isOver, !isSilent(at: now) else { return 0 }
         return max((silences == 0 ? settings.concurrency : 1) - underWay.count, 0)
     }
 
     /// When to call `begin` again without an event; nil if only an answer or a new event can change anything.
     package func deadline(at now: Int64) -> Int64? {
-        isOver || silentUntil <= now ? nil : silentUntil
+        isOver || !isSilent(at: now) ? nil : silentUntil
+    }
+
+    /// Whether nothing is sent because the receiver was unreachable.
+    ///
+    /// A time further away than any delay is from before the clock was set back, and counts as passed.
+    private func isSilent(at now: Int64) -> Bool {
+        now < silentUntil && silentUntil &- settings.longestDelay <= now
     }
 
     /// Chooses the events to send now and marks them as under way.

@@ -54,6 +54,30 @@ import Testing
         }
     }
 
+    /// As after a start with a clock that is years ahead, until the machine has asked for the time.
+    @Test(arguments: StoreUnderTest.allCases)
+    func `lets no lane wait longer than any delay when the clock was set back`(
+        _ kind: StoreUnderTest
+    ) async throws {
+        try await kind.run { store in
+            let outbox = store.outbox
+            try await outbox.setReceivers(["r"])
+            try await store.commit(commit("a", basis: 0, events: [event(1)]))
+            try await store.commit(commit("b", basis: 0, events: [event(2)]))
+            try await store.commit(commit("c", basis: 0, events: [event(3)]))
+            let heads = try await outbox.due(for: "r", at: 0, limit: 9)
+            let times = [OutboxLimits.longestDelay + 1_001, OutboxLimits.longestDelay + 1_000, 900]
+            for (head, time) in zip(heads, times) {
+                try await outbox.settle([.failed(head.number, nextAttemptAt: time)])
+            }
+            // The second may still wait at this time; the first was told to by another clock.
+            let due = try await outbox.due(for: "r", at: 1_000, limit: 9)
+            #expect(due.map(\.event) == [event(3), event(1)])
+            #expect(try await outbox.due(for: "r", at: 1_000, limit: 1).map(\.event) == [event(3)])
+            #expect(try await outbox.due(for: "r", at: 1_000, limit: 0) == [])
+        }
+    }
+
     @Test(arguments: StoreUnderTest.allCases)
     func `drops the oldest of a lane that is full, then the oldest of all`(
         _ kind: StoreUnderTest

@@ -100,6 +100,17 @@ private func delivery(_ number: Int64, _ name: String, attempts: Int = 0, commit
         #expect(schedule.deadline(at: deadline) == nil)
     }
 
+    @Test mutating func `does not stay silent for years when the clock was set back`() {
+        let year: Int64 = 365 * 86_400_000
+        _ = schedule.begin([delivery(1, "a", committedAt: year)], at: year)
+        _ = schedule.take(.unreachable("connection refused"), to: 1, at: year, using: &random)
+        schedule.settled(1)
+        #expect(schedule.demand(at: year) == 0)
+        #expect(schedule.demand(at: 5_000) == 1)
+        #expect(schedule.deadline(at: 5_000) == nil)
+        #expect(schedule.begin([delivery(1, "a")], at: 5_000).map(\.number) == [1])
+    }
+
     @Test mutating func `sends nothing more to a receiver that is gone`() {
         _ = schedule.begin([delivery(1, "a")], at: 0)
         #expect(schedule.take(.status(410, retryAfter: nil), to: 1, at: 0, using: &random) == .gone(receiver))

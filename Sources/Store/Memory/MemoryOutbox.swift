@@ -72,8 +72,11 @@ struct MemoryOutbox: Sendable {
     }
 
     func due(for receiver: String, at now: Int64, limit: Int) -> [Delivery] {
-        let due = lanes.filter { $0.key.receiver == receiver && $0.value.dueAt <= now }.sorted {
-            left, right in
+        let horizon = OutboxLimits.horizon(at: now)
+        let ready = lanes.filter { name, lane in
+            name.receiver == receiver && (lane.dueAt <= now || lane.dueAt > horizon)
+        }
+        let due = ready.sorted { left, right in
             (left.value.dueAt, left.value.entries.first?.number ?? 0)
                 < (right.value.dueAt, right.value.entries.first?.number ?? 0)
         }

@@ -33,6 +33,7 @@ struct OutboxTables: ~Copyable {
     private var delayLane: Statement
     private var deleteEmptyLane: Statement
     private var selectDue: Statement
+    private var selectBeyond: Statement
     private var selectNextDue: Statement
     private var selectOld: Statement
     private var selectReceivers: Statement
@@ -81,15 +82,8 @@ struct OutboxTables: ~Copyable {
             DELETE FROM lanes WHERE receiver = ?1 AND stream = ?2
             AND NOT EXISTS (SELECT 1 FROM events WHERE receiver = ?1 AND stream = ?2)
             """, in: database)
-        // Lanes first: they are few, and their index by due time finds those of one receiver.
-        selectDue = Statement(
-            """
-            SELECT number, e.receiver, e.stream, id, type, committed_at, body, attempts
-            FROM (SELECT * FROM lanes WHERE receiver = ?1 AND due_at <= ?2 ORDER BY due_at LIMIT ?3) AS l
-            JOIN events AS e ON e.number =
-                (SELECT MIN(number) FROM events WHERE receiver = l.receiver AND stream = l.stream)
-            ORDER BY due_at
-            """, in: database)
+        selectDue = Statement(Self.heads(dueAt: "<= ?2"), in: database)
+        selectBeyond = Statement(Self.heads(dueAt: "> ?2"), in: database)
         selectNextDue = Statement(
             "SELECT due_at FROM lanes WHERE receiver = ? AND due_at > ? ORDER BY due_at LIMIT 1", in: database
         )
@@ -98,6 +92,19 @@ struct OutboxTables: ~Copyable {
         selectReceivers = Statement("SELECT DISTINCT receiver FROM lanes", in: database)
         deleteReceiverEvents = Statement("DELETE FROM events WHERE receiver = ?", in: database)
         deleteReceiverLanes = Statement("DELETE FROM lanes WHERE receiver = ?", in: database)
+    }
+
+    /// The query for the first events of a receiver's lanes whose due time compares with the second value as given.
+    ///
+    /// Lanes first: they are few, and their index by due time finds those of one receiver.
+    private static func heads(dueAt comparison: String) -> String {
+        """
+        SELECT number, e.receiver, e.stream, id, type, committed_at, body, attempts
+        FROM (SELECT * FROM lanes WHERE receiver = ?1 AND due_at \(comparison) ORDER BY due_at LIMIT ?3) AS l
+        JOIN events AS e ON e.number =
+            (SELECT MIN(number) FROM events WHERE receiver = l.receiver AND stream = l.stream)
+        ORDER BY due_at
+        """
     }
 
     /// Restores the state of before a transaction that was rolled back.
@@ -168,8 +175,18 @@ struct OutboxTables: ~Copyable {
     mutating func due(
         for receiver: String, at now: Int64, limit: Int
     ) throws(DatabaseError) -> [Delivery] {
-        try selectDue.rows(.text(receiver), .integer(now), .integer(Int64(max(limit, 0)))) {
-            row throws(DatabaseError) in
+        let due = try Self.deliveries(&selectDue, for: receiver, .integer(now), limit: limit)
+        guard due.count < limit else { return due }
+        let horizon = DatabaseValue.integer(OutboxLimits.horizon(at: now))
+        let beyond = try Self.deliveries(&selectBeyond, for: receiver, horizon, limit: limit - due.count)
+        return due + beyond
+    }
+
+    /// Runs one of the queries that `heads` makes.
+    private static func deliveries(
+        _ query: inout Statement, for receiver: String, _ time: DatabaseValue, limit: Int
+    ) throws(DatabaseError) -> [Delivery] {
+        try query.rows(.text(receiver), time, .integer(Int64(max(limit, 0)))) { row throws(DatabaseError) in
             guard let stream = StreamID(row.text(2)) else {
                 throw DatabaseError(
                     code: SQLITE_CORRUPT, message: "\(row.text(2)) is not a stream's name")
