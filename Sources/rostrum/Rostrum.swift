@@ -270,12 +270,11 @@ import Transcoder
     /// How many processors are online; defaults for workers and encoders follow from it.
     private static var processors: Int { ProcessInfo.processInfo.activeProcessorCount }
 
-    /// Checks that the TLS files can be read and prints the effective configuration, without starting anything.
+    /// Checks the certificate and prints the effective configuration, without starting anything.
     /// - Returns: the exit status.
     private static func check(_ configuration: Configuration) -> CInt {
-        for path in [configuration.tls?.certificate, configuration.tls?.key].compactMap({ $0 })
-        where access(path, R_OK) != 0 {
-            complain("cannot read \(path): \(String(cString: strerror(errno)))")
+        if let reason = CertificateCheck.refusal(of: configuration.tls) {
+            complain(reason)
             return 1
         }
         print(configuration.summary, terminator: "")

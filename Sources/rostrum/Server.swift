@@ -19,6 +19,9 @@ struct Server: Sendable {
     /// Never empty: first the public listener, then the operators' listener if there is one.
     private let listeners: [HTTPServer]
     private let sharedPorts: SharedPorts
+    private let certificate: PresentedCertificate
+    /// Logs once a day that the certificate expires soon.
+    private let reminder: Task<Void, Never>
 
     /// How long requests that are under way at the end may still take.
     private static let grace = Duration.seconds(3)
@@ -33,6 +36,8 @@ struct Server: Sendable {
         let pages = try WebPages.load()
         let signing = try key(configuration.key, log)
         let keys = SigningKeys([signing] + previousKeys(configuration.key))
+        let certificate = PresentedCertificate(
+            try configuration.tls.map { files in try CertificateCheck.facts(of: files) })
         let authority = TokenAuthority(keys)
         // Where everyone may watch, previews need no signature in their address.
         let paths = ResourcePaths(
@@ -65,8 +70,9 @@ struct Server: Sendable {
         let counters = HTTPCounters()
         let handler = GatewayHandler(
             service: node, authority: authority,
-            settings: gatewaySettings(configuration, data, paths, node, sharedPorts, signing), pages: pages,
-            counters: counters, now: { Int(Date().timeIntervalSince1970) },
+            settings: gatewaySettings(
+                configuration, data, paths, node, sharedPorts, certificate, signing),
+            pages: pages, counters: counters, now: { Int(Date().timeIntervalSince1970) },
             elapsed: { MonotonicClock.now() })
         let listeners: [HTTPServer]
         do throws(HTTPServerError) {
@@ -77,7 +83,8 @@ struct Server: Sendable {
             throw error
         }
         let server = Server(
-            data: data, node: node, keys: keys, listeners: listeners, sharedPorts: sharedPorts)
+            data: data, node: node, keys: keys, listeners: listeners, sharedPorts: sharedPorts,
+            certificate: certificate, reminder: Task { await Self.remind(of: certificate, log) })
         do {
             // Connections that arrived since the ports were opened have waited in the kernel.
             try sharedPorts.start(listeners.first, isSecure: configuration.tls != nil)
@@ -95,6 +102,16 @@ struct Server: Sendable {
             log.info("links", ["create-a-host-link-with": command])
         }
         return server
+    }
+
+    /// Logs at the start and then once a day what is wrong with the certificate's validity, until it is cancelled.
+    private static func remind(of certificate: PresentedCertificate, _ log: Log) async {
+        while !Task.isCancelled {
+            if let warning = certificate.warning(now: Int(Date().timeIntervalSince1970)) {
+                log.warning(warning.event, ["why-it-matters": warning.reason])
+            }
+            do { try await Task.sleep(for: .seconds(86_400)) } catch { return }
+        }
     }
 
     /// Opens the TCP ports that several protocols share; no connection is accepted before `start`.
@@ -171,6 +188,7 @@ struct Server: Sendable {
         do {
             // Only the public listener: the operators' listener speaks no TLS.
             try listeners.first?.renewCertificate(configuration.tls)
+            try certificate.renew(configuration.tls)
             let isNeeded =
                 configuration.rtmps != nil || configuration.turn.tls != nil
                 || !configuration.sharedPorts.isEmpty
@@ -203,6 +221,7 @@ struct Server: Sendable {
     /// Shared ports stop first, so that they hand over no further connection. The store closes last, because the node
     /// and requests under way may still commit.
     func stop() async {
+        reminder.cancel()
         sharedPorts.stop()
         await node.stop()
         for listener in listeners { await listener.stop(grace: Self.grace) }
@@ -332,7 +351,7 @@ struct Server: Sendable {
     /// Ports are taken from the running node, because the system may have chosen them.
     private static func gatewaySettings(
         _ configuration: Configuration, _ data: DataService, _ paths: ResourcePaths, _ node: Node,
-        _ sharedPorts: SharedPorts, _ signing: TokenAuthority.Key
+        _ sharedPorts: SharedPorts, _ certificate: PresentedCertificate, _ signing: TokenAuthority.Key
     ) -> GatewaySettings {
         var settings = GatewaySettings()
         settings.viewers = configuration.viewers
@@ -359,7 +378,7 @@ struct Server: Sendable {
         settings.paths = paths
         // Read at each scrape, from parts that the gateway does not import.
         settings.furtherMetrics = {
-            data.metrics + [BuildInfo.metric] + node.ingestMetrics + node.turnMetrics
+            data.metrics + [BuildInfo.metric, certificate.metric] + node.ingestMetrics + node.turnMetrics
                 + sharedPorts.metrics
         }
         settings.hindrance = { data.hindrance }

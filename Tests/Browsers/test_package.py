@@ -283,7 +283,8 @@ TROUBLE: dict[str, dict[str, str]] = {
     },
     "RostrumTranscoderDying": {"rostrum_transcoder_restarts_total": "0+1x30"},
     "RostrumWebhooksWaiting": {"rostrum_webhooks_waiting": "200x30"},
-    "RostrumFilesRunningOut": {"process_open_fds": "250000x30"},
+    "RostrumCertificateExpiring": {"rostrum_certificate_not_after_timestamp_seconds": "86400x30"},
+    "RostrumFilesRunningOut": {"process_open_fds": "60000x30", "process_max_fds": "65536x30"},
 }
 
 
@@ -305,7 +306,10 @@ def test_alerts_wake_whom_they_should(tmp_path: Path) -> None:
     # What programs beside the server say of themselves is no trouble of it.
     others = series({name: values for trouble in TROUBLE.values() for name, values in trouble.items()
                      if name.startswith("process_")}, "other")
-    calm = {"rostrum_build_info": "1x30", "process_start_time_seconds": "100x30", "process_open_fds": "100x30"}
+    calm = {"rostrum_build_info": "1x30", "process_start_time_seconds": "100x30", "process_open_fds": "100x30",
+            "process_max_fds": "65536x30",
+            # In a month, by the tests' clock, which begins at 0.
+            "rostrum_certificate_not_after_timestamp_seconds": "2592000x30"}
     cases = {"": (calm, others), **{
         name: ({**(calm if trouble else {}), **trouble}, others) for name, trouble in TROUBLE.items()}}
     tests = []

@@ -15,6 +15,10 @@ enum ProcessMetrics {
         if let files = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count {
             metrics.append(Metric("process_open_fds", .gauge, "Open file descriptors.", Double(files)))
         }
+        if let fileLimit {
+            metrics.append(
+                Metric("process_max_fds", .gauge, "Limit of open file descriptors.", fileLimit))
+        }
         if let processorSeconds {
             metrics.append(
                 Metric("process_cpu_seconds_total", .counter, "User and system CPU time.", processorSeconds))
@@ -42,6 +46,13 @@ enum ProcessMetrics {
     private static var residentBytes: Double? {
         let pages = read("/proc/self/statm")?.split(separator: " ").dropFirst().first
         return pages.flatMap { Double($0) }.map { $0 * Double(sysconf(CInt(_SC_PAGESIZE))) }
+    }
+
+    /// The soft limit, which the kernel enforces; the server raises it at its start as far as it may.
+    private static var fileLimit: Double? {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return nil }
+        return Double(limit.rlim_cur)
     }
 
     /// User and system time of all threads, in seconds.

@@ -28,12 +28,7 @@ enum CertificateCheck {
     static func examine(_ configuration: Configuration, now: Int) -> [Finding] {
         guard let files = configuration.tls else { return [withoutTLS(configuration)] }
         do throws(HTTPServerError) {
-            let certificate = try ServerCertificate(files)
-            let validity = certificate.validity
-            let facts = Facts(
-                names: certificate.names, from: validity.from, until: validity.until,
-                isSelfIssued: certificate.isSelfIssued, lacksChain: certificate.lacksChain)
-            return [judge(facts, now: now)]
+            return [judge(try facts(of: files), now: now)]
         } catch {
             return [
                 .fail(
@@ -41,6 +36,26 @@ enum CertificateCheck {
                     remedy: "check that the server's user can read both files, and that they belong together")
             ]
         }
+    }
+
+    /// Why the server would not start with the configured files; nil if it would, or needs none.
+    static func refusal(of files: HTTPServerSettings.TLSFiles?) -> String? {
+        do throws(HTTPServerError) {
+            if let files { _ = try facts(of: files) }
+            return nil
+        } catch {
+            return error.description
+        }
+    }
+
+    /// Reads a certificate and its key.
+    /// - Throws: as `ServerCertificate.init(_:)`.
+    static func facts(of files: HTTPServerSettings.TLSFiles) throws(HTTPServerError) -> Facts {
+        let certificate = try ServerCertificate(files)
+        let validity = certificate.validity
+        return Facts(
+            names: certificate.names, from: validity.from, until: validity.until,
+            isSelfIssued: certificate.isSelfIssued, lacksChain: certificate.lacksChain)
     }
 
     /// No certificate is fine only if pages are served to this machine alone.

@@ -55,6 +55,14 @@ import Testing
         _ = try Self.exposition([])
     }
 
+    /// The alert compares them: a fixed number would be above the limit of a container.
+    @Test func `tell how many files are open, and how many may be`() throws {
+        let text = try Exposition(ProcessMetrics.collect().text)
+        let open = try #require(text["process_open_fds"])
+        let limit = try #require(text["process_max_fds"])
+        #expect(open > 0 && open < limit)
+    }
+
     @Test func `count streams by each state that there is`() throws {
         var streams: [StreamSnapshot] = []
         for (count, state) in StreamState.allCases.enumerated() {
