@@ -240,7 +240,7 @@ let package = Package(
         .testTarget(
             name: "StageTests", dependencies: ["Base", "Stage", "TestSupport"], swiftSettings: common),
         .testTarget(
-            name: "InteractionTests", dependencies: ["Base", "Interaction", "TestSupport"],
+            name: "InteractionTests", dependencies: ["Base", "Interaction", "TestSupport", "MallocCounter"],
             swiftSettings: common),
         .testTarget(
             name: "HLSTests", dependencies: ["Base", "HLS", "TestSupport"], swiftSettings: common),

@@ -59,7 +59,7 @@ package struct Poll: Equatable, Sendable, Codable {
     /// Nil for a poll without a right answer; also nil in records from before there were quizzes.
     package internal(set) var quiz: Quiz?
     /// Each participant's choice while it is open; at most `voterLimit`.
-    private var votes: [ParticipantID: [Int]] = [:]
+    private var votes = VoteTable()
 
     /// Most characters of the question.
     package static let questionLength = 140
@@ -110,10 +110,11 @@ package struct Poll: Equatable, Sendable, Codable {
 
     /// The poll as one participant is answered: with their own choice, and without those of others.
     ///
-    /// A reply waits until a change is durable. While it held everybody's votes, each further one would copy them all.
+    /// A reply waits until a change is durable. Without those of others it stays small.
     func seen(by id: ParticipantID) -> Poll {
         var seen = self
-        seen.votes = votes[id].map { [id: $0] } ?? [:]
+        seen.votes = VoteTable()
+        if let chosen = votes[id] { seen.votes.set(chosen, of: id) }
         return seen
     }
 
@@ -129,7 +130,7 @@ package struct Poll: Equatable, Sendable, Codable {
 
     /// Counts a choice that was checked by `refusal`.
     mutating func count(_ chosen: [Int], of id: ParticipantID) {
-        votes[id] = chosen
+        votes.set(chosen, of: id)
         voters += 1
         quiz?.count(chosen)
         for option in chosen where counts.indices.contains(option) { counts[option] += 1 }
@@ -138,6 +139,6 @@ package struct Poll: Equatable, Sendable, Codable {
     /// Closes the poll and forgets who chose what, except for a quiz's winners.
     mutating func close(at now: WallTime) {
         closedAt = now
-        votes = [:]
+        votes = VoteTable()
     }
 }
