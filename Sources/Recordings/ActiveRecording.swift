@@ -12,6 +12,8 @@ struct ActiveRecording {
     /// Nil until a job has been started.
     var file: RecordingFile?
     var inputs: ProgrammeInputs
+    /// Whether its entry is on the disk: before that the disk may refuse it, and then it has never been.
+    var hasBegun = false
     /// Why the recording ends; nil while it is to go on, in another part if necessary.
     var reason: RecordingEntry.EndReason?
     /// When the part is completed without waiting for the transcoder any longer.

@@ -140,6 +140,8 @@ package actor RecordingDesk {
     package func record(
         _ stream: StreamID, tier: String? = nil
     ) async throws(RecordingRefusal) -> (entry: RecordingEntry, isNew: Bool) {
+        // What is not on the disk yet may be refused, which concerns everybody who asks for it.
+        while active[stream]?.hasBegun == false { await change(of: stream) }
         if let active = active[stream] { return (active.entry, false) }
         guard !isStopped else { throw .stopping }
         guard active.count < Self.limit else { throw .overloaded }
@@ -153,11 +155,13 @@ package actor RecordingDesk {
             if active[stream]?.entry.id == id, active[stream]?.isConcluding != true {
                 active[stream] = nil
                 forget(id, of: stream)
-                resumeWaiters(of: stream)
             }
+            resumeWaiters(of: stream)
             log.error("recording.refused", ["stream": stream, "reason": failure.text])
             throw failure.isFull ? .diskFull : .storage
         }
+        if active[stream]?.entry.id == id { active[stream]?.hasBegun = true }
+        resumeWaiters(of: stream)
         counted.started &+= 1
         log.info("recording.started", ["stream": stream, "recording": id])
         if active[stream]?.entry.id == id, active[stream]?.reason == nil {
@@ -185,9 +189,8 @@ package actor RecordingDesk {
     ) async -> RecordingEntry? {
         guard let ending = active[stream] else { return nil }
         end(stream, because: reason)
-        while active[stream] != nil {
-            await withCheckedContinuation { waiters[stream, default: []].append($0) }
-        }
+        // By the time that this continues, the next recording of the stream may have begun.
+        while active[stream]?.base == ending.base { await change(of: stream) }
         return entries[stream]?.first { $0.id == ending.entry.id } ?? ending.entry
     }
 
@@ -257,7 +260,7 @@ package actor RecordingDesk {
         guard clips < Self.clipLimit else { throw .tooMany }
         entries[stream, default: []].append(clip)
         guard let failure = await shelf.admit(clip) else { return }
-        entries[stream]?.removeAll { $0.id == clip.id }
+        forget(clip.id, of: stream)
         log.error("clip.refused", ["stream": stream, "reason": failure.text])
         throw failure.isFull ? .diskFull : .storage
     }
@@ -329,8 +332,9 @@ package actor RecordingDesk {
         }
         let request = RecordingRequest(
             expectsVideo: programmes[stream]?.video != nil, expectsAudio: programmes[stream]?.audio != nil)
-        let hear = hearing(stream, recording.entry, file)
-        recording.job = transcoder.begin(.recording, request.bytes, hear)
+        let listener = PartListener(
+            stream: stream, entry: recording.entry, file: file, shelf: shelf, inbox: inbox, now: now)
+        recording.job = transcoder.begin(.recording, request.bytes, listener.receive)
         recording.retryAt = recording.job == nil ? now().elapsed + Self.pause : nil
         recording.file = recording.job == nil ? nil : file
         active[stream] = recording
@@ -342,34 +346,6 @@ package actor RecordingDesk {
         guard let job = active[stream]?.job else { return }
         active[stream]?.inputs.connect(to: programmes[stream], of: stream, for: job) { [inbox] tap in
             inbox.put(.tapEnded(stream, tap))
-        }
-    }
-
-    /// The handler of a job's events on the transcoder's thread: bytes go to the file, everything else to the inbox.
-    private func hearing(
-        _ stream: StreamID, _ entry: RecordingEntry, _ file: RecordingFile
-    ) -> TranscoderSupervisor.Handler {
-        let (id, shelf, inbox, now) = (entry.id, shelf, inbox, now)
-        return { event in
-            switch event {
-            case .report(let bytes):
-                switch try? RecordingReport(bytes) {
-                case .began(let container, _, _, _):
-                    let name = container.fileExtension
-                    file.begin(shelf.path(of: entry, name), name)
-                    inbox.put(.began(stream, id, container))
-                case .bytes(let offset, let bytes): file.write(bytes, at: offset)
-                case .flushed(let milliseconds):
-                    file.note(milliseconds, at: now().wall)
-                    file.flush(milliseconds)
-                case .finished(let milliseconds, let cause):
-                    if cause != .failed { file.flush(milliseconds, isEnd: true) }
-                case nil: break
-                }
-            case .keyFrameWanted(let input): inbox.put(.keyFrameWanted(stream, input))
-            case .ended, .lost: inbox.put(.over(stream, id))
-            case .packet: break
-            }
         }
     }
 
@@ -439,7 +415,7 @@ package actor RecordingDesk {
         for entry in await shelf.keepUnkept(of: stream) {
             replace(entry, of: stream)
             log.info("\(entry.kind.rawValue).kept", ["stream": stream, entry.kind.rawValue: entry.id])
-            if entry.kind == .recording { await notices.tell(stream, isRecording(stream), entry) }
+            if entry.kind == .recording { await notices.tell(stream, hasBegun(stream), entry) }
         }
     }
 
@@ -447,7 +423,7 @@ package actor RecordingDesk {
     /// - Parameter isKept: whether the ended part is on the disk; only then it is reported.
     func follow(_ entry: RecordingEntry, in stream: StreamID, isKept: Bool) async {
         guard let recording = active[stream], recording.entry.id == entry.id else {
-            if isKept { await notices.tell(stream, isRecording(stream), entry) }
+            if isKept { await notices.tell(stream, hasBegun(stream), entry) }
             return
         }
         guard recording.reason == nil, entry.part < Self.partLimit else {
@@ -463,14 +439,14 @@ package actor RecordingDesk {
             id: "\(recording.base)-\(entry.part + 1)", stream: stream, part: entry.part + 1,
             startedAt: now().wall.milliseconds, tier: entry.tier)
         active[stream] = ActiveRecording(
-            entry: next, base: recording.base, inputs: ProgrammeInputs(taps, transcoder))
+            entry: next, base: recording.base, inputs: ProgrammeInputs(taps, transcoder), hasBegun: true)
         entries[stream, default: []].append(next)
         if let failure = await shelf.save(next) {
             inbox.put(.failed(stream, next.id, FileError(code: EIO)))
             log.error("recording.not-kept", ["recording": next.id, "reason": failure.text])
         }
         if active[stream]?.entry.id == next.id { launch(stream) }
-        await notices.tell(stream, isRecording(stream), isKept ? entry : nil)
+        await notices.tell(stream, hasBegun(stream), isKept ? entry : nil)
     }
 
     private func count(_ entry: RecordingEntry) {
@@ -492,6 +468,14 @@ package actor RecordingDesk {
     private func forget(_ id: String, of stream: StreamID) {
         entries[stream]?.removeAll { $0.id == id }
         if entries[stream]?.isEmpty == true { entries[stream] = nil }
+    }
+
+    /// Whether others may be told that the stream is recorded: not before the disk has taken the recording.
+    private func hasBegun(_ stream: StreamID) -> Bool { active[stream]?.hasBegun == true }
+
+    /// Waits until a recording of the stream has begun, was refused, or is over.
+    private func change(of stream: StreamID) async {
+        await withCheckedContinuation { waiters[stream, default: []].append($0) }
     }
 
     private func resumeWaiters(of stream: StreamID) {

@@ -121,6 +121,55 @@ private final class DeskRig: Sendable {
         await desk.stop()
     }
 
+    /// Nothing would tell the stream's pages later that there is no recording.
+    @Test func `tells nobody of a recording that the disk may still refuse`() async throws {
+        let isFull = Mutex(false)
+        let disk = DispatchSemaphore(value: 0)
+        let rig = DeskRig(roomAt: { _ in
+            guard isFull.withLock({ $0 }) else { return .max }
+            disk.wait()
+            return -1
+        })
+        let desk = rig.desk
+        rig.refuseJobs()
+        let told = Watched<[Bool]>([])
+        await desk.start { _, isRecording, _ in told.change { $0.append(isRecording) } }
+        let stream = try #require(StreamID("s1"))
+        _ = try await desk.record(stream)
+        let earlier = try #require(await desk.stop(stream, because: .stopped))
+        isFull.withLock { $0 = true }
+        let beginning = Task { try await desk.record(stream) }
+        while await !desk.isRecording(stream) { await Task.yield() }
+        // The end of the earlier one, which the disk has taken only now.
+        await desk.follow(earlier, in: stream, isKept: true)
+        disk.signal()
+        await #expect(throws: RecordingRefusal.diskFull) { _ = try await beginning.value }
+        #expect(told.value == [true, false, false])
+        #expect(await !desk.isRecording(stream))
+        await desk.stop()
+    }
+
+    @Test func `refuses whoever asks for a recording that the disk then refuses`() async throws {
+        let disk = DispatchSemaphore(value: 0)
+        let rig = DeskRig(roomAt: { _ in
+            disk.wait()
+            return -1
+        })
+        let desk = rig.desk
+        await desk.start { _, _, _ in }
+        let stream = try #require(StreamID("s1"))
+        let first = Task { try await desk.record(stream) }
+        while await !desk.isRecording(stream) { await Task.yield() }
+        let second = Task { try await desk.record(stream) }
+        for _ in 0..<100 { await Task.yield() }
+        // The second may try again itself.
+        for _ in 0..<2 { disk.signal() }
+        await #expect(throws: RecordingRefusal.diskFull) { _ = try await first.value }
+        await #expect(throws: RecordingRefusal.diskFull) { _ = try await second.value }
+        #expect(await desk.recordings(of: stream).isEmpty)
+        await desk.stop()
+    }
+
     /// The first press saves an entry, which takes as long as the disk does.
     @Test func `ends what is ended while it begins`() async throws {
         let rig = DeskRig()
