@@ -208,6 +208,76 @@ import Testing
         await end(desk)
     }
 
+    /// Each target that is connected is told of, which takes as long as the stream's host is busy.
+    @Test(arguments: [false, true])
+    func `connect no further target of a stream that has stopped meanwhile`(isRetry: Bool) async throws {
+        let other = RestreamTarget(number: 2, address: target.address, key: Secret("other"))
+        let targets = [target, other]
+        let desk = RestreamDesk(
+            RestreamSettings(limit: 2), packagings: packagings, log: .silent, now: Self.now(by: clock))
+        let hearing = Watched((isSlow: !isRetry, begins: false, failures: 0))
+        await desk.start { _, status, _ in
+            guard status.state == .connecting else {
+                if case .failed = status.state { hearing.change { $0.failures += 1 } }
+                return
+            }
+            hearing.change { $0.begins = $0.isSlow }
+            try? await hearing.wait { !$0.isSlow }
+        }
+        if isRetry {
+            await desk.update(show, to: targets, isLive: true, programme)
+            try await hearing.wait { $0.failures == 2 }
+            hearing.change { $0.isSlow = true }
+            passTime()
+        }
+        let attempts = await desk.counters.attempts
+        let connecting = Task { [show, programme] in
+            if isRetry {
+                await desk.advance(ended: { _ in false })
+            } else {
+                await desk.update(show, to: targets, isLive: true, programme)
+            }
+        }
+        try await hearing.wait { $0.begins }
+        await desk.update(show, to: targets, isLive: false, nil)
+        hearing.change { $0.isSlow = false }
+        await connecting.value
+        #expect(await desk.counters.attempts == attempts + 1)
+        for target in targets { #expect(await desk.status(of: target, in: show).state == .waiting) }
+        await end(desk)
+    }
+
+    /// As with targets that are connected. Nothing would connect one that waits in a live stream.
+    @Test func `have no further target wait once the stream is live again`() async throws {
+        let other = RestreamTarget(number: 2, address: target.address, key: Secret("other"))
+        let targets = [target, other]
+        let desk = RestreamDesk(
+            RestreamSettings(limit: 2), packagings: packagings, log: .silent, now: Self.now(by: clock))
+        let hearing = Watched((isSlow: false, waits: false, failures: 0))
+        await desk.start { _, status, _ in
+            if case .failed = status.state { hearing.change { $0.failures += 1 } }
+            guard status.state == .waiting else { return }
+            hearing.change { $0.waits = true }
+            try? await hearing.wait { !$0.isSlow }
+        }
+        await desk.update(show, to: targets, isLive: true, programme)
+        try await hearing.wait { $0.failures == 2 }
+        hearing.change { $0.isSlow = true }
+        let stopping = Task { [show, programme] in
+            await desk.update(show, to: targets, isLive: false, programme)
+        }
+        try await hearing.wait { $0.waits }
+        await desk.update(show, to: targets, isLive: true, programme)
+        try await hearing.wait { $0.failures == 3 }
+        hearing.change { $0.isSlow = false }
+        await stopping.value
+        for target in targets {
+            let state = await desk.status(of: target, in: show).state
+            #expect(state != .waiting && state != .connecting, "it is tried again in time")
+        }
+        await end(desk)
+    }
+
     /// Nobody starts the desk, so that it does not hear that the first target's connection has failed.
     @Test func `keep a target that is added while the last one is being removed`() async {
         let desk = RestreamDesk(

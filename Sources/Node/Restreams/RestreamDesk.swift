@@ -219,14 +219,15 @@ package actor RestreamDesk {
         streams[stream] = known
         for (number, entry) in gone { await close(entry.connection, number, of: stream) }
         if !isLive {
-            for number in targets.map(\.number) { await disconnect(number, of: stream) }
+            // Looked up for each one, because the stream may be live again meanwhile.
+            for number in targets.map(\.number) where streams[stream]?.isLive == false {
+                await disconnect(number, of: stream)
+            }
         }
-        // Meanwhile another target may have been added.
+        // Meanwhile the programme may have changed, and another target may have been added.
+        let latest = if let known = streams[stream] { known.programme } else { programme }
         if streams[stream]?.entries.isEmpty == true { streams[stream] = nil }
-        await packagings.update(stream, to: programme)
-        // A connected target keeps the last frame while the programme is interrupted, but a target is not connected
-        // for an interrupted programme.
-        guard isLive, programme != nil else { return }
+        await packagings.update(stream, to: latest)
         for number in targets.map(\.number) {
             guard let entry = streams[stream]?.entries[number], entry.connection == nil,
                 entry.retryAt == nil
@@ -239,13 +240,14 @@ package actor RestreamDesk {
     /// - Parameter ended: whether a stream has ended.
     func advance(ended: @Sendable (StreamID) -> Bool) async {
         let time = now().elapsed
-        for (stream, known) in streams {
+        // In an order that is the same in each run: the last place goes to the first that is due.
+        for stream in streams.keys.sorted(by: { $0.description < $1.description }) {
             guard !ended(stream) else {
                 await update(stream, to: [], isLive: false, nil)
                 continue
             }
-            for (number, entry) in known.entries {
-                guard known.isLive, known.programme != nil, let retryAt = entry.retryAt, time >= retryAt
+            for number in (streams[stream]?.entries ?? [:]).keys.sorted() {
+                guard let retryAt = streams[stream]?.entries[number]?.retryAt, time >= retryAt
                 else { continue }
                 await connect(number, of: stream)
             }
@@ -255,10 +257,14 @@ package actor RestreamDesk {
     // MARK: Connections
 
     /// Starts a connection to a target, or schedules a retry where there is no place for it.
+    ///
+    /// Does nothing unless the stream is live and has a programme, which may have changed while the caller waited. A
+    /// connected target keeps the last frame while the programme is interrupted, but a target is not connected for an
+    /// interrupted programme.
     private func connect(_ number: Int, of stream: StreamID) async {
-        guard !isStopped, var entry = streams[stream]?.entries[number], entry.connection == nil else {
-            return
-        }
+        guard !isStopped, let known = streams[stream], known.isLive, known.programme != nil,
+            var entry = known.entries[number], entry.connection == nil
+        else { return }
         guard open.count < settings.limit else {
             return await fail(number, of: stream, .full, after: .zero, retryIn: Self.placeWait)
         }
@@ -301,7 +307,11 @@ package actor RestreamDesk {
         // A target that waits has not failed: its next failure is reported.
         streams[stream]?.entries[number]?.isFailureTold = false
         await close(entry.connection, number, of: stream)
-        if entry.status.state != .waiting { await change(number, of: stream, to: .waiting) }
+        // Meanwhile the stream may be live again, with a connection or a failure of its own.
+        guard let left = streams[stream]?.entries[number], left.connection == nil, left.retryAt == nil,
+            left.status.state != .waiting
+        else { return }
+        await change(number, of: stream, to: .waiting)
     }
 
     /// Makes a connection say goodbye and close, and ends its samples; its thread reports the end later.
