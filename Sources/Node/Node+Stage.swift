@@ -94,17 +94,30 @@ extension Node {
     ) async throws(StageRefusal) -> StreamHost {
         if let host = try await knownHost(of: id, isStranger: isStranger) { return host }
         guard !isStopping else { throw .overloaded }
+        return try await make(id)
+    }
+
+    /// Makes the host of a name that is not in use, which takes over the sessions that wait for the name.
+    func make(_ id: StreamID) async throws(StageRefusal) -> StreamHost {
         let former = registry[id]
         let host = try registry.make(id)
         await introduce(host, after: former)
         return host
     }
 
-    /// Opens streams again whose hosts have closed while sessions go on, even if no request comes for them.
+    /// Opens streams again whose hosts have closed while sessions go on, or while webhooks wait, even if no request
+    /// comes for them.
     func reopenStreams() async {
-        for host in registry.all where host.isClosed && live[host.id] != nil {
-            // Nobody waits for it: if the store refuses, the next second tries again.
-            _ = try? await knownHost(of: host.id)
+        for host in registry.all where host.isClosed {
+            let hasReports = await !host.refusedReports.isEmpty
+            guard hasReports || live[host.id] != nil else { continue }
+            do throws(StageRefusal) {
+                // Of a stream that is gone there is nothing to report.
+                if try await knownHost(of: host.id) == nil { _ = await host.handOverReports() }
+            } catch {
+                // Nobody waits for it: the next second tries again.
+                continue
+            }
         }
     }
 

@@ -93,4 +93,21 @@ import Testing
         #expect(told == ["recording.ended"])
         #expect(await rig.host.closeIfIdle() == .ended)
     }
+
+    /// A file may be complete while the stream's next host is still being read.
+    @Test func `waits for the next host if it comes to one that has closed`() async throws {
+        try await create()
+        await rig.host.close(.unavailable)
+        #expect(await rig.host.closeIfIdle() == .ended)
+        await rig.host.report(recording: file("r"))
+        await rig.host.report(clip: file("c"))
+        #expect(told == [])
+        #expect(await rig.host.closeIfIdle() == nil)
+        let next = try await rig.restarted(reportsEvents: true)
+        await next.inherit(await rig.host.handOverReports())
+        #expect(await rig.host.closeIfIdle() == .ended)
+        rig.pass(FileReports.retryInterval)
+        await next.tick()
+        #expect(told == ["recording.ended", "clip.ready"])
+    }
 }

@@ -87,6 +87,40 @@ import Wire
         await node.stop()
     }
 
+    /// Nobody comes for such a stream, and the closed host was forgotten with what it had to report.
+    @Test func `reports them although the stream has no sessions`() async throws {
+        let former = try await node.host(of: show)
+        _ = try await former.create(host: HostRig.ann.id, name: "Ann", edit: StageEdit())
+        store.fail(with: .conflict(current: 99))
+        await #expect(throws: StageRefusal.self) {
+            _ = try await former.perform(.goLive, from: HostRig.ann)
+        }
+        #expect(former.isClosed)
+        await former.keep(recording: .object(["id": .string("r")]))
+        store.fail(with: nil)
+        await node.keepHouse()
+        await node.reopenStreams()
+        let host = await node.registry[show]
+        #expect(host?.isClosed == false)
+        let isEmpty = await host?.refusedReports.isEmpty
+        #expect(isEmpty == false)
+        await node.stop()
+    }
+
+    /// There is nothing left that they would be of.
+    @Test func `has no reports of a stream that is gone`() async throws {
+        let former = try await node.host(of: show)
+        await former.close(.unavailable)
+        await former.keep(recording: .object(["id": .string("r")]))
+        #expect(await former.closeIfIdle() == nil)
+        await node.reopenStreams()
+        #expect(await former.closeIfIdle() == .ended)
+        await node.keepHouse()
+        let isGone = await node.registry[show] == nil
+        #expect(isGone)
+        await node.stop()
+    }
+
     @Test func `comes by itself while there are sessions`() async throws {
         let (former, _, _) = try await closed()
         await node.reopenStreams()

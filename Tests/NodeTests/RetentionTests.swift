@@ -1,4 +1,5 @@
 import Base
+import Forwarding
 import Foundation
 import Interaction
 import Recordings
@@ -105,6 +106,35 @@ private struct RetentionRig {
         _ = try await rig.goLive("old")
         #expect(try await rig.comments(of: "old") == ["the first"])
         try await rig.comment("goes on", in: live)
+        await rig.node.stop()
+    }
+
+    /// Such a viewer was lost: the next host of the name did not know of them.
+    @Test func `leaves viewers waiting for the next stream of the name`() async throws {
+        let rig = try RetentionRig { $0.streams = 30 * day }
+        let host = try await rig.host("old")
+        _ = try await host.create(host: HostRig.ann.id, name: "Ann", edit: StageEdit(), origin: .published)
+        _ = try await host.perform(.publish, from: HostRig.ann)
+        try await rig.end(host)
+        rig.pass(days: 31)
+        let request = SessionRequest(
+            purpose: .play, stream: host.id, sender: HostRig.bob,
+            offer: try Fixtures.text("Offers/chrome-play.sdp"), patience: .seconds(60))
+        let viewer = try await rig.node.createSession(request).id
+        await rig.node.take(.connected(viewer, nil, nil))
+        await host.takeNotices()
+        #expect(await host.connections.count == 1)
+        await rig.deleteExpired()
+        #expect(try await rig.names.isEmpty)
+        let next = try await rig.host("old")
+        #expect(next !== host)
+        #expect(await next.connections.count == 1)
+        #expect(await rig.node.streamSnapshot(host.id)?.createdAt == nil)
+        _ = try await next.beginPublishing(HostRig.ann, canCreate: true)
+        let counts = try #require(await next.stage?.counts)
+        #expect(counts.viewers + counts.waiting == 1)
+        _ = await rig.node.endSession(viewer)
+        #expect(await next.connections.isEmpty)
         await rig.node.stop()
     }
 

@@ -51,12 +51,13 @@ struct WatchedHostRig {
     }
 
     /// As a restart finds it.
-    func restarted() async throws -> StreamHost {
+    /// - Parameter reportsEvents: whether there are webhooks.
+    func restarted(reportsEvents: Bool = false) async throws -> StreamHost {
         let stored = try #require(try await store.load(.one(host.id)).first)
         return try StreamHost(
             stored,
             Self.environment(
-                store, StreamDirectory(), clock, Shared([]), Shared([]), reportsEvents: false))
+                store, StreamDirectory(), clock, Shared([]), Shared([]), reportsEvents: reportsEvents))
     }
 
     /// Sends the host a request, and returns once it is decided.

@@ -33,10 +33,8 @@ extension Node {
     }
 
     /// Reports a complete clip to webhooks.
-    ///
-    /// A stream that cannot be read has nothing to report it with.
     func tell(_ clip: RecordingEntry, of stream: StreamID) async {
-        guard let host = try? await knownHost(of: stream) else { return }
+        guard let host = await reportingHost(of: stream) else { return }
         await host.report(clip: json(clip))
     }
 }

@@ -96,9 +96,20 @@ extension Node {
         return entry.json(url: locator?.recording(entry), hls: locator?.playlist(of: entry))
     }
 
+    /// The host to tell of a stream's files; nil for a stream that is gone.
+    ///
+    /// If the store can't be read now, that is one that has closed, which hands over what it is told to the next one.
+    func reportingHost(of stream: StreamID) async -> StreamHost? {
+        do throws(StageRefusal) {
+            return try await knownHost(of: stream)
+        } catch {
+            return registry[stream]
+        }
+    }
+
     /// Announces whether a stream is recorded, and reports a complete file to webhooks.
     private func tell(_ isRecording: Bool, _ entry: RecordingEntry?, of stream: StreamID) async {
-        guard let host = try? await knownHost(of: stream) else { return }
+        guard let host = await reportingHost(of: stream) else { return }
         await host.setRecording(isRecording)
         if let entry {
             await host.report(recording: json(entry))

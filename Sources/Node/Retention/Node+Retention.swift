@@ -103,10 +103,17 @@ extension Node {
     }
 
     /// Removes a forgotten stream from memory, unless it has begun again.
+    ///
+    /// Viewers who wait for the next stream of that name go on waiting, now for a name that is not in use.
     private func drop(_ stream: StreamID) async {
         if let host = registry[stream], await host.committed?.phase == .ended {
             await host.close(.goingAway)
-            registry.remove(host, because: .unmade)
+            if live[stream] == nil {
+                registry.remove(host, because: .unmade)
+            } else {
+                // Closed as it is, it remains if there is no room: the next host takes the viewers over from it.
+                _ = try? await make(stream)
+            }
         }
         if directory[stream]?.state == .ended { directory.remove(stream) }
     }

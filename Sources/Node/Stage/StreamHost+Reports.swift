@@ -2,16 +2,26 @@ import Base
 
 /// Webhooks of what happens beside the stage: complete files, and the programme's targets.
 extension StreamHost {
-    /// Queues the webhook of a complete recording.
+    /// Queues the webhook of a complete recording; a host that has closed keeps it for the next one.
     package func report(recording: JSON) {
-        guard reportsEvents else { return }
-        try? gather { $0.recordings.append(recording) }
+        report { $0.recordings.append(recording) }
     }
 
-    /// Queues the webhook of a complete clip.
+    /// The same for a complete clip.
     func report(clip: JSON) {
-        guard reportsEvents else { return }
-        try? gather { $0.clips.append(clip) }
+        report { $0.clips.append(clip) }
+    }
+
+    /// Queues the webhook of a file, which nothing reports again.
+    private func report(file add: (inout CommitBatch) -> Void) {
+        guard journal.reportsEvents, committed != nil else { return }
+        guard isClosed else {
+            try? gather(add)
+            return
+        }
+        var batch = CommitBatch()
+        add(&batch)
+        refusedReports.keep([batch], at: environment.now().elapsed)
     }
 
     /// Queues the webhook of a target's new state.
@@ -32,8 +42,9 @@ extension StreamHost {
     /// Hands over the webhooks that this host, which has closed, can no longer store.
     func handOverReports() -> FileReports { refusedReports.take() }
 
-    /// Queues the webhooks that a closed host of this stream could not store.
+    /// Queues the webhooks that a closed host of this stream could not store; drops them if the stream is gone since.
     func inherit(_ reports: FileReports) {
+        guard committed != nil else { return }
         refusedReports.add(reports, at: environment.now().elapsed)
         scheduleTick()
     }

@@ -486,8 +486,9 @@ package actor StreamHost {
     /// Closes the host if no participant is connected, no change is pending and the stream is not in progress.
     /// - Parameter arrivals: how many had entered by `door` when the stream had no sessions; nil for now.
     package func closeIfIdle(since arrivals: UInt64? = nil) -> IdleStream? {
-        // Closed by a conflict: nothing happens here any more, and whoever comes next reads the stream anew.
-        guard !isClosed else { return .ended }
+        // Closed by a conflict: nothing happens here any more, and whoever comes next reads the stream anew. Until
+        // then it keeps the reports for the next host.
+        guard !isClosed else { return refusedReports.isEmpty ? .ended : nil }
         takeNotices()
         guard connections.isEmpty, sync.isEmpty, journal.isSettled, refusedReports.isEmpty else { return nil }
         if let stage, stage.record.phase != .ended { return nil }
