@@ -102,6 +102,27 @@ import Wire
         #expect(first.end == nil && flood.end?.name == "malformed")
     }
 
+    /// A size of one byte is allowed, but then each byte costs as much as a message.
+    @Test mutating func `ends a publisher who sends pictures byte by byte, and no slow one`() {
+        rig.beginPublishing()
+        func bytes(_ length: Int, inChunksOf size: UInt32) -> [UInt8] {
+            var (bytes, writer) = ([UInt8](), RTMPChunkWriter())
+            writer.setChunkSize(size, in: &bytes)
+            writer.append(
+                RTMPMessage(.video, stream: 1, payload: [UInt8](repeating: 1, count: length)), to: &bytes)
+            return bytes
+        }
+        let small = rig.receive(bytes(5_000, inChunksOf: 1))
+        #expect(small.end == nil && small.video.first?.bytes.count == 5_000)
+        let usual = rig.receive(bytes(1_500_000, inChunksOf: 128))
+        #expect(usual.end == nil && usual.video.first?.bytes.count == 1_500_000)
+        rig.now = rig.now + .seconds(1)
+        let next = rig.receive(bytes(9_000, inChunksOf: 1))
+        #expect(next.end == nil && next.video.count == 1)
+        let flood = rig.receive(bytes(20_000, inChunksOf: 1))
+        #expect(flood.end?.name == "malformed" && flood.video.isEmpty)
+    }
+
     @Test mutating func `answers nobody who wants no answer`() {
         _ = rig.receive(RTMPRig.greeting)
         _ = rig.receive(RTMPRig.connect())

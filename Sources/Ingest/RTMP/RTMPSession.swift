@@ -52,7 +52,7 @@ package struct RTMPSession: Sendable {
     /// Most messages and bytes before the request to publish; encoders send about twenty messages in a few kilobytes.
     private static let openingMessages = 512
     private static let openingLength = 128 << 10
-    /// Most messages in a second from then on; encoders send some hundred.
+    /// Most messages and short chunks in a second from then on; encoders send some hundred messages.
     private static let messagesPerSecond = 10_000
     /// Longest message before the request to publish, in bytes.
     private static let commandLength = 64 << 10
@@ -85,8 +85,8 @@ package struct RTMPSession: Sendable {
     private var commands = 0
     /// Bytes received between the handshake and the request to publish.
     private var openingBytes = 0
-    /// When the present second of `messagesPerSecond` began, and the number of messages received before.
-    private var second: (began: MonotonicTime, messages: Int)?
+    /// When the present second of `messagesPerSecond` began, and the number of messages and short chunks before.
+    private var second: (began: MonotonicTime, count: Int)?
     /// The first media that came before the answer, because codecs' configurations are sent only once.
     private var early: [RTMPMessage] = []
     private let began: MonotonicTime
@@ -169,20 +169,24 @@ package struct RTMPSession: Sendable {
 
     /// Ends the connection of a client that sends many more messages than encoders do.
     ///
-    /// A message may take a single byte, and costs the port's one thread nearly as much as a long one: with enough of
-    /// them no other publisher would be heard.
+    /// A message or a chunk may take a single byte, and costs the port's one thread nearly as much as a long one: with
+    /// enough of them no other publisher would be heard.
     private mutating func limitMessages() {
         guard phase != .commands else {
             guard reader.messageCount > Self.openingMessages || openingBytes > Self.openingLength
             else { return }
             return finish(.malformed("Too many messages arrived before publishing."))
         }
+        let count = reader.messageCount &+ reader.shortChunkCount
         guard let second, lastReceived < second.began + .seconds(1) else {
-            self.second = (lastReceived, reader.messageCount)
+            self.second = (lastReceived, count)
             return
         }
-        guard reader.messageCount - second.messages > Self.messagesPerSecond else { return }
-        finish(.malformed("More than \(Self.messagesPerSecond) messages arrived in a second."))
+        guard count - second.count > Self.messagesPerSecond else { return }
+        finish(
+            .malformed(
+                "More than \(Self.messagesPerSecond) messages, or chunks of less than "
+                    + "\(RTMPChunkReader.shortChunk) bytes, arrived in a second."))
     }
 
     /// Acknowledges received bytes after half a window, so that the client never has to stop and wait.

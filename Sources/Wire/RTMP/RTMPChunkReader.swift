@@ -7,6 +7,8 @@ package struct RTMPChunkReader: Sendable {
     /// Most chunk streams of a connection; publishers use four or five.
     package static let streamLimit = 32
     private static let initialChunkSize = 128
+    /// Length in bytes below which a chunk that does not end its message is counted; encoders send 128 or more.
+    package static let shortChunk = 64
 
     /// The last values of a chunk stream, which its next header may omit.
     private struct ChunkStream: Sendable {
@@ -33,6 +35,10 @@ package struct RTMPChunkReader: Sendable {
     package var messageLimit: Int
     /// Complete messages so far, with those that are handled here.
     package private(set) var messageCount = 0
+    /// Chunks so far that were shorter than `shortChunk` and did not end their message.
+    ///
+    /// Each costs nearly as much as a message, and a peer may announce a size of one byte (§5.4.1).
+    package private(set) var shortChunkCount = 0
     private var chunkSize = initialChunkSize
     private var streams: [UInt32: ChunkStream] = [:]
     /// The bytes so far of an incomplete header.
@@ -203,6 +209,7 @@ package struct RTMPChunkReader: Sendable {
         streams[header.id] = known
         let missing = known.length - (known.payload?.count ?? 0)
         guard missing > 0 else { return try complete(header.id, visit) }
+        if chunkSize < min(missing, Self.shortChunk) { shortChunkCount &+= 1 }
         chunk = Chunk(id: header.id, rest: min(missing, chunkSize))
     }
 
