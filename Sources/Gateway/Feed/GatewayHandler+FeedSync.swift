@@ -60,27 +60,63 @@ package struct WatchAllowance {
     package static let burst = 1_000
     /// Streams that may be named a second on average, faster than anyone scrolls.
     static let perSecond = 100
+    /// How long a name that was taken costs nothing, so that a client may name all that it shows again and again.
+    static let memory = Duration.seconds(10)
+    /// Names in each half of the memory.
+    ///
+    /// Both halves together have no more than a follower is sent changes of, so that the follower still watches what
+    /// is remembered.
+    private static let half = 250
 
     private var left = Double(burst)
     private var at: MonotonicTime
+    /// The names that were taken last, and those before them.
+    private var recent: (new: Set<StreamID>, old: Set<StreamID>) = ([], [])
+    /// When `recent.new` was begun.
+    private var begun: MonotonicTime
 
     /// A full allowance.
     package init(at now: MonotonicTime) {
         at = now
+        begun = now
     }
 
-    /// Takes the streams of a message that may be passed on: each once, and the first of too many.
+    /// Takes the streams of a message that may be passed on: each once, those taken lately not again, and the first of
+    /// too many.
     package mutating func take(_ streams: [StreamID], at now: MonotonicTime) -> [StreamID] {
         let seconds = Double(max(now.nanoseconds(since: at), 0)) / 1e9
         left = min(Double(Self.burst), left + seconds * Double(Self.perSecond))
         at = max(at, now)
+        forget()
         var taken: [StreamID] = []
         var seen: Set<StreamID> = []
-        for stream in streams where seen.insert(stream).inserted {
+        for stream in streams where seen.insert(stream).inserted && !isRecent(stream) {
             guard left >= 1 else { break }
             left -= 1
             taken.append(stream)
+            remember(stream)
         }
         return taken
+    }
+
+    private func isRecent(_ stream: StreamID) -> Bool {
+        recent.new.contains(stream) || recent.old.contains(stream)
+    }
+
+    private mutating func remember(_ stream: StreamID) {
+        if recent.new.count >= Self.half { renew() }
+        recent.new.insert(stream)
+    }
+
+    /// Forgets the names that were taken too long ago.
+    private mutating func forget() {
+        guard at - begun >= Self.memory else { return }
+        if at - begun >= Self.memory * 2 { recent.new = [] }
+        renew()
+    }
+
+    private mutating func renew() {
+        recent = ([], recent.new)
+        begun = at
     }
 }

@@ -43,6 +43,29 @@ import Testing
         #expect(rested == names(0..<WatchAllowance.burst))
     }
 
+    /// Of a list of 200 that moves on by ten a second, the new ones come last.
+    @Test func `are all that are new, however often the others are repeated`() {
+        var allowance = WatchAllowance(at: begin)
+        var taken: Set<StreamID> = []
+        for second in 0..<60 {
+            let shown = names(second * 10..<second * 10 + 200)
+            taken.formUnion(allowance.take(shown, at: begin + .seconds(second)))
+        }
+        #expect(taken == Set(names(0..<790)))
+    }
+
+    /// What was named long ago, or before as many others as are watched, may not be watched any more.
+    @Test func `are taken again after a while, and after as many others as are watched`() {
+        var allowance = WatchAllowance(at: begin)
+        let first = allowance.take(names(0..<10), at: begin)
+        let soon = allowance.take(names(0..<10), at: begin + .seconds(9))
+        let late = allowance.take(names(0..<10), at: begin + .seconds(21))
+        #expect(first.count == 10 && soon.isEmpty && late.count == 10)
+        let others = allowance.take(names(10..<510), at: begin + .seconds(21))
+        let again = allowance.take(names(0..<10), at: begin + .seconds(21))
+        #expect(others.count == 500 && again.count == 10)
+    }
+
     @Test func `are no more because time goes back`() {
         var allowance = WatchAllowance(at: begin)
         _ = allowance.take(names(0..<2_000), at: begin + .seconds(1))
