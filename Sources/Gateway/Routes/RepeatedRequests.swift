@@ -48,6 +48,13 @@ struct AnswerShelf {
         case participant(ParticipantID, Role, of: StreamID?)
         /// A client without a token, by address.
         case address(IPAddress)
+
+        /// The owner as whom it is limited: the addresses of an IPv6 /64, of which one subscriber has all, count
+        /// together.
+        fileprivate var limited: Owner {
+            guard case .address(let ip) = self, ip.ipv4 == nil else { return self }
+            return .address(IPAddress(high: ip.high, low: 0))
+        }
     }
 
     struct Key: Hashable, Sendable {
@@ -79,7 +86,7 @@ struct AnswerShelf {
 
     /// How long a response is remembered, in seconds: a day.
     static let lifetime = 86_400
-    /// Entries of one owner; the oldest is removed first.
+    /// Entries of one owner, or of all addresses of an IPv6 /64; the oldest is removed first.
     static let ownerLimit = 64
     /// Entries in total; the oldest is removed first.
     static let limit = 4_096
@@ -91,7 +98,7 @@ struct AnswerShelf {
     private var entries: [Key: Entry] = [:]
     /// Entries by age; may contain removed ones, which `number` reveals.
     private var order: [(key: Key, number: UInt64)] = []
-    /// Keys of each owner by age.
+    /// Keys by age, of each owner as whom they are limited.
     private var ordersOf: [Owner: [Key]] = [:]
     private var nextNumber: UInt64 = 1
     /// Bytes of all remembered bodies.
@@ -112,7 +119,7 @@ struct AnswerShelf {
         makeRoom(for: key.owner)
         entries[key] = Entry(digest: digest, begunAt: now, number: nextNumber)
         order.append((key, nextNumber))
-        ordersOf[key.owner, default: []].append(key)
+        ordersOf[key.owner.limited, default: []].append(key)
         defer { nextNumber += 1 }
         return .first(nextNumber)
     }
@@ -134,7 +141,9 @@ struct AnswerShelf {
 
     /// Removes entries until there is room for one more of this owner and in total.
     private mutating func makeRoom(for owner: Owner) {
-        if let own = ordersOf[owner], own.count >= Self.ownerLimit, let oldest = own.first { remove(oldest) }
+        if let own = ordersOf[owner.limited], own.count >= Self.ownerLimit, let oldest = own.first {
+            remove(oldest)
+        }
         while entries.count >= Self.limit, removeOldest() {}
         // Compacts the list rarely, so that the cost per request is constant on average.
         guard order.count >= 2 * Self.limit else { return }
@@ -154,7 +163,8 @@ struct AnswerShelf {
     private mutating func remove(_ key: Key) {
         guard let entry = entries.removeValue(forKey: key) else { return }
         bytes -= entry.answer?.body.count ?? 0
-        ordersOf[key.owner]?.removeAll { $0 == key }
-        if ordersOf[key.owner]?.isEmpty == true { ordersOf[key.owner] = nil }
+        let owner = key.owner.limited
+        ordersOf[owner]?.removeAll { $0 == key }
+        if ordersOf[owner]?.isEmpty == true { ordersOf[owner] = nil }
     }
 }

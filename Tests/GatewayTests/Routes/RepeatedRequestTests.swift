@@ -157,6 +157,19 @@ import Testing
         #expect(!isKept(key("0")))
     }
 
+    /// One subscriber has all addresses of a /64, and would otherwise have everybody's answers forgotten.
+    @Test mutating func `counts the addresses of an IPv6 network together, and still tells them apart`() {
+        func key(_ low: UInt64, network: UInt64 = 1) -> AnswerShelf.Key {
+            let ip = IPAddress(high: 0x2001_0DB8_0000_0000 | network, low: low)
+            return AnswerShelf.Key(owner: .address(ip), text: "a")
+        }
+        put(key(1, network: 2))
+        for low in 0...UInt64(AnswerShelf.ownerLimit) { put(key(low)) }
+        #expect(shelf.count == AnswerShelf.ownerLimit + 1)
+        #expect(isKept(key(1)) && isKept(key(1, network: 2)))
+        #expect(!isKept(key(0)))
+    }
+
     @Test mutating func `forgets the oldest of all`() {
         for number in 0...UInt32(AnswerShelf.limit) { put(key("a", number)) }
         #expect(shelf.count == AnswerShelf.limit)
