@@ -1,13 +1,17 @@
 import Base
 import HTTP
+import Net
 import Synchronization
 
-/// The open event streams, limited in total and per session.
+/// The open event streams, limited in total, per session and per address.
 final class EventStreams: Sendable {
     /// Limit in total; each stream costs its workers two queries a second.
     static let limit = 1_024
     /// Limit per session: one in use, and one whose connection was lost without the server noticing yet.
     static let limitPerSession = 2
+    /// Limit for one IPv4 address or one IPv6 network: half of all, so that nobody takes all places, which need no
+    /// token where viewers are public.
+    static let limitPerAddress = limit / 2
 
     /// An open stream.
     private struct Entry {
@@ -25,25 +29,38 @@ final class EventStreams: Sendable {
     }
 
     private let state = Mutex(State())
+    private let quota = ConnectionQuota(total: .max, perAddress: limitPerAddress, share: limitPerAddress)
 
     /// Opens a stream; if its session is at the limit, the session's oldest one ends.
     ///
     /// A player that reconnects from another network would otherwise wait until its dead streams time out.
-    /// - Parameter produce: produces the body.
-    /// - Returns: nil if the total limit is reached.
+    /// - Parameters:
+    ///   - client: the address to count it for; nil or loopback, where a proxy may be, counts for no address.
+    ///   - produce: produces the body.
+    /// - Returns: nil if the total limit or the address's is reached.
     func open(
-        of session: SessionID, produce: @escaping @Sendable (HTTPStream) async -> Void
+        of session: SessionID, for client: IPAddress? = nil,
+        produce: @escaping @Sendable (HTTPStream) async -> Void
     ) -> HTTPStream? {
+        let address = client.flatMap { $0.isLoopback ? nil : $0 }
+        let isCounted = address.map { quota.take($0) } ?? false
+        let isRefused = address != nil && !isCounted
         let number = state.withLock { state -> UInt64? in
             let isReplacing = (state.entries[session]?.count ?? 0) >= Self.limitPerSession
-            guard state.count < Self.limit || isReplacing else { return nil }
+            guard state.count < Self.limit && !isRefused || isReplacing else { return nil }
             state.count += 1
             state.lastNumber += 1
             return state.lastNumber
         }
-        guard let number else { return nil }
+        guard let number else {
+            if let address, isCounted { quota.giveBack(address) }
+            return nil
+        }
         // The place is released with the closure, whether the stream is ever sent or not.
-        let place = Place { [self] in leave(number, of: session) }
+        let place = Place { [self] in
+            leave(number, of: session)
+            if let address, isCounted { quota.giveBack(address) }
+        }
         let stream = HTTPStream { stream in
             await produce(stream)
             withExtendedLifetime(place) {}

@@ -55,7 +55,8 @@ extension GatewayHandler {
                 "X-Accel-Buffering": "no",
             ])
         guard call.request.method != .head else { return response }
-        response.stream = eventStreams.open(of: id) { [self] in await tell(PlayerNews(kinds), of: id, to: $0)
+        response.stream = eventStreams.open(of: id, for: call.request.clientAddress) { [self] in
+            await tell(PlayerNews(kinds), of: id, to: $0)
         }
         guard response.stream != nil else {
             throw Problem(

@@ -95,6 +95,28 @@ import Testing
         #expect(streams.count(of: session) == 2)
     }
 
+    @Test func `an address has half of all streams of events, and may still replace one`() throws {
+        let streams = EventStreams()
+        let (office, elsewhere) = (IPAddress(ipv4: 0xC633_6401), IPAddress(ipv4: 0xC633_6402))
+        var open: [HTTPStream] = []
+        for number in 0..<EventStreams.limitPerAddress {
+            let session = try #require(Self.session(number / 2))
+            open.append(try #require(streams.open(of: session, for: office) { _ in }))
+        }
+        let other = try #require(Self.session(EventStreams.limit))
+        let refused = streams.open(of: other, for: office) { _ in }
+        #expect(refused == nil && streams.count == EventStreams.limitPerAddress)
+        open.append(try #require(streams.open(of: other, for: elsewhere) { _ in }))
+        // Who comes again ends an older stream, so there are no more.
+        let known = try #require(Self.session(0))
+        open.append(try #require(streams.open(of: known, for: office) { _ in }))
+        #expect(streams.count == EventStreams.limitPerAddress + 1)
+        open.removeAll()
+        #expect(streams.count == 0)
+        let again = streams.open(of: other, for: office) { _ in }
+        #expect(again != nil)
+    }
+
     @Test func `the number of open streams of events is bounded`() throws {
         let streams = EventStreams()
         var open: [HTTPStream] = []
