@@ -46,12 +46,9 @@ package struct AddressLimits: Sendable {
         guard !isExempt(client) else { return true }
         let networks = Network.all(of: client.ip)
         guard hasRoom(for: networks) else { return false }
-        let maximum = settings.maximumConnectionsPerAddress
-        guard
-            networks.allSatisfy({ network in
-                (entries[network]?.connections ?? 0) < maximum * Int(network.factor)
-            })
-        else { return false }
+        guard networks.allSatisfy({ (entries[$0]?.connections ?? 0) < maximumConnections(of: $0) }) else {
+            return false
+        }
         for network in networks { withEntry(network, now) { $0.connections += 1 } }
         return true
     }
@@ -119,6 +116,12 @@ package struct AddressLimits: Sendable {
         entry.refilledAt = now
         defer { entries[network] = entry }
         return body(&entry)
+    }
+
+    /// A network's limit of connections; a site gets at most half of all, however many networks it has.
+    private func maximumConnections(of network: Network) -> Int {
+        let each = settings.maximumConnectionsPerAddress
+        return min(each * Int(network.factor), max(settings.maximumConnections / 2, each))
     }
 
     /// Size of a network's token bucket.

@@ -45,14 +45,19 @@ package struct HTTPServerSettings: Sendable {
     package var maximumConnections = 16_384
     /// Limit of connections from one IPv4 address or one IPv6 /64; its /56 and /48 have 4 and 16 times as many.
     ///
+    /// Some hundreds of people may share an office's address, and a browser keeps a WebSocket for each page and opens
+    /// six connections to load one. A network larger than a /64 never gets more than half of `maximumConnections`.
     /// Loopback is exempt, unless the request was forwarded.
-    package var maximumConnectionsPerAddress = 200
+    package var maximumConnectionsPerAddress = 1_024
     /// Sustained requests per second from one IPv4 address or one IPv6 /64; loopback is exempt.
     ///
-    /// More gets 429 (RFC 6585 §4).
+    /// More gets 429 (RFC 6585 §4). A page that is opened needs some ten, besides its files.
     package var requestRatePerAddress = 50.0
     /// Size of the token bucket: requests that may arrive in one moment before the rate applies.
-    package var requestBurstPerAddress = 200.0
+    ///
+    /// When a stream begins, all who wait for it behind one address join it in the same moment, with two or three
+    /// requests each.
+    package var requestBurstPerAddress = 600.0
     /// Bytes of a request body that cost as much as one more request.
     package var bytesPerRequest = 16_384
     /// Proxies whose `X-Forwarded-…` fields are believed; limits then apply to the client they name.

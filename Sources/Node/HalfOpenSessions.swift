@@ -19,12 +19,16 @@ struct HalfOpenSessions {
     }
 
     /// Before the first ICE check, while nothing proves that the client is at the address that the request came from.
-    static let unchecked = Limits(ofSubscriber: 20, ofSite: 100, ofAll: 2_000)
+    ///
+    /// When a stream begins, hundreds of people behind one address request it in the same moment, and each session
+    /// waits some 100 ms for its check. Because the oldest ends, such a session is lost only to more than a thousand
+    /// requests a second from its own address, or to twenty thousand from all.
+    static let unchecked = Limits(ofSubscriber: 100, ofSite: 450, ofAll: 2_000)
     /// After the first check and before the end of the handshake.
     ///
     /// A check is a single packet, keyed by the password in the answer. A handshake may take some seconds, and all
     /// clients of a school, behind one address, may begin to watch at the same time.
-    static let checked = Limits(ofSubscriber: 64, ofSite: 256, ofAll: 8_000)
+    static let checked = Limits(ofSubscriber: 200, ofSite: 800, ofAll: 8_000)
 
     /// Sessions that wait for their first check.
     private var waiting = Line(limits: unchecked)

@@ -210,3 +210,31 @@ private func client(_ text: String, isForwarded: Bool = false) -> AddressLimits.
         #expect(later == nil)
     }
 }
+
+@Suite struct `The usual limits of an address` {
+    private let settings = HTTPServerSettings(address: TransportAddress(ip: .loopback, port: 0))
+
+    /// Each has a WebSocket and loads a page by two more connections, and joins with two requests.
+    @Test func `are enough for an office of three hundred who join in the same moment`() {
+        var limits = AddressLimits(settings)
+        let office = client("192.0.2.1")
+        let connected = (0..<900).count { _ in limits.connect(office, at: 0) }
+        let joined = (0..<600).count { _ in limits.request(office, at: 0) == nil }
+        #expect(connected == 900 && joined == 600)
+    }
+
+    @Test func `leave half of all connections to others, however many networks a site has`() {
+        #expect(settings.maximumConnectionsPerAddress * 16 <= settings.maximumConnections)
+        var small = settings
+        (small.maximumConnections, small.maximumConnectionsPerAddress) = (1_000, 100)
+        var limits = AddressLimits(small)
+        var taken = 0
+        for network in 0..<64 {
+            let one = client("2001:db8:0:\(String(network * 64, radix: 16))::1")
+            taken += (0..<110).count { _ in limits.connect(one, at: 0) }
+        }
+        #expect(taken == 500)
+        let others = (0..<200).count { _ in limits.connect(client("198.51.100.7"), at: 0) }
+        #expect(others == 100)
+    }
+}

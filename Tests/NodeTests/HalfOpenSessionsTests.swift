@@ -24,6 +24,31 @@ import Testing
         #expect(sessions.count == HalfOpenSessions.unchecked.ofSubscriber + 1)
     }
 
+    /// When a stream begins, all who wait for it behind one address request it within the time of one check.
+    @Test mutating func `have room for a hundred of one office at a time, and the handshakes of two hundred`()
+        throws
+    {
+        for _ in 0..<2 {
+            var ids: [SessionID] = []
+            for _ in 0..<100 {
+                let added = try add("203.0.113.7")
+                #expect(added.crowded == nil)
+                ids.append(added.id)
+            }
+            for id in ids {
+                let crowded = sessions.noteCheck(of: id)
+                #expect(crowded == nil)
+            }
+        }
+        #expect(sessions.count == 200)
+    }
+
+    @Test func `leave most places to others, however many networks a site has`() {
+        for limits in [HalfOpenSessions.unchecked, HalfOpenSessions.checked] {
+            #expect(limits.ofSubscriber * 20 <= limits.ofAll && limits.ofSite * 4 <= limits.ofAll)
+        }
+    }
+
     @Test mutating func `are counted for each network of a site, whichever addresses it takes`() throws {
         let first = try add("2001:db8:1:1::1")
         for number in 1..<HalfOpenSessions.unchecked.ofSite {

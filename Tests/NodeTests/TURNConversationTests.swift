@@ -200,3 +200,25 @@ private func instant(_ seconds: Double) -> MonotonicTime {
         relay.stop()
     }
 }
+
+@Suite struct `The usual limits of TURN` {
+    private let settings = TURNSettings(secret: Secret(Array("north wind".utf8)))
+
+    /// A browser makes an allocation by each of UDP, TCP and TLS.
+    @Test func `are enough for an office of three hundred, and leave most places to others`() {
+        let quota = settings.makeQuota()
+        let office = IPAddress(ipv4: 0xC633_6401)
+        let taken = (0..<2_000).count { _ in quota.take(office) }
+        #expect(taken >= 900 && taken * 4 <= settings.total)
+        let site = (0..<4_096).count { network in
+            quota.take(IPAddress(high: 0x2001_0DB8_0001_0000 | UInt64(network), low: 1))
+        }
+        #expect(site == settings.total / 2)
+    }
+
+    @Test func `let a hundred of one office connect at the same time`() {
+        let limits = settings.connectionLimits
+        #expect(limits.waitingPerAddress >= 100 && limits.waitingPerAddress * 8 <= limits.waiting)
+        #expect(limits.perAddress == settings.perAddress && limits.total == settings.total)
+    }
+}

@@ -99,12 +99,14 @@ package struct GatewayHandler: HTTPHandler {
         }
     }
 
-    /// Extra cost of a request: listing streams may scan all streams that ever existed, HLS files are nearly free.
+    /// Extra cost of a request: listing streams may scan all streams that ever existed, files in memory are nearly
+    /// free.
     ///
-    /// An HLS player sends four requests a second for files in memory, and many players may share a school's address.
+    /// An HLS player sends four requests a second, a page loads dozens of files, and many people may share a school's
+    /// address. A page of which one file is refused does not work at all.
     package func surcharge(_ request: HTTPRequest) -> Double {
         guard request.method != .post else { return 0 }
-        if request.path.hasPrefix("/hls/") { return -0.9 }
+        if request.path.hasPrefix("/hls/") || request.path.hasPrefix("/assets/") { return -0.9 }
         return request.path == "/v1/streams" ? 4 : 0
     }
 

@@ -36,11 +36,7 @@ final class TURNEntrance: Sendable {
         let identity = SharedIdentity(settings.tls?.identity)
         self.relay = relay
         self.identity = identity
-        var limits = StreamServerLimits()
-        limits.total = settings.total
-        limits.perAddress = settings.perAddress
-        // More than a conversation lets wait, so that none is closed for it.
-        limits.output = 512 << 10
+        let limits = settings.connectionLimits
         tls = try Self.open("TLS", "turn-tls", settings.tls?.address) { address throws(NetError) in
             // The clients need to call the server, which does not exist yet when the closure is made.
             let bell = SharedAction<ConnectionNumber, Void>()

@@ -23,12 +23,32 @@ package struct TURNSettings: Sendable {
     package var total = 4_096
     /// Allocations of one IPv4 address, or of one IPv6 network of 64 bits.
     ///
-    /// An office may share one address.
-    package var perAddress = 256
+    /// Hundreds of people in an office may share one address, and a browser makes one allocation for each way to the
+    /// relay: by UDP, TCP and TLS.
+    package var perAddress = 1_024
 
     /// Settings without a port.
     package init(secret: Secret<[UInt8]>) {
         self.secret = secret
+    }
+
+    /// Counts allocations; a site gets at most half of all.
+    func makeQuota() -> ConnectionQuota {
+        ConnectionQuota(total: total, perAddress: perAddress, share: total / 2)
+    }
+
+    /// Limits on the connections of a port by TCP or TLS.
+    var connectionLimits: StreamServerLimits {
+        var limits = StreamServerLimits()
+        limits.total = total
+        limits.perAddress = perAddress
+        // As many may be on their way to an allocation as by ICE-TCP to a session: a whole office when an event begins.
+        let media = ConnectionLimits()
+        limits.waiting = media.waiting
+        limits.waitingPerAddress = media.waitingPerAddress
+        // More than a conversation lets wait, so that none is closed for it.
+        limits.output = 512 << 10
+        return limits
     }
 }
 
@@ -84,8 +104,7 @@ final class TURNRelay: Sendable {
         policy = TURNPolicy(
             realm: Self.realm, credentials: TURNCredentials(secret: settings.secret),
             nonceKey: Secret(try RandomBytes.make(32)), peers: peers.named)
-        quota = ConnectionQuota(
-            total: settings.total, perAddress: settings.perAddress, share: settings.total / 2)
+        quota = settings.makeQuota()
         ports = try RelayPorts()
     }
 

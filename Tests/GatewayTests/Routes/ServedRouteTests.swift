@@ -69,6 +69,16 @@ import Testing
         }
     }
 
+    /// Dozens for each page, and hundreds of people in an office may open it in the same minute.
+    @Test func `is a tenth for a file of a page, and one for the page`() throws {
+        let handler = try Bench().handler
+        func extra(_ method: HTTPMethod, _ path: String) -> Double {
+            handler.surcharge(HTTPRequest(method: method, path: path))
+        }
+        #expect(extra(.get, "/assets/build-x/session.js") == -0.9 && extra(.get, "/watch/s1") == 0)
+        #expect(extra(.post, "/assets/session.js") == 0)
+    }
+
     @Test func `is five for a list of streams`() async throws {
         let bench = try Bench()
         let handler = ClosureHandler(

@@ -42,7 +42,9 @@ package final class MixedPort: Sendable {
         /// Connections that are relayed to the HTTP server, over all addresses.
         package var pipes = 2_048
         /// Connections from one address that are relayed to the HTTP server.
-        package var pipesPerAddress = 200
+        ///
+        /// A firewall that inspects TLS may leave the name of the protocol out of all of an office's connections.
+        package var pipesPerAddress = 512
         /// How long a connection may take to show its protocol, and once more if TLS was begun.
         package var patience = Duration.seconds(10)
 

@@ -103,11 +103,13 @@ struct TLSEnds: PortHandler, ~Copyable {
 
     mutating func admit(_ arrival: ConnectionArrival, at now: MonotonicTime) {
         let (descriptor, remote) = (arrival.descriptor, arrival.remote)
+        // First, because to read the certificate for a connection takes as long as many refusals.
+        guard strangers.take(remote.ip) else { return shared.close(descriptor, \.refused) }
         let identity = shared.identity.withLock { $0 }
         guard let identity, let tls = try? SharedTLS(identity) else {
+            strangers.giveBack(remote.ip)
             return shared.close(descriptor, \.strange)
         }
-        guard strangers.take(remote.ip) else { return shared.close(descriptor, \.refused) }
         // Without Nagle's delay for small answers, and with detection of dead clients.
         clinux_stream_tune(descriptor)
         if beginnings >= limits.undecided, let oldest { drop(oldest, \.displaced) }
