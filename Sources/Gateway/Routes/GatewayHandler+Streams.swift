@@ -19,7 +19,8 @@ extension GatewayHandler {
         let page = await service.streamPage(
             after: query.cursor, limit: query.limit, isOnlyLive: query.isOnlyLive
         ) { stream in
-            query.matches(stream) && (isPublic || token?.mayPlay(stream.id) == true)
+            // In this order, because a token for one stream makes nearly all searches unnecessary.
+            (isPublic || token?.mayPlay(stream.id) == true) && query.matches(stream)
         }
         // The cursor is the last stream's place in the order, not an offset, so new streams do not shift later pages.
         let next = page.isMore ? page.streams.last.map { StreamListQuery.cursor(after: $0) } : nil
@@ -134,8 +135,8 @@ struct StreamListQuery {
     private let states: Set<StreamState>
     /// Identity of the host; nil for any.
     private let host: String?
-    /// Text to find in names and titles, in lower case; nil for none.
-    private let search: String?
+    /// Text to find in names and titles; nil for none.
+    private let search: SearchText?
     /// Earliest start, inclusive.
     private let after: WallTime?
     /// Latest start, exclusive.
@@ -162,7 +163,7 @@ struct StreamListQuery {
         }
         self.states = states
         host = request.query("host")
-        search = request.query("search").flatMap { $0.isEmpty ? nil : $0.lowercased() }
+        search = request.query("search").flatMap { SearchText($0) }
         after = try Self.time(request, "after")
         before = try Self.time(request, "before")
         if let text = request.query("limit") {
@@ -196,7 +197,7 @@ struct StreamListQuery {
         guard states.isEmpty || states.contains(stream.state) else { return false }
         guard let search else { return true }
         let texts = [stream.id.description, stream.details.title, stream.host?.description, stream.hostName]
-        return texts.contains { $0?.lowercased().contains(search) == true }
+        return texts.contains { text in text.map { search.isFound(in: $0) } == true }
     }
 
     /// The text form of a stream's place in the list, which remains valid after the stream is gone.
@@ -212,6 +213,39 @@ struct StreamListQuery {
             let id = StreamID(parts[2])
         else { return nil }
         return StreamSnapshot.ListOrder(rank: rank, start: start, id: id)
+    }
+}
+
+/// Text to find in other texts, whatever the case.
+struct SearchText {
+    /// In lower case.
+    private let text: String
+    private let isASCII: Bool
+
+    /// - Returns: nil for an empty text, which would be found everywhere.
+    init?(_ text: String) {
+        guard !text.isEmpty else { return nil }
+        self.text = text.lowercased()
+        isASCII = Self.isASCII(self.text)
+    }
+
+    /// Whether another text contains this one.
+    ///
+    /// Texts in ASCII, as most are, are compared byte by byte: anyone may search in thousands of streams, and to
+    /// change the case of each text and to compare its characters would cost much more than the list itself.
+    func isFound(in other: String) -> Bool {
+        guard Self.isASCII(other) else { return other.lowercased().contains(text) }
+        guard isASCII else { return false }
+        let bytes = other.utf8
+        return bytes.indices.contains { start in
+            bytes[start...].starts(with: text.utf8) { Self.lowercase($0) == $1 }
+        }
+    }
+
+    private static func isASCII(_ text: String) -> Bool { text.utf8.allSatisfy { $0 < 0x80 } }
+
+    private static func lowercase(_ byte: UInt8) -> UInt8 {
+        (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
     }
 }
 
