@@ -367,7 +367,9 @@ package struct IngestMedia: Sendable {
     /// Removes what was kept during a long wait and is too old for viewers: pictures before the latest key frame, and
     /// sound from more than `patience` ago.
     private mutating func forgetOld(at now: MonotonicTime) {
-        let entry = held.lastIndex { if case .picture(let picture) = $0 { picture.isKeyFrame } else { false } }
+        let entry = held.lastIndex {
+            if case .picture(let picture) = $0 { picture.isKeyFrame } else { false }
+        }
         held = held.enumerated().filter { index, effect in
             switch effect {
             case .picture: index >= entry ?? 0

@@ -247,7 +247,7 @@ import Testing
         await end(desk)
     }
 
-    /// As with targets that are connected. Nothing would connect one that waits in a live stream.
+    /// As with targets that are connected: nothing would connect one that waits in a live stream.
     @Test func `have no further target wait once the stream is live again`() async throws {
         let other = RestreamTarget(number: 2, address: target.address, key: Secret("other"))
         let targets = [target, other]

@@ -24,8 +24,9 @@ import Testing
         #expect(limit < section)
     }
 
-    /// Without the scheme, links would lead to pages without a camera. A field that nginx does not set is passed on
-    /// as the client wrote it, in the name of a trusted proxy.
+    /// Without the scheme, links would lead to pages without a camera.
+    ///
+    /// A field that nginx does not set is passed on as the client wrote it, in the name of a trusted proxy.
     @Test(arguments: ["X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host"])
     func `has nginx say by itself what the server believes of a proxy`(_ field: String) throws {
         let proxy = try lines(of: "nginx.conf")

@@ -173,11 +173,12 @@ private typealias Client = TURNTestClient
     }
 
     /// An identity may begin with any character that is printed, even one that joins the colon before it.
-    @Test(arguments: [
-        ("1800000000:bob", 1_800_000_000), ("1800000000:\u{301}bob", 1_800_000_000), ("7:a:b", 7), ("7:", 7),
-        ("1800000000", nil), (":bob", nil), ("-7:bob", nil), ("+7:bob", nil), ("7 :bob", nil),
-        ("99999999999999999999:bob", nil),
-    ] as [(String, Int?)])
+    @Test(
+        arguments: [
+            ("1800000000:bob", 1_800_000_000), ("1800000000:\u{301}bob", 1_800_000_000), ("7:a:b", 7),
+            ("7:", 7), ("1800000000", nil), (":bob", nil), ("-7:bob", nil), ("+7:bob", nil), ("7 :bob", nil),
+            ("99999999999999999999:bob", nil),
+        ] as [(String, Int?)])
     func `expire at the number that their names begin with`(username: String, second: Int?) {
         let expiry = TURNCredentials.expiry(of: username)
         #expect(expiry == second)

@@ -1,6 +1,5 @@
 import Base
 import HTTP
-import Net
 import Synchronization
 
 /// The open event streams, limited in total, per session and per address.

@@ -1,9 +1,8 @@
-import Base
 import Testing
 
-@testable import Net
+@testable import Base
 
-@Suite struct `A quota of TCP connections` {
+@Suite struct `A quota of connections` {
     private let quota = ConnectionQuota(total: 1_000, perAddress: 10, share: 500)
     private let bystander = IPAddress(high: 0x2001_0DB8_FFFF_0000, low: 1)
 
