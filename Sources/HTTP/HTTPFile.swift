@@ -67,9 +67,9 @@ package final class HTTPFile: Sendable, Equatable {
     func read(from place: Int, _ take: @escaping @Sendable ([UInt8]) -> Void) {
         Self.queue.async { [self] in
             let wanted = min(Self.pieceLength, count - place)
-            var bytes = unsafe [UInt8](unsafeUninitializedCapacity: max(wanted, 0)) { buffer, length in
-                length = unsafe max(
-                    pread(descriptor, buffer.baseAddress, max(wanted, 0), off_t(offset + place)), 0)
+            guard wanted > 0 else { return take([]) }
+            var bytes = unsafe [UInt8](unsafeUninitializedCapacity: wanted) { buffer, length in
+                length = unsafe max(pread(descriptor, buffer.baseAddress, wanted, off_t(offset + place)), 0)
             }
             if let edit { edit(&bytes, Int64(offset + place)) }
             take(bytes)

@@ -42,10 +42,4 @@ import Testing
         #expect(quota.count == 1)
         #expect((0..<65_536).filter { quota.take(address(UInt64($0))) }.count == 500)
     }
-
-    /// All connections of an office come this way where its firewall inspects TLS and names no protocol.
-    @Test func `lets an office be relayed to HTTP, and leaves most places to others`() {
-        let limits = MixedPort.Limits()
-        #expect(limits.pipesPerAddress >= 500 && limits.pipesPerAddress * 4 <= limits.pipes)
-    }
 }

@@ -348,4 +348,10 @@ private final class House {
         let counters = house.port.counters
         #expect(counters.undecided == 0 && counters.pipes == 0)
     }
+
+    /// All connections of an office come this way where its firewall inspects TLS and names no protocol.
+    @Test func `lets an office be relayed to HTTP, and leaves most places to others`() {
+        let limits = MixedPort.Limits()
+        #expect(limits.pipesPerAddress >= 500 && limits.pipesPerAddress * 4 <= limits.pipes)
+    }
 }
