@@ -105,8 +105,10 @@ import Wire
     /// A size of one byte is allowed, but then each byte costs as much as a message.
     @Test mutating func `ends a publisher who sends pictures byte by byte, and no slow one`() {
         rig.beginPublishing()
+        // One for all messages: the change of the size comes in chunks of the size before.
+        var writer = RTMPChunkWriter()
         func bytes(_ length: Int, inChunksOf size: UInt32) -> [UInt8] {
-            var (bytes, writer) = ([UInt8](), RTMPChunkWriter())
+            var bytes: [UInt8] = []
             writer.setChunkSize(size, in: &bytes)
             writer.append(
                 RTMPMessage(.video, stream: 1, payload: [UInt8](repeating: 1, count: length)), to: &bytes)
