@@ -33,13 +33,23 @@ package final class ConnectionQuota: Sendable {
         let networks = ClientNetwork.all(of: address)
         return state.withLock { state in
             guard state.total < total, hasRoom(in: networks, state) else { return false }
-            state.total += 1
-            for network in networks { state.counts[network, default: 0] += 1 }
+            Self.occupy(networks, &state)
             return true
         }
     }
 
-    /// Releases a place that `take` occupied for this address.
+    /// Occupies one place for an address whatever the limits, in place of another one that is released soon.
+    package func add(_ address: IPAddress) {
+        let networks = ClientNetwork.all(of: address)
+        state.withLock { Self.occupy(networks, &$0) }
+    }
+
+    private static func occupy(_ networks: [ClientNetwork], _ state: inout State) {
+        state.total += 1
+        for network in networks { state.counts[network, default: 0] += 1 }
+    }
+
+    /// Releases a place that `take` or `add` occupied for this address.
     package func giveBack(_ address: IPAddress) {
         state.withLock { state in
             state.total -= 1

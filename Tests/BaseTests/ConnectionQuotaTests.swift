@@ -33,6 +33,15 @@ import Testing
         #expect(quota.count == 161)
     }
 
+    @Test func `counts what is added beyond it`() {
+        for _ in 0..<10 { #expect(quota.take(bystander)) }
+        quota.add(bystander)
+        quota.giveBack(bystander)
+        #expect(!quota.isOpen(to: bystander) && quota.count == 10)
+        quota.giveBack(bystander)
+        #expect(quota.isOpen(to: bystander) && quota.count == 9)
+    }
+
     @Test func `never gives a site more than its share`() {
         let quota = ConnectionQuota(total: 1_000, perAddress: 100, share: 500)
         let taken = (0..<65_536).filter { quota.take(address(UInt64($0))) }

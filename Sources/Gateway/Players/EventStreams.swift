@@ -55,10 +55,12 @@ final class EventStreams: Sendable {
             if let address, isCounted { quota.giveBack(address) }
             return nil
         }
+        // Counted as well, because a place for which nobody is counted would be one more with each replacement.
+        if let address, isRefused { quota.add(address) }
         // The place is released with the closure, whether the stream is ever sent or not.
         let place = Place { [self] in
             leave(number, of: session)
-            if let address, isCounted { quota.giveBack(address) }
+            if let address { quota.giveBack(address) }
         }
         let stream = HTTPStream { stream in
             await produce(stream)

@@ -117,6 +117,26 @@ import Testing
         #expect(again != nil)
     }
 
+    @Test func `an address gets no more streams of events by replacing its own`() throws {
+        let streams = EventStreams()
+        let office = IPAddress(ipv4: 0xC633_6401)
+        var open: [HTTPStream] = []
+        for number in 0..<EventStreams.limitPerAddress {
+            let session = try #require(Self.session(number / 2))
+            open.append(try #require(streams.open(of: session, for: office) { _ in }))
+        }
+        let known = try #require(Self.session(0))
+        open.append(try #require(streams.open(of: known, for: office) { _ in }))
+        // The one that was replaced is gone, and its place is the new one's.
+        open.removeFirst()
+        let other = try #require(Self.session(EventStreams.limit))
+        let refused = streams.open(of: other, for: office) { _ in }
+        #expect(refused == nil && streams.count == EventStreams.limitPerAddress)
+        open.removeFirst()
+        let next = streams.open(of: other, for: office) { _ in }
+        #expect(next != nil)
+    }
+
     @Test func `the number of open streams of events is bounded`() throws {
         let streams = EventStreams()
         var open: [HTTPStream] = []
