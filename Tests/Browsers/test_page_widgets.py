@@ -392,6 +392,36 @@ def test_a_poll_is_read_as_it_comes_and_ends_and_not_with_every_answer(page: Pag
     }""") == [[["Quiz: Tea?"], [], [], ["You got it right.", "The quiz is over."]], True]
 
 
+def test_a_poll_that_came_while_polls_were_hidden_is_read_once_it_is_seen(page: Page) -> None:
+    page.evaluate(AUDIENCE, {})
+    page.evaluate(CLOCK)
+    assert page.evaluate("""async () => {
+        const {makePoll} = await import('/assets/poll.js');
+        let isSeen = true;
+        document.body.append(makePoll({...part, shows: () => isSeen}).root);
+        const heard = [];
+        const news = async (number, voters, closedAt = null) => {
+            hear({type: 'interaction', poll: {
+                number, question: `Tea ${number}?`, options: [{text: 'Yes'}, {text: 'No'}], multiple: false,
+                results: 'live', voters, quiz: false, openedAt: '2030-01-01T00:00:00Z', closesAt: null, closedAt,
+            }});
+            await passTime(500);
+            const regions = [...document.querySelectorAll('[role=status]')];
+            heard.push(regions.map(({textContent}) => textContent).filter(Boolean));
+            await passTime(5_000);
+        };
+        api.poll = async () => ({vote: null});
+        await news(1, 0);
+        isSeen = false;
+        await news(1, 1, '2030-01-01T00:01:00Z');
+        await news(2, 0);
+        isSeen = true;
+        await news(2, 1);
+        await news(2, 2);
+        return heard;
+    }""") == [["Poll: Tea 1?"], [], [], ["Poll: Tea 2?"], []]
+
+
 def test_lists_of_people_have_names_for_who_listens(page: Page) -> None:
     page.evaluate(AUDIENCE, {})
     assert page.evaluate("""async () => {

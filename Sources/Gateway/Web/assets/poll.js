@@ -44,8 +44,8 @@ export function makePoll({ audience, identify, say, shows }) {
   /** The marked options, if several answers are allowed. @type {Set<number>} */
   const chosen = new Set();
   let shown = 0;
-  /** Whether the one that is shown was open when we last looked. */
-  let wasOpen = false;
+  /** The open one that was last told of; 0 if that is over. Others may come and go while none is to be seen. */
+  let told = 0;
   /** The winners that are shown, as JSON. */
   let listed = "";
   let isSending = false;
@@ -123,9 +123,9 @@ export function makePoll({ audience, identify, say, shows }) {
   /** That there is a poll, and its end, for who cannot see it come. @param {Poll} poll */
   function tell({ number, quiz, question: text, closedAt }) {
     const isOpen = closedAt === null;
-    if (isOpen && !(wasOpen && shown === number)) announce(`${quiz ? "Quiz" : "Poll"}: ${text}`);
-    else if (!isOpen && wasOpen && shown === number) announce(quiz ? "The quiz is over." : "The poll is over.");
-    wasOpen = isOpen;
+    if (isOpen && told !== number) announce(`${quiz ? "Quiz" : "Poll"}: ${text}`);
+    else if (!isOpen && told === number) announce(quiz ? "The quiz is over." : "The poll is over.");
+    told = isOpen ? number : 0;
   }
 
   /** @param {HTMLElement} button @param {"right" | "wrong" | ""} look */
