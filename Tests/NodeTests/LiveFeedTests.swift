@@ -243,4 +243,22 @@ import Wire
         try ban([])
         #expect(news() == [.bool(true), nil, nil])
     }
+
+    /// Their pages may have named it so lately that they are not heard when they name it again.
+    @Test mutating func `tells those whose ban is lifted of what changes in the stream`() throws {
+        _ = goLive()
+        let reader = FeedReader(
+            scope: .all, sender: Stage.Sender(id: ann, authority: .viewer), standing: .all)
+        let follower = TestFollower()
+        _ = feed.follow(reader, limit: 9, until: nil, follower, at: now)
+        try ban([ann])
+        try ban([])
+        follower.forget()
+        var snapshot = try #require(directory[shows[0]])
+        snapshot.details.title = "News"
+        directory.update(snapshot)
+        _ = feed.update(directory.takeNews(), at: now)
+        let edited = follower.state.withLock { $0.messages }.last?["edited"]
+        #expect(edited != nil)
+    }
 }

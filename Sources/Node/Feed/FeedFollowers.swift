@@ -177,7 +177,7 @@ struct FeedFollowers {
         send([.ended(stream)], to: concerned)
     }
 
-    /// Has followers whose bans were lifted read the list again, which has one more stream for them.
+    /// Has followers whose bans were lifted read the list again, which has one more stream for them, and watch it.
     mutating func accessRestored(to stream: StreamID, for participants: Set<ParticipantID>) {
         var concerned: [UInt64: [Int]] = [:]
         for (number, follower) in followers {
@@ -186,6 +186,8 @@ struct FeedFollowers {
             else { continue }
             concerned[number] = [0]
         }
+        // A page that named the stream just before the ban is not heard when it names it again.
+        for number in concerned.keys { watch(stream, number) }
         send([.reordered], to: concerned)
     }
 
