@@ -98,7 +98,8 @@ package struct LivePlaylist: Sendable {
     /// Sequence number of the first segment that `takeFinished` has not returned yet.
     private var nextToStore = 0
     private var discontinuitySequence = 0
-    private var nextSequenceNumber = 0
+    /// Of the segment that begins next.
+    package private(set) var nextSequenceNumber = 0
     /// Bytes of all segments in memory.
     package private(set) var byteCount = 0
     /// Of both tracks, in the syntax of RFC 6381; nil before `begin`.

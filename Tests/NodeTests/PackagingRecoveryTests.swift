@@ -148,6 +148,33 @@ import Wire
         #expect(earlier.playlist(tag: "b", after: source) == nil)
     }
 
+    private func playlist(segments: Int) -> LivePlaylist {
+        var playlist = LivePlaylist(tag: "a", timing: PackagingTiming.usual.ofPlaylists)
+        playlist.begin(
+            initialization: [1], codecs: "avc1.42e01f,mp4a.40.2", width: 640, height: 360,
+            framesPerSecond: 30, meant: LivePlaylist.Bitrates(peak: 1, average: nil))
+        for _ in 0..<segments {
+            playlist.append(
+                LivePlaylist.Part(
+                    bytes: [2, 3], milliseconds: 500, startsSegment: true, endsSegment: true,
+                    date: WallTime(milliseconds: 1_000_000)))
+        }
+        return playlist
+    }
+
+    /// A publisher's own key frames may be rarer, so that `original` has fewer and longer segments.
+    @Test func `counts on from the rendition that was furthest, whichever ended last`() {
+        let original = Packaging.Key(stream: show, rendition: .original)
+        var earlier = EarlierPlaylists()
+        earlier.note(playlist(segments: 3), of: source)
+        earlier.note(playlist(segments: 1), of: original)
+        let next = earlier.playlist(tag: "b", after: source)
+        #expect(next?.nextSequenceNumber == 3)
+        earlier.note(playlist(segments: 5), of: original)
+        let last = earlier.playlist(tag: "b", after: source)
+        #expect(last?.nextSequenceNumber == 5)
+    }
+
     @Test func `has nothing more to say of what has ended, and lets nobody wait for it`() async throws {
         try await desk.begin(source, nil)
         let answer = try await ask()

@@ -27,7 +27,9 @@ struct EarlierPlaylists {
             return
         }
         order.append(key)
-        ends[key] = LivePlaylist(tag: "", countingOnFrom: playlist)
+        let end = LivePlaylist(tag: "", countingOnFrom: playlist)
+        // One with longer segments falls behind the others, and may be the last of them to end.
+        if end.nextSequenceNumber >= ends[key]?.nextSequenceNumber ?? 0 { ends[key] = end }
         while order.count > Self.limit { ends[order.removeFirst()] = nil }
     }
 
