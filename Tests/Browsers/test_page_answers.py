@@ -493,14 +493,21 @@ def test_no_list_stands_under_the_name_of_another(page: Page) -> None:
     }""") == [["Top givers", True, ""], ["Top fans", False, ""], ["Top fans", False, ""], []]
 
 
+#: The widget for messages, in `root`; `said` has it show one, and `ask` opens dialogs.
+MESSAGES = """async () => {
+    const {messages} = await import('/assets/widgets/messages.js');
+    const layer = document.createElement('div'), room = new EventTarget();
+    document.body.append(layer);
+    messages.mount(room, layer);
+    globalThis.ask = (await import('/assets/dialog.js')).ask;
+    globalThis.root = layer.firstElementChild;
+    globalThis.said = detail => room.dispatchEvent(new CustomEvent('say', {detail}));
+}"""
+
+
 def test_a_message_is_seen_and_read_also_while_something_is_asked(page: Page) -> None:
+    page.evaluate(MESSAGES)
     assert page.evaluate("""async () => {
-        const {messages} = await import('/assets/widgets/messages.js');
-        const {ask} = await import('/assets/dialog.js');
-        const layer = document.createElement('div'), room = new EventTarget();
-        document.body.append(layer);
-        messages.mount(room, layer);
-        const root = layer.firstElementChild, said = detail => room.dispatchEvent(new CustomEvent('say', {detail}));
         const place = () => root.parentElement?.localName ?? null;
         const seen = [place()];
         ask({name: 'test', title: 'Really?', choices: [{value: 'no', label: 'No'}]});
@@ -516,14 +523,9 @@ def test_a_message_is_seen_and_read_also_while_something_is_asked(page: Page) ->
 
 def test_a_message_stays_over_the_dialog_that_is_left(page: Page) -> None:
     """Whichever of two dialogs closes first, and whichever the message was said in."""
+    page.evaluate(MESSAGES)
     assert page.evaluate("""async () => {
-        const {messages} = await import('/assets/widgets/messages.js');
-        const {ask} = await import('/assets/dialog.js');
-        const layer = document.createElement('div'), room = new EventTarget();
-        document.body.append(layer);
-        messages.mount(room, layer);
-        const root = layer.firstElementChild;
-        const say = () => room.dispatchEvent(new CustomEvent('say', {detail: 'The network is slow.'}));
+        const say = () => said('The network is slow.');
         const open = name => ask({name, title: 'Really?', choices: [{value: 'no', label: 'No'}]});
         const close = async name => {
             document.querySelector(`dialog[data-name=${name}]`).close();

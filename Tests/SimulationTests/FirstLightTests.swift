@@ -17,7 +17,7 @@ import Testing
         #expect(viewer.soundSequence.gaps == 0)
     }
 
-    /// As ffmpeg, which waits for the ClientHello; what begins a handshake is repeated until it arrives.
+    /// They answer the ClientHello, which is repeated until it arrives.
     @Test(arguments: [0, 0.2]) func `also where the clients wait for the handshake`(loss: Double) throws {
         let simulation = try Simulation(seed: 2)
         simulation.conditions.loss = loss

@@ -50,7 +50,7 @@ package struct SessionOffer: Sendable {
     package let credentials: ICECredentials
     /// The fingerprints with supported algorithms; never empty.
     package let fingerprints: [SDPFingerprint]
-    /// Whether the client waits for our ClientHello, as ffmpeg's WHIP muxer does, instead of leaving the choice to us.
+    /// Whether the client waits for our ClientHello, instead of leaving the choice to us.
     package let isPassive: Bool
     /// Such as `trickle`; unknown options are ignored.
     package let iceOptions: [String]
